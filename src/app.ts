@@ -1,0 +1,112 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { Config } from "./config.ts";
+import type { Caller } from "./people/caller.ts";
+import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import type { Result } from "./result.ts";
+import { unwrap } from "./result.ts";
+import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { entrySearch } from "./search/entries.ts";
+import { type Database, openDatabase } from "./store/database.ts";
+import { type Git, gitAt } from "./store/git.ts";
+import { openRecorder, type Recorder } from "./store/recorder.ts";
+import type { EntryStore } from "./wiki/entry.ts";
+import { type FileStore, fileStore } from "./wiki/files.ts";
+import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
+import { applySection } from "./wiki/new-section.ts";
+import { rebuildIndex } from "./wiki/rebuild.ts";
+import { rowStore } from "./wiki/rows.ts";
+import type { Schema } from "./wiki/schema.ts";
+import { schemaReader } from "./wiki/schema-file.ts";
+import { type SourceStore, sourceStore } from "./wiki/sources.ts";
+
+export interface Log {
+  info(fields: Record<string, unknown>, event: string): void;
+  warn(fields: Record<string, unknown>, event: string): void;
+  error(fields: Record<string, unknown>, event: string): void;
+}
+
+/** What operations are handed: a few stores, the clock, ids and the log. Built once, by hand in tests. */
+export interface App {
+  config: Config;
+  db: Database;
+  git: Git;
+  schema(): Promise<Result<Schema>>;
+  entries: EntryStore;
+  /** The file store when that is where entries are kept. */
+  files: FileStore | undefined;
+  /** The knowledge base as this caller may use it. */
+  knowledge(caller: Caller): KnowledgeStore;
+  search: ReturnType<typeof entrySearch>;
+  sources: SourceStore;
+  proposals: ProposalStore;
+  tokens: TokenStore;
+  recorder: Recorder;
+  rebuild(): Promise<number>;
+  now(): Date;
+  newId(prefix: string): string;
+  log: Log;
+  close(): Promise<void>;
+}
+
+const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export async function openApp(config: Config, log: Log = silent): Promise<App> {
+  const { root, wiki, stateFolder } = config;
+  const now = () => new Date();
+  const git = gitAt(root, config.environment);
+  const db = await openDatabase(config.database);
+  const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
+  const sections = async () => unwrap(await schema()).sections;
+
+  const files = config.store === "files" ? fileStore({ db, git, root, wiki, sections, now }) : undefined;
+  const entries = files ?? rowStore({ db, sections, now });
+  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
+  const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
+  if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
+
+  const section = async (
+    tx: Parameters<typeof applySection>[0],
+    proposal: Parameters<typeof applySection>[2],
+    approver: { name: string },
+  ) => applySection(tx, { root, wiki, now }, proposal, approver);
+  return {
+    config,
+    db,
+    git,
+    schema,
+    entries,
+    files,
+    knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
+    search: entrySearch(db, async (id) => {
+      const entry = await entries.fetch(id);
+      return { title: entry.metadata.title, body: entry.content };
+    }),
+    sources: sourceStore({ db, root, folder: config.sources, now }),
+    proposals: proposalStore({ db, effects: { section }, now, newId }),
+    tokens: tokenStore(db, now, newId),
+    recorder,
+    rebuild,
+    now,
+    newId,
+    log,
+    async close() {
+      await recorder.drain(2000);
+      await db.close();
+    },
+  };
+}
+
+const letters = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** Short, sortable by time, and apart even when made in two clones at once. */
+function newId(prefix: string): string {
+  let time = Date.now();
+  let stamp = "";
+  for (let i = 0; i < 9; i++) {
+    stamp = letters[time % 32] + stamp;
+    time = Math.floor(time / 32);
+  }
+  const chance = [...randomBytes(8)].map((byte) => letters[byte % 32]).join("");
+  return `${prefix}-${stamp}${chance}`;
+}

@@ -1,0 +1,119 @@
+import { readFile } from "node:fs/promises";
+import { Command } from "@commander-js/extra-typings";
+import { appendLog, commitEntry, entryHistory, fetchEntry, listEntries, searchEntries } from "../wiki/operations.ts";
+import { type Common, readStdin, report } from "./session.ts";
+import { bold, dim, inert, plural, table, when } from "./text.ts";
+
+export const entryCommand = (common: () => Common) =>
+  new Command("entry")
+    .description("read and write the entries of the knowledge base")
+    .addCommand(
+      new Command("list")
+        .description(listEntries.summary)
+        .option("--under <folder>", "only the entries of this folder, such as api")
+        .action(({ under }) =>
+          report(common(), listEntries, { under, all: true }, { text: catalogue, json: (found) => found.entries }),
+        ),
+    )
+    .addCommand(
+      new Command("read")
+        .description(fetchEntry.summary)
+        .argument("<id>", "the entry, such as vision or api/errors")
+        .option("--version <n>", "an earlier version", Number)
+        .action((id, { version }) =>
+          report(common(), fetchEntry, { id, version }, (entry) =>
+            entry.content === "" ? dim(`${id} is empty (version ${entry.version})`) : inert(entry.content),
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("commit")
+        .description(`${commitEntry.summary} The text comes from a file or stdin.`)
+        .argument("<id>")
+        .requiredOption("--version <n>", "the version you read, as `entry read --json` shows it", Number)
+        .option("--file <path>", "where the new text is (- is stdin)", "-")
+        .action(async (id, { version, file }) => {
+          const content = (file === "-" ? await readStdin() : await readFile(file)).toString("utf8");
+          await report(
+            common(),
+            commitEntry,
+            { id, content, version },
+            (done) => `${id} is at version ${done.version}`,
+          );
+        }),
+    )
+    .addCommand(
+      new Command("append")
+        .description(appendLog.summary)
+        .argument("<id>")
+        .argument("<line...>", "the line, in quotes or not")
+        .action((id, words) =>
+          report(
+            common(),
+            appendLog,
+            { id, line: words.join(" ") },
+            (done) => `${id} is at version ${done.version}: ${inert(done.line)}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("history")
+        .description(entryHistory.summary)
+        .argument("<id>")
+        .option("--diff", "show what each version changed")
+        .option("--limit <n>", "how many versions, newest first", Number)
+        .action((id, { diff, limit }) =>
+          report(common(), entryHistory, { id, diff, limit }, { text: versionList, json: (found) => found.versions }),
+        ),
+    );
+
+type Listed = Extract<Awaited<ReturnType<typeof listEntries.perform>>, { ok: true }>["value"];
+type Versions = Extract<Awaited<ReturnType<typeof entryHistory.perform>>, { ok: true }>["value"];
+
+function catalogue({ entries }: Listed): string {
+  if (entries.length === 0) return "no entries here; sections are defined in wiki/schema.yaml";
+  const rows = entries.map((e) => [
+    e.id,
+    String(e.version),
+    String(e.wordCount),
+    e.lastAuthor || "–",
+    when(e.updatedAt ?? ""),
+    e.title + (e.mode === "log" ? " (log)" : ""),
+  ]);
+  return table([["id", "version", "words", "last author", "changed", "title"], ...rows]);
+}
+
+function versionList({ versions }: Versions): string {
+  if (versions.length === 0) return "no versions yet";
+  return versions
+    .map((v) => {
+      const under = [v.run && `run ${v.run}`, v.task && `task ${v.task}`, v.epoch !== null && `epoch ${v.epoch}`];
+      const by = v.role ? `${v.author} (agent)` : v.author;
+      const line = [bold(`version ${v.version}`), when(v.at), inert(by), ...under.filter(Boolean)].join("  ");
+      return v.diff ? `${line}\n${inert(v.diff)}` : line;
+    })
+    .join("\n");
+}
+
+export const searchCommand = (common: () => Common) =>
+  new Command("search")
+    .description(searchEntries.summary)
+    .argument("<words...>")
+    .option("--limit <n>", "how many results at the most", Number)
+    .option("--section <id>", "only this entry or folder")
+    .action((words, { limit, section }) =>
+      report(
+        common(),
+        searchEntries,
+        { query: words.join(" "), limit, section },
+        { text: found, json: (hits) => hits.results },
+      ),
+    );
+
+function found({ results }: { results: { id: string; title: string; snippet: string }[] }): string {
+  if (results.length === 0) return "nothing found; fewer or other words may help, and `entry list` shows what there is";
+  const lines = results.map(
+    (hit) => `${bold(hit.id)}  ${dim(inert(hit.title))}\n  ${inert(hit.snippet).replaceAll(/\s+/g, " ")}`,
+  );
+  return [...lines, dim(plural(results.length, "result"))].join("\n");
+}

@@ -1,0 +1,84 @@
+import { Command, CommanderError } from "commander";
+import { version } from "../version.ts";
+import { complete, completionCommand } from "./completion.ts";
+import { entryCommand, searchCommand } from "./entry.ts";
+import { proposalCommand } from "./proposal.ts";
+import { mcpCommand, serveCommand } from "./serve.ts";
+import { type Common, fail, withApp } from "./session.ts";
+import { sourceCommand } from "./source.ts";
+import { tokenCommand } from "./token.ts";
+import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
+
+/** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
+export async function runScriptorium(argv: string[]): Promise<void> {
+  const program = new Command("scriptorium");
+  const common = (): Common => program.opts();
+  program
+    .description("The shared book that agents and people write together.")
+    .version(version)
+    // Otherwise --version of a command would be taken for the program's own.
+    .enablePositionalOptions()
+    .option("--dir <folder>", "the workspace, or a folder in it (default: where you are)")
+    .option("--json", "one JSON value on stdout instead of text")
+    .showHelpAfterError("(see --help)")
+    .addHelpText("after", examples);
+
+  const commands = [
+    initCommand(common),
+    serveCommand(common),
+    mcpCommand(common),
+    statusCommand(common),
+    doctorCommand(common),
+    entryCommand(common),
+    searchCommand(common),
+    sourceCommand(common),
+    proposalCommand(common),
+    tokenCommand(common),
+    completionCommand(),
+  ] as Command[];
+  for (const command of commands) program.addCommand(command);
+  program.addCommand(completer(program, common), { hidden: true });
+  acceptEverywhere(program);
+
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    else fail(common(), error);
+  }
+}
+
+const examples = `
+Examples:
+  scriptorium init handbook                     make a workspace
+  scriptorium entry read vision --json          an entry, its version and metadata
+  scriptorium search "retry policy"             find a passage
+  scriptorium mcp --role engineer               the MCP server to give to an agent
+  scriptorium serve                             read and approve in a browser
+
+Agents use the second command, scribe. In scripts: --json, and exit codes 0 ok, 1 problem, 2 usage.`;
+
+/** --dir and --json may stand before or after the command; usage errors are thrown, not exits. */
+function acceptEverywhere(program: Command): void {
+  const walk = (command: Command) => {
+    command.exitOverride().configureOutput({ writeErr: (text) => process.stderr.write(text) });
+    for (const child of command.commands) walk(child);
+    if (command === program || command.commands.length > 0) return;
+    if (!command.options.some((option) => option.long === "--json"))
+      command.option("--json", "one JSON value on stdout");
+    if (!command.options.some((option) => option.long === "--dir")) command.option("--dir <folder>", "the workspace");
+    command.hook("preAction", (_this, action) => {
+      const { json, dir } = action.opts();
+      if (json) program.setOptionValue("json", true);
+      if (dir) program.setOptionValue("dir", dir);
+    });
+  };
+  walk(program);
+}
+
+const completer = (program: Command, common: () => Common) =>
+  new Command("__complete").argument("[words...]").action(async (words: string[]) => {
+    const ids = () => withApp(common(), async (app) => (await app.entries.list()).map((entry) => entry.id));
+    const found = await complete(program, words, ids).catch(() => []);
+    process.stdout.write(found.map((word) => `${word}\n`).join(""));
+  });

@@ -1,0 +1,92 @@
+import { Command, CommanderError, Option } from "commander";
+import { jsonSchema, type Operation } from "../operation.ts";
+import { allOperations } from "../operations.ts";
+import { type Caller, newTurn } from "../people/caller.ts";
+import { type Result, refusalFor, refuse, unwrap } from "../result.ts";
+import { version } from "../version.ts";
+import { rolesOf } from "../wiki/schema.ts";
+import { complain, fail, readStdin, withApp } from "./session.ts";
+
+/** The field of an operation that a script gives on stdin. */
+const fromStdin: Record<string, string> = { commit_entry: "content" };
+
+type Field = { type?: string; description?: string; enum?: string[] };
+
+/** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
+export async function runScribe(argv: string[]): Promise<void> {
+  const program = new Command("scribe")
+    .description("The agents' side of Scriptorium: one command an operation, JSON on stdout.")
+    .version(version)
+    // Otherwise --version of a command would be taken for the program's own.
+    .enablePositionalOptions()
+    .exitOverride()
+    .showHelpAfterError("(see --help)");
+  for (const operation of allOperations.filter((op) => op.callers.includes("agent"))) {
+    program.addCommand(commandFor(operation).exitOverride());
+  }
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    else fail({ json: true }, error);
+  }
+}
+
+function commandFor(operation: Operation): Command {
+  const { properties = {}, required = [] } = jsonSchema(operation.input) as {
+    properties?: Record<string, Field>;
+    required?: string[];
+  };
+  const stdin = fromStdin[operation.name];
+  const command = new Command(operation.name.replaceAll("_", "-"))
+    .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
+    .requiredOption("--role <role>", "your role in schema.yaml")
+    .option("--run <id>", "the run you work for")
+    .option("--task <id>", "the task you work on")
+    .option("--epoch <n>", "the epoch of your claim", Number)
+    .option("--dir <folder>", "the workspace, or a folder in it")
+    .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
+  for (const [name, field] of Object.entries(properties)) {
+    if (name === stdin) continue;
+    const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
+    const option = new Option(`--${name.replaceAll("_", "-")}${value}`, field.description ?? "");
+    if (required.includes(name)) option.makeOptionMandatory();
+    if (field.type === "integer" || field.type === "number") option.argParser(Number);
+    if (field.enum) option.choices(field.enum);
+    command.addOption(option);
+  }
+  return command.action(() => perform(operation, Object.keys(properties), stdin, command.opts()));
+}
+
+type Given = { role: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
+  string,
+  unknown
+>;
+
+async function perform(operation: Operation, fields: string[], stdin: string | undefined, given: Given): Promise<void> {
+  const dir = given.config ? given.config.replace(/[^/]*$/, "") || "." : given.dir;
+  const input: Record<string, unknown> = {};
+  for (const field of fields) {
+    const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+    if (value !== undefined) input[field] = value;
+  }
+  if (stdin) input[stdin] = (await readStdin()).toString("utf8");
+  await withApp(dir ? { dir } : {}, async (app) => {
+    const roles = rolesOf(unwrap(await app.schema()));
+    const caller: Caller = {
+      kind: "agent",
+      role: given.role,
+      turn: newTurn(given.run),
+      ...(given.task ? { task: given.task } : {}),
+      ...(given.epoch === undefined ? {} : { epoch: given.epoch }),
+    };
+    const result: Result<unknown> = roles.includes(given.role)
+      ? await operation.perform(app, input, caller)
+      : refuse("denied", `no role ${given.role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
+    if (result.ok) process.stdout.write(`${JSON.stringify(result.value)}\n`);
+    else {
+      process.stdout.write(`${JSON.stringify(refusalFor(result.problem))}\n`);
+      complain({}, result.problem);
+    }
+  });
+}

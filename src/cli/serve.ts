@@ -1,0 +1,38 @@
+import { Command } from "@commander-js/extra-typings";
+import { type Common, complain, withApp } from "./session.ts";
+
+export const serveCommand = (common: () => Common) =>
+  new Command("serve")
+    .description("serve this workspace on this machine, for browsers, scripts and agents")
+    .option("--port <n>", "where to listen; 0 takes a free one", Number)
+    .option("--example", "serve an example handbook, made on first use in .example/")
+    .action(async ({ port, example }) => {
+      const { serve, openExample } = await import("../http/serve.ts");
+      const options = common();
+      const dir = example ? await openExample(process.cwd()) : options.dir;
+      await serve({ ...options, ...(dir ? { dir } : {}) }, port);
+    });
+
+export const mcpCommand = (common: () => Common) =>
+  new Command("mcp")
+    .description("serve one agent in one role over stdin and stdout (MCP)")
+    .requiredOption("--role <role>", "the agent's role in schema.yaml")
+    .option("--run <id>", "the run it works for")
+    .option("--task <id>", "the task it works on")
+    .option("--epoch <n>", "the epoch of its claim", Number)
+    .addHelpText(
+      "after",
+      "\nFor example: claude mcp add scriptorium -- scriptorium mcp --role engineer --dir /path/to/workspace",
+    )
+    .action(({ role, run, task, epoch }) =>
+      withApp(common(), async (app) => {
+        const { serveMcp } = await import("../mcp/stdio.ts");
+        const served = await serveMcp(app, {
+          role,
+          ...(run ? { run } : {}),
+          ...(task ? { task } : {}),
+          ...(epoch === undefined ? {} : { epoch }),
+        });
+        if (!served.ok) complain(common(), served.problem);
+      }),
+    );

@@ -1,0 +1,92 @@
+import { userInfo } from "node:os";
+import { type App, openApp } from "../app.ts";
+import { environment, findWorkspace, loadConfig } from "../config.ts";
+import type { Operation } from "../operation.ts";
+import type { Caller } from "../people/caller.ts";
+import { type Problem, Refused, type Result, refusalFor, unwrap } from "../result.ts";
+import { crashAt } from "../store/crash.ts";
+import { inert } from "./text.ts";
+
+/** Options that every command has. */
+export type Common = { dir?: string; json?: boolean };
+
+/** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
+export async function withApp<T>(common: Common, work: (app: App) => Promise<T>): Promise<T> {
+  const env = environment();
+  crashAt(env.SCRIPTORIUM_CRASH_AT);
+  const root = unwrap(findWorkspace(common.dir ?? process.cwd()));
+  const app = await openApp(unwrap(loadConfig(root, env)));
+  try {
+    return await work(app);
+  } finally {
+    await app.close();
+  }
+}
+
+/** The person at this keyboard, as git knows them: they own the folder, so they may do everything. */
+export async function localPerson(app: App): Promise<Caller> {
+  const known = await app.git.person();
+  const name = known?.name ?? userInfo().username;
+  return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
+}
+
+/** Performs an operation as the local person and shows its answer. */
+export async function report<O>(
+  common: Common,
+  operation: Operation<never, O> | Operation<unknown, O>,
+  input: unknown,
+  show: Show<O>,
+): Promise<void> {
+  await withApp(common, async (app) => {
+    const result = await (operation as Operation<unknown, O>).perform(app, input, await localPerson(app));
+    print(common, result, show);
+  });
+}
+
+/** Text for people, or that and what scripts get with --json if it is not the whole value. */
+type Show<T> = ((value: T) => string) | { text: (value: T) => string; json: (value: T) => unknown };
+
+/** Values on stdout, problems on stderr; with --json stdout always has exactly one JSON value. */
+export function print<T>(common: Common, result: Result<T>, show: Show<T>): void {
+  if (!result.ok) return complain(common, result.problem);
+  const { text: forPeople, json } = typeof show === "function" ? { text: show, json: (value: T) => value } : show;
+  const text = common.json ? JSON.stringify(json(result.value)) : forPeople(result.value);
+  process.stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
+}
+
+export function complain(common: Common, problem: Problem): void {
+  if (common.json) process.stdout.write(`${JSON.stringify(refusalFor(problem))}\n`);
+  process.stderr.write(`scriptorium: ${inert(problem.message)}\n`);
+  process.exitCode = 1;
+}
+
+/** The outermost edge: a refusal is a sentence; anything else is our fault or the machine's, and says so. */
+export function fail(common: Common, error: unknown): void {
+  if (error instanceof Refused) return complain(common, error.problem);
+  const known = machineTrouble(error);
+  const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
+  if (common.json) process.stdout.write(`${JSON.stringify({ status: "failed", error: message })}\n`);
+  process.stderr.write(`scriptorium: ${inert(message)}\n`);
+  if (environment().SCRIPTORIUM_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  else if (!known) process.stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
+  process.exitCode = 1;
+}
+
+function machineTrouble(error: unknown): string | undefined {
+  const { code, message, path } = error as NodeJS.ErrnoException;
+  if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full; nothing was changed";
+  if (code === "EACCES" || code === "EPERM") return `no permission${path ? ` for ${path}` : ""}; nothing was changed`;
+  if (code === "EROFS" || code === "SQLITE_READONLY") return "the disk is read-only; nothing was changed";
+  if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") {
+    return "the database in .scriptorium/ is damaged; move it away and start again: the index is rebuilt from git";
+  }
+  if (code === "ECONNREFUSED") return `the database server does not answer: ${message}`;
+  if (code?.startsWith("SQLITE_BUSY")) return "another process holds the database for too long; try again";
+  return undefined;
+}
+
+export async function readStdin(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

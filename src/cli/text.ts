@@ -1,0 +1,35 @@
+import { styleText } from "node:util";
+
+/** Text from files and agents, without the sequences by which it could steer a terminal. */
+export const inert = (text: string) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+
+type Style = Parameters<typeof styleText>[0];
+const styled = (style: Style) => (text: string) =>
+  process.stdout.isTTY ? styleText(style, text, { stream: process.stdout, validateStream: true } as object) : text;
+
+export const bold = styled("bold");
+export const dim = styled("dim");
+export const red = styled("red");
+export const yellow = styled("yellow");
+export const green = styled("green");
+
+/** Columns padded to their widest cell; the last one runs free. */
+export function table(rows: string[][]): string {
+  const widths: number[] = [];
+  const plain = rows.map((row) => row.map((cell) => inert(cell).replaceAll("\n", " ")));
+  for (const row of plain) {
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  }
+  return plain
+    .map((row) =>
+      row
+        .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+export const when = (iso: string) => (iso === "" ? "–" : iso.slice(0, 16).replace("T", " "));
+
+export const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;

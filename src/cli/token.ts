@@ -1,0 +1,55 @@
+import { Command } from "@commander-js/extra-typings";
+import { createToken, listTokens, revokeToken } from "../people/operations.ts";
+import type { Token } from "../people/tokens.ts";
+import { refuse } from "../result.ts";
+import { type Common, complain, report } from "./session.ts";
+import { table, when } from "./text.ts";
+
+export const tokenCommand = (common: () => Common) =>
+  new Command("token")
+    .description("let agents and people in over HTTP")
+    .addCommand(
+      new Command("create")
+        .description(createToken.summary)
+        .option("--agent <role>", "for an agent in this role of schema.yaml")
+        .option("--person <name>", "for a person of this name")
+        .option("--role <role>", "what the person may do: reader, collaborator or admin", "collaborator")
+        .option("--days <n>", "days until it stops working", Number)
+        .action(async ({ agent, person, role, days }) => {
+          if ((agent === undefined) === (person === undefined)) {
+            return complain(
+              common(),
+              refuse("invalid", "say who it is for: --agent <role>, or --person <name>").problem,
+            );
+          }
+          const input = agent ? { kind: "agent", role: agent, days } : { kind: "person", name: person, role, days };
+          await report(
+            common(),
+            createToken,
+            input,
+            (made) => `${made.token}\n(${made.id}, ${made.role}; it is not shown again)`,
+          );
+        }),
+    )
+    .addCommand(
+      new Command("list")
+        .description(listTokens.summary)
+        .action(() => report(common(), listTokens, {}, { text: listed, json: (found) => found.tokens })),
+    )
+    .addCommand(
+      new Command("revoke")
+        .description(revokeToken.summary)
+        .argument("<id>")
+        .action((id) => report(common(), revokeToken, { id }, () => `revoked ${id}`)),
+    );
+
+function listed({ tokens }: { tokens: Token[] }): string {
+  if (tokens.length === 0) return "no tokens yet; make one with: scriptorium token create --agent <role>";
+  return table([
+    ["id", "for", "name", "role", "made", "state"],
+    ...tokens.map((t) => {
+      const state = t.revoked_at ? "revoked" : t.expires_at ? `until ${when(t.expires_at)}` : "good";
+      return [t.id, t.kind, t.name, t.role, when(t.created_at), state];
+    }),
+  ]);
+}

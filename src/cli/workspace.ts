@@ -1,0 +1,77 @@
+import { Command } from "@commander-js/extra-typings";
+import { environment } from "../config.ts";
+import { doctor, status } from "../wiki/doctor.ts";
+import { initWorkspace, listTemplates } from "../wiki/init.ts";
+import { type Common, print, report, withApp } from "./session.ts";
+import { dim, green, inert, plural, red, yellow } from "./text.ts";
+
+export const initCommand = (common: () => Common) =>
+  new Command("init")
+    .description("make a folder a workspace; nothing that is there is overwritten")
+    .argument("[dir]", "the folder", ".")
+    .option("--template <name>", "which sections to start with", "crew")
+    .addHelpText(
+      "after",
+      () =>
+        `\nTemplates:\n${listTemplates()
+          .map((t) => `  ${t.name.padEnd(10)} ${t.about}`)
+          .join("\n")}`,
+    )
+    .action(async (dir, { template }) => {
+      const made = await initWorkspace(dir, template, environment());
+      // The first look makes every new file version 1.
+      if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
+      print(common(), made, (r) =>
+        [
+          `${r.repository === "new" ? "new repository and workspace" : "workspace"} in ${r.root}`,
+          ...r.created.map((path) => `  ${green("+")} ${path}`),
+          ...(r.kept.length > 0 ? [dim(`  ${plural(r.kept.length, "file")} there already, left alone`)] : []),
+          "",
+          "Next:",
+          "  scriptorium entry list                what there is",
+          "  scriptorium serve                     read it in a browser",
+          "  scriptorium mcp --role <role>         the command to give to an agent",
+        ].join("\n"),
+      );
+    });
+
+export const statusCommand = (common: () => Common) =>
+  new Command("status")
+    .description(status.summary)
+    .action(() =>
+      report(common(), status, {}, (s) =>
+        [
+          `${inert(s.name)} in ${s.root}`,
+          `${plural(s.written, "entry").replace("entrys", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
+          `entries in ${s.store}, ${s.database}`,
+          s.openProposals > 0
+            ? `${plural(s.openProposals, "proposal")} waiting for you: scriptorium proposal list`
+            : "nothing waits for you",
+          ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
+        ].join("\n"),
+      ),
+    );
+
+export const doctorCommand = (common: () => Common) =>
+  new Command("doctor")
+    .description(doctor.summary)
+    .option("--rebuild", "first make the index again from git")
+    .action(async ({ rebuild }) => {
+      if (rebuild) await withApp(common(), (app) => app.rebuild());
+      const text = ({ findings }: Diagnosis) =>
+        findings
+          .map(
+            (f) =>
+              `${marks[f.level]}  ${f.check}: ${inert(f.message)}${f.fix ? dim(`\n         ${inert(f.fix)}`) : ""}`,
+          )
+          .join("\n");
+      const judged = (found: Diagnosis) => {
+        if (!found.healthy) process.exitCode = 1;
+        return found;
+      };
+      await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
+    });
+
+type Diagnosis = Extract<Awaited<ReturnType<typeof doctor.perform>>, { ok: true }>["value"];
+
+const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };

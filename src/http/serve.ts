@@ -1,0 +1,111 @@
+import { existsSync } from "node:fs";
+import { cp, mkdir, readdir, readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { pino } from "pino";
+import { type App, openApp } from "../app.ts";
+import { type Config, environment, findWorkspace, loadConfig } from "../config.ts";
+import type { Person } from "../people/caller.ts";
+import { workspaceToken } from "../people/tokens.ts";
+import { Refused, unwrap } from "../result.ts";
+import { sweepTemporary } from "../store/disk.ts";
+import { initRepository } from "../store/git.ts";
+import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
+import { watchEntries } from "../wiki/watch.ts";
+import { httpServer } from "./server.ts";
+import { keepRecording } from "./upkeep.ts";
+
+/** Serves the workspace until it is told to stop; what waits is recorded before it goes. */
+export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
+  const env = environment();
+  const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
+  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const app = await openApp(config, log);
+  const stopping = new AbortController();
+  const token = workspaceToken(join(config.stateFolder, "token"));
+  const self = await owner(app);
+  let bound = 0;
+  const http = httpServer(app, { token, self, port: () => bound, stopping: stopping.signal });
+  const server = createServer(getRequestListener(http.fetch, { overrideGlobalObjects: false }));
+  bound = await listen(server, port ?? config.port);
+
+  await recover(config);
+  const watching = await watchEntries(app);
+  const upkeep = keepRecording(app);
+  announce(options.json ?? false, config, bound, token);
+
+  await new Promise<void>((stop) => {
+    process.once("SIGINT", () => stop());
+    process.once("SIGTERM", () => stop());
+  });
+  stopping.abort();
+  await http.close();
+  server.close();
+  server.closeIdleConnections();
+  setTimeout(() => server.closeAllConnections(), 1000).unref();
+  await watching.stop();
+  await upkeep.stop();
+  await app.close();
+}
+
+function announce(json: boolean, config: Config, port: number, token: string): void {
+  const url = `http://127.0.0.1:${port}`;
+  const link = `${url}/?token=${token}`;
+  if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
+  else
+    process.stdout.write(
+      `${config.name} is served at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
+    );
+}
+
+async function owner(app: App): Promise<Person> {
+  const known = await app.git.person();
+  return {
+    kind: "person",
+    name: known?.name ?? "owner",
+    rank: "admin",
+    ...(known?.email ? { email: known.email } : {}),
+  };
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((done, fail) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const taken = error.code === "EADDRINUSE";
+      const message = `port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any`;
+      fail(taken ? new Refused({ code: "conflict", message }) : error);
+    });
+    server.listen(port, "127.0.0.1", () => done((server.address() as AddressInfo).port));
+  });
+}
+
+/** What a crash may have left lies beside the files, never in them. */
+async function recover(config: Config): Promise<void> {
+  await sweepTemporary(join(config.root, config.wiki), 60_000);
+  await sweepTemporary(join(config.root, config.sources), 60_000);
+  await writeEditorSchemas(config.stateFolder);
+}
+
+/** The example handbook: made on first use, an ordinary workspace from then on. */
+export async function openExample(folder: string): Promise<string> {
+  const root = join(folder, ".example");
+  if (existsSync(join(root, "scriptorium.yaml"))) return root;
+  const example = new URL("../example/", import.meta.url);
+  const inSource = new URL("../../example/", import.meta.url);
+  const from = existsSync(example) ? example : inSource;
+  const env = environment();
+  await mkdir(root, { recursive: true });
+  await cp(new URL("wiki/", from), join(root, "wiki"), { recursive: true });
+  await initRepository(root, env);
+  await cp(new URL("scriptorium.yaml", from), join(root, "scriptorium.yaml"));
+  const app = await openApp(unwrap(loadConfig(root, env)));
+  await app.entries.list();
+  const names = await readdir(new URL("sources/", from));
+  for (const name of names.sort()) {
+    unwrap(await app.sources.add(name, await readFile(new URL(`sources/${name}`, from)), { name: "Larkspur Freight" }));
+  }
+  await app.close();
+  return root;
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import type { App } from "../app.ts";
+import type { Caller } from "../people/caller.ts";
+import { mcpServer } from "./server.ts";
+
+type Session = { transport: WebStandardStreamableHTTPServerTransport; owner: string; usedAt: number };
+
+const idleMs = 30 * 60_000;
+const mostSessions = 1000;
+
+/**
+ * Streamable HTTP in both eras: the current protocol has no sessions, so a turn belongs to the
+ * token; clients of the 2025 protocol get a session each, which only the same token can use.
+ */
+export function mcpOverHttp(app: App, callerFor: (tokenId: string, session: string) => Caller) {
+  const sessions = new Map<string, Session>();
+  const modern = createMcpHandler((context) => mcpServer(app, callerFor(context.authInfo?.clientId ?? "", "")), {
+    legacy: "reject",
+    onerror: (error) => app.log.warn({ error: error.message }, "mcp-refused"),
+  });
+
+  function forgetIdle(): void {
+    for (const [id, session] of sessions) {
+      if (Date.now() - session.usedAt > idleMs || sessions.size > mostSessions)
+        void session.transport.close().then(() => sessions.delete(id));
+    }
+  }
+
+  async function legacy(request: Request, tokenId: string): Promise<Response> {
+    forgetIdle();
+    const id = request.headers.get("mcp-session-id");
+    const known = id === null ? undefined : sessions.get(id);
+    if (known && known.owner === tokenId) {
+      known.usedAt = Date.now();
+      return known.transport.handleRequest(request);
+    }
+    if (id !== null) return refusal(404, "no such session; initialize again");
+
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (session) => {
+        sessions.set(session, { transport, owner: tokenId, usedAt: Date.now() });
+      },
+      onsessionclosed: (session) => {
+        sessions.delete(session);
+      },
+    });
+    const server = await mcpServer(app, callerFor(tokenId, randomUUID()));
+    await server.connect(transport);
+    return transport.handleRequest(request);
+  }
+
+  return {
+    async fetch(request: Request, tokenId: string): Promise<Response> {
+      if (await isLegacyRequest(request)) return legacy(request, tokenId);
+      return modern.fetch(request, { authInfo: { token: "", clientId: tokenId, scopes: [] } });
+    },
+    async close() {
+      await modern.close();
+      await Promise.all([...sessions.values()].map((session) => session.transport.close()));
+      sessions.clear();
+    },
+  };
+}
+
+const refusal = (status: number, message: string) =>
+  Response.json({ jsonrpc: "2.0", error: { code: -32001, message }, id: null }, { status });

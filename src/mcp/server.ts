@@ -1,0 +1,106 @@
+import { McpServer, ResourceTemplate, type StandardSchemaWithJSON } from "@modelcontextprotocol/server";
+import type { App } from "../app.ts";
+import { jsonSchema, type Operation } from "../operation.ts";
+import { allOperations } from "../operations.ts";
+import { type Caller, kindOf } from "../people/caller.ts";
+import { refusalFor } from "../result.ts";
+import { version } from "../version.ts";
+import type { Schema } from "../wiki/schema.ts";
+
+/** Everything the caller may do, as MCP tools, and the entries as resources. */
+export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
+  const schema = await app.schema();
+  const server = new McpServer(
+    { name: "scriptorium", title: `Scriptorium: ${app.config.name}`, version },
+    { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
+  );
+  for (const operation of allOperations) {
+    if (canUse(operation, caller, schema.ok ? schema.value : undefined)) addTool(server, app, operation, caller);
+  }
+  addResources(server, app, caller);
+  return server;
+}
+
+/** A role sees just the tools it can use: none for sections it may not write, none for a pipeline it is not in. */
+function canUse(operation: Operation, caller: Caller, schema: Schema | undefined): boolean {
+  if (!operation.callers.includes(kindOf(caller))) return false;
+  if (caller.kind === "person" || !schema) return true;
+  const writes = (mode: "snapshot" | "log") =>
+    schema.sections.some((section) => section.mode === mode && section.writable_by.includes(caller.role));
+  if (operation.name === "commit_entry") return writes("snapshot");
+  if (operation.name === "append_log") return writes("log");
+  if (operation.name === "transfer_focus") return schema.pipeline.includes(caller.role);
+  return true;
+}
+
+function addTool(server: McpServer, app: App, operation: Operation, caller: Caller): void {
+  const { name, summary, guidance, effect, input, output } = operation;
+  server.registerTool(
+    name,
+    {
+      description: guidance ? `${summary} ${guidance}` : summary,
+      inputSchema: unchecked(jsonSchema(input)),
+      outputSchema: unchecked(jsonSchema(output, "output")),
+      annotations: {
+        readOnlyHint: effect === "reads",
+        destructiveHint: effect === "destroys",
+        idempotentHint: effect === "reads",
+        openWorldHint: false,
+      },
+    },
+    async (raw: unknown) => {
+      const result = await operation.perform(app, raw ?? {}, caller);
+      const answer = result.ok ? (result.value as Record<string, unknown>) : refusalFor(result.problem);
+      return {
+        content: [{ type: "text" as const, text: JSON.stringify(answer) }],
+        structuredContent: answer,
+        isError: !result.ok,
+      };
+    },
+  );
+}
+
+/** `perform` is the only door for input; the SDK shows its shape to the client and lets everything through. */
+const unchecked = (schema: Record<string, unknown>): StandardSchemaWithJSON => ({
+  "~standard": {
+    version: 1,
+    vendor: "scriptorium",
+    validate: (value) => ({ value }),
+    jsonSchema: { input: () => schema, output: () => schema },
+  },
+});
+
+const entryUri = "scriptorium://entries/";
+
+function addResources(server: McpServer, app: App, caller: Caller): void {
+  const template = new ResourceTemplate(`${entryUri}{+id}`, {
+    list: async () => ({
+      resources: (await app.entries.list()).map(({ id, title, version, wordCount }) => ({
+        uri: `${entryUri}${id}`,
+        name: id,
+        title,
+        description: `version ${version}, ${wordCount} words`,
+        mimeType: "text/markdown",
+      })),
+    }),
+  });
+  server.registerResource("entry", template, { title: "Entry", mimeType: "text/markdown" }, async (uri, { id }) => {
+    const entry = await app.knowledge(caller).fetchEntry(String(id));
+    if (!entry.ok) throw new Error(entry.problem.message);
+    return { contents: [{ uri: uri.href, mimeType: "text/markdown", text: entry.value.content }] };
+  });
+}
+
+function instructions(app: App, caller: Caller, schema: Schema | undefined): string {
+  if (caller.kind === "person") return `The shared book "${app.config.name}".`;
+  const mine = schema?.sections.filter((section) => section.writable_by.includes(caller.role)) ?? [];
+  return [
+    `You share one book, "${app.config.name}", with other agents and with people, and it is your only memory. Your role is ${caller.role}.`,
+    `You may write: ${mine.map((s) => `${s.id} (${s.mode})`).join(", ") || "nothing"}.`,
+    ...(schema?.pipeline.includes(caller.role) ? [`The pipeline is ${schema.pipeline.join(" → ")}.`] : []),
+    "A turn has five steps. Scan: list_entries, which also gives you the handoff from the role before you.",
+    `Select: fetch only the 2 to 4 entries your task needs (at most ${schema?.readCap ?? 4} a turn); search_entries finds passages.`,
+    "Reason. Persist: commit_entry (whole body, with the version you read) or append_log (one line).",
+    "Hand off: transfer_focus with a summary for the next role. What you do not write down is lost.",
+  ].join("\n");
+}

@@ -1,0 +1,34 @@
+import type { Operation } from "./operation.ts";
+import * as people from "./people/operations.ts";
+import * as review from "./review/operations.ts";
+import { doctor, status } from "./wiki/doctor.ts";
+import * as wiki from "./wiki/operations.ts";
+
+/** All there is. The faces are loops over this list. */
+export const operations = {
+  list_entries: wiki.listEntries,
+  fetch_entry: wiki.fetchEntry,
+  commit_entry: wiki.commitEntry,
+  append_log: wiki.appendLog,
+  transfer_focus: wiki.transferFocus,
+  search_entries: wiki.searchEntries,
+  create_section: wiki.createSection,
+  entry_history: wiki.entryHistory,
+  add_source: wiki.addSource,
+  list_sources: wiki.listSources,
+  verify_sources: wiki.verifySources,
+  list_proposals: review.listProposals,
+  show_proposal: review.showProposal,
+  approve_proposal: review.approveProposal,
+  reject_proposal: review.rejectProposal,
+  create_token: people.createToken,
+  list_tokens: people.listTokens,
+  revoke_token: people.revokeToken,
+  status,
+  doctor,
+};
+
+export type Operations = typeof operations;
+export type OperationName = keyof Operations;
+
+export const allOperations: Operation[] = Object.values(operations) as Operation[];

@@ -1,0 +1,31 @@
+/** What an agent has done since its turn began. One turn belongs to one connection or task token. */
+export type Turn = {
+  run: string | undefined;
+  /** True when the caller named the run: it then outlives the turn. */
+  named: boolean;
+  /** True for a connection, which has a run even if nobody named one; a single command has none. */
+  lasting: boolean;
+  reads: Set<string>;
+  over: boolean;
+};
+
+export type Rank = "reader" | "collaborator" | "admin";
+
+export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
+export type Agent = { kind: "agent"; role: string; task?: string; epoch?: number; turn: Turn };
+
+/** Who calls an operation. An agent is no user, whatever its text says. */
+export type Caller = Person | Agent;
+
+export const newTurn = (run?: string, lasting = false): Turn => ({
+  run,
+  named: run !== undefined,
+  lasting,
+  reads: new Set(),
+  over: false,
+});
+
+export const nameOf = (caller: Caller) => (caller.kind === "person" ? caller.name : caller.role);
+
+/** Callers in the words of an operation's `callers`. */
+export const kindOf = (caller: Caller): Rank | "agent" => (caller.kind === "person" ? caller.rank : "agent");

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { operation } from "../operation.ts";
+import { ok, refuse } from "../result.ts";
+import { rolesOf } from "../wiki/schema.ts";
+import { nameOf } from "./caller.ts";
+
+const token = z.object({
+  id: z.string(),
+  kind: z.enum(["agent", "person"]),
+  name: z.string(),
+  role: z.string(),
+  created_at: z.string(),
+  expires_at: z.string().nullable(),
+  revoked_at: z.string().nullable(),
+});
+
+const days = z.int().min(1).max(3650).optional().describe("Days until it stops working; never if left out");
+
+export const createToken = operation({
+  name: "create_token",
+  summary: "Make a token for an agent in a role, or for a person; it is shown once.",
+  effect: "writes",
+  callers: ["admin"],
+  http: { method: "post", path: "/tokens" },
+  input: z.object({
+    kind: z.enum(["agent", "person"]),
+    role: z
+      .string()
+      .min(1)
+      .max(64)
+      .describe("An agent's role in schema.yaml; a person's is reader, collaborator or admin"),
+    name: z.string().trim().min(1).max(100).optional().describe("Whose it is; for an agent, the role if left out"),
+    days,
+  }),
+  output: token.extend({ token: z.string() }),
+  async run(app, { kind, role, name, days }, caller) {
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
+    const roles = kind === "agent" ? rolesOf(schema.value) : ["reader", "collaborator", "admin"];
+    if (!roles.includes(role))
+      return refuse(
+        "invalid",
+        `no role ${role} for ${kind === "agent" ? "an agent" : "a person"}; there are ${roles.join(", ")}`,
+      );
+    if (kind === "person" && !name) return refuse("invalid", "say whose token it is: --name");
+    const expiresAt = days === undefined ? undefined : new Date(app.now().getTime() + days * 86_400_000).toISOString();
+    return ok(await app.tokens.create({ kind, role, name: name ?? role, expiresAt, by: nameOf(caller) }));
+  },
+});
+
+export const listTokens = operation({
+  name: "list_tokens",
+  summary: "List the tokens that were made, without their texts.",
+  effect: "reads",
+  callers: ["admin"],
+  http: { method: "get", path: "/tokens" },
+  input: z.object({}),
+  output: z.object({ tokens: z.array(token) }),
+  run: async (app) => ok({ tokens: await app.tokens.list() }),
+});
+
+export const revokeToken = operation({
+  name: "revoke_token",
+  summary: "Make a token useless from now on.",
+  effect: "destroys",
+  callers: ["admin"],
+  http: { method: "delete", path: "/tokens/{id}" },
+  input: z.object({ id: z.string().max(64) }),
+  output: z.object({ id: z.string() }),
+  run: (app, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
+});

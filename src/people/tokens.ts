@@ -1,0 +1,118 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database } from "../store/database.ts";
+import { appendEvent } from "../store/events.ts";
+import type { TokenRow } from "../store/tables.ts";
+
+export type Token = Omit<TokenRow, "hash">;
+export type NewToken = {
+  kind: "agent" | "person";
+  name: string;
+  role: string;
+  expiresAt: string | undefined;
+  by: string;
+};
+
+/** Tokens are kept as hashes: the text is shown once, to the person who made it. */
+export function tokenStore(db: Database, now: () => Date, newId: (prefix: string) => string) {
+  async function findGood(column: "hash" | "id", value: string): Promise<Token | undefined> {
+    const row = await db.read.selectFrom("tokens").selectAll().where(column, "=", value).executeTakeFirst();
+    if (!row || row.revoked_at || (row.expires_at && row.expires_at <= now().toISOString())) return undefined;
+    return withoutHash(row);
+  }
+
+  return {
+    async create(made: NewToken): Promise<Token & { token: string }> {
+      const token = `sct_${randomBytes(24).toString("base64url")}`;
+      const row: TokenRow = {
+        id: newId("t"),
+        hash: hashOf(token),
+        kind: made.kind,
+        name: made.name,
+        role: made.role,
+        created_at: now().toISOString(),
+        expires_at: made.expiresAt ?? null,
+        revoked_at: null,
+      };
+      await db.write(async (tx) => {
+        await tx.insertInto("tokens").values(row).execute();
+        const data = { kind: row.kind, name: row.name, role: row.role };
+        await appendEvent(tx, {
+          at: row.created_at,
+          actor: made.by,
+          kind: "token-created",
+          subject: `token:${row.id}`,
+          data,
+        });
+      });
+      return { ...withoutHash(row), token };
+    },
+
+    /** Whose token this is, if it is good now. */
+    find: (token: string) => findGood("hash", hashOf(token)),
+    findById: (id: string) => findGood("id", id),
+
+    async list(): Promise<Token[]> {
+      const rows = await db.read.selectFrom("tokens").selectAll().orderBy("created_at", "desc").execute();
+      return rows.map(withoutHash);
+    },
+
+    async revoke(id: string, by: string): Promise<Result<{ id: string }>> {
+      const at = now().toISOString();
+      const done = await db.write(async (tx) => {
+        const row = await tx
+          .updateTable("tokens")
+          .set({ revoked_at: at })
+          .where("id", "=", id)
+          .where("revoked_at", "is", null)
+          .returning("id")
+          .executeTakeFirst();
+        if (row) await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
+        return row;
+      });
+      return done ? ok({ id }) : refuse("not_found", `no token ${id} that is still good; see: scriptorium token list`);
+    },
+  };
+}
+
+export type TokenStore = ReturnType<typeof tokenStore>;
+
+/** The token of the person who owns this workspace's folder: readable by them alone. */
+export function workspaceToken(file: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  try {
+    // O_EXCL and O_NOFOLLOW: a file or link that someone planted here is never written through.
+    const handle = openSync(
+      file,
+      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+      0o600,
+    );
+    const token = randomBytes(24).toString("base64url");
+    writeSync(handle, `${token}\n`);
+    closeSync(handle);
+    return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const found = fstatSync(handle);
+    if (!found.isFile() || (process.getuid && found.uid !== process.getuid() && process.getuid() !== 0)) {
+      throw new Error(`${file} belongs to someone else; remove it and start again`);
+    }
+    if (found.mode & 0o077) chmodSync(file, 0o600);
+    return readFileSync(handle, "utf8").trim();
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export function sameToken(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));
+}
+
+const hashOf = (token: string) => createHash("sha256").update(token).digest("hex");
+
+const withoutHash = ({ hash: _hash, ...token }: TokenRow): Token => token;

@@ -1,0 +1,30 @@
+import type { Kysely } from "kysely";
+import type { Tables } from "./tables.ts";
+
+export type Query = Kysely<Tables>;
+
+/** The waist: everything above it is written once; an engine is one file below it. */
+export interface Database {
+  readonly engine: "sqlite" | "postgres";
+  /** Reads what has been committed. Never writes. */
+  readonly read: Query;
+  /**
+   * Runs `work` in a transaction of its own and resolves once it is on disk. If `work` throws,
+   * nothing of it is kept. `work` must not call `write` again.
+   */
+  write<T>(work: (tx: Query) => Promise<T>): Promise<T>;
+  /** Calls back soon after any process has written to this database. Returns how to stop. */
+  onChange(listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+export type DatabaseAddress = { engine: "sqlite"; file: string } | { engine: "postgres"; url: string };
+
+export async function openDatabase(address: DatabaseAddress): Promise<Database> {
+  if (address.engine === "sqlite") {
+    const { openSqlite } = await import("./sqlite.ts");
+    return openSqlite(address.file);
+  }
+  const { openPostgres } = await import("./postgres.ts");
+  return openPostgres(address.url);
+}

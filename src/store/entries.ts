@@ -1,0 +1,63 @@
+import { sql } from "kysely";
+import type { Database, Query } from "./database.ts";
+import { appendEvent } from "./events.ts";
+import type { EntryRow, EntryVersionRow } from "./tables.ts";
+
+export type IndexedEntry = Omit<EntryRow, "num" | "indexed"> & { num: number; indexed: number };
+
+/** What a new version puts into the index, beside the version row itself. */
+export type NewVersion = EntryVersionRow & {
+  title: string | null;
+  words: number;
+  stat: string;
+  /** What happened, in the event log: committed, appended, edited. */
+  kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
+  data?: Record<string, unknown>;
+};
+
+export const findEntry = (query: Query, id: string): Promise<IndexedEntry | undefined> =>
+  query.selectFrom("entries").selectAll().where("id", "=", id).executeTakeFirst();
+
+export const allEntries = (query: Query): Promise<IndexedEntry[]> => query.selectFrom("entries").selectAll().execute();
+
+/** Until the transaction ends nobody else writes this entry. SQLite has one writer at a time anyway. */
+export async function lockEntry(tx: Query, engine: Database["engine"], id: string): Promise<void> {
+  if (engine === "postgres") await sql`SELECT pg_advisory_xact_lock(hashtextextended(${id}, 7346))`.execute(tx);
+}
+
+/** The version row, the index and the event, together. */
+export async function saveVersion(tx: Query, version: NewVersion): Promise<void> {
+  const { title, words, stat, kind, data, ...row } = version;
+  await tx.insertInto("entry_versions").values(row).execute();
+  const index = {
+    version: row.version,
+    blob: row.blob,
+    last_author: row.author,
+    title,
+    words,
+    updated_at: row.at,
+    stat,
+  };
+  await tx
+    .insertInto("entries")
+    .values({ id: row.entry_id, ...index })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(index))
+    .execute();
+  const { entry_id, blob, author, role, run, task, epoch, at } = row;
+  await appendEvent(tx, {
+    at,
+    actor: author,
+    kind,
+    subject: `entry:${entry_id}`,
+    data: { version: row.version, blob, role, run, task, epoch, ...data },
+  });
+}
+
+export const versionsOf = (query: Query, id: string, limit: number) =>
+  query
+    .selectFrom("entry_versions")
+    .select(["version", "author", "role", "run", "task", "epoch", "at", "summary"])
+    .where("entry_id", "=", id)
+    .orderBy("version", "desc")
+    .limit(limit)
+    .execute();

@@ -1,0 +1,67 @@
+import { sql } from "kysely";
+import type { Database, Query } from "./database.ts";
+
+/** One line of the log that every mutation writes in its own transaction. */
+export type Event = {
+  /** Where a reader is; give it back to go on from there. */
+  id: string;
+  at: string;
+  actor: string;
+  kind: string;
+  subject: string;
+  data: unknown;
+};
+
+export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<void> {
+  await tx
+    .insertInto("events")
+    .values({ ...event, data: JSON.stringify(event.data) })
+    .execute();
+}
+
+export async function eventsAfter(db: Database, cursor: string | undefined, limit: number): Promise<Event[]> {
+  const rows = await after[db.engine](db.read, cursor, limit);
+  return rows.map(({ id, at, actor, kind, subject, data }) => ({
+    id: String(id),
+    at,
+    actor,
+    kind,
+    subject,
+    data: JSON.parse(data),
+  }));
+}
+
+/** Where the log ends now, for a reader that wants only what is new. */
+export async function lastEventId(db: Database): Promise<string | undefined> {
+  const { rows } = await newest[db.engine].execute(db.read);
+  return rows[0] && String(rows[0].id);
+}
+
+type Row = { id: string | number; at: string; actor: string; kind: string; subject: string; data: string };
+
+/**
+ * SQLite has one writer, so `seq` is the order of commits. PostgreSQL hands out `seq` before the
+ * commit: there the order is (xid, seq), and nothing is shown while an older transaction still runs.
+ */
+const after = {
+  sqlite: async (query: Query, cursor: string | undefined, limit: number): Promise<Row[]> => {
+    const seq = /^\d{1,15}$/.test(cursor ?? "") ? Number(cursor) : 0;
+    const text = sql<Row>`SELECT seq AS id, at, actor, kind, subject, data FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`;
+    return (await text.execute(query)).rows;
+  },
+  postgres: async (query: Query, cursor: string | undefined, limit: number): Promise<Row[]> => {
+    const [xid, seq] = /^\d{1,18}-\d{1,18}$/.test(cursor ?? "") ? (cursor as string).split("-") : ["0", "0"];
+    const text = sql<Row>`
+      SELECT xid::text || '-' || seq AS id, at, actor, kind, subject, data FROM events
+      WHERE (xid, seq) > (${xid}::text::xid8, ${seq}::text::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+      ORDER BY xid, seq LIMIT ${limit}`;
+    return (await text.execute(query)).rows;
+  },
+};
+
+const newest = {
+  sqlite: sql<{ id: number }>`SELECT seq AS id FROM events ORDER BY seq DESC LIMIT 1`,
+  postgres: sql<{ id: string }>`
+    SELECT xid::text || '-' || seq AS id FROM events
+    WHERE xid < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xid DESC, seq DESC LIMIT 1`,
+};

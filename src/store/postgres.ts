@@ -1,0 +1,115 @@
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import type { Database } from "./database.ts";
+import { migrate, migrationsFor } from "./migrate.ts";
+import type { Tables } from "./tables.ts";
+
+const channel = "scriptorium";
+const migrationLock = 7_346_001;
+const connections = 10;
+
+export async function openPostgres(url: string): Promise<Database> {
+  const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
+  // Without a listener an idle connection that the server drops would end the process; the pool replaces it.
+  pool.on("error", () => undefined);
+  await migratePostgres(pool);
+
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const watch = watchChanges(url);
+  return {
+    engine: "postgres",
+    read: db,
+    async write(work) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await db.transaction().execute(work);
+        } catch (error) {
+          if (attempt >= 5 || !isRetryable(error)) throw error;
+        }
+      }
+    },
+    onChange: watch.onChange,
+    async close() {
+      await watch.stop();
+      await db.destroy();
+    },
+  };
+}
+
+/** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */
+const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
+
+const numbersAsNumbers = {
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
+} as pg.CustomTypesConfig;
+
+async function migratePostgres(pool: pg.Pool) {
+  const migrations = migrationsFor("postgres");
+  const client = await pool.connect();
+  try {
+    await client.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+    await migrate(migrations, {
+      async recorded() {
+        await client.query(
+          "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)",
+        );
+        return (await client.query("SELECT name FROM schema_migrations")).rows.map((row) => row.name);
+      },
+      async exec(sql) {
+        await client.query(sql);
+      },
+    });
+    await client.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
+  } finally {
+    client.release();
+  }
+}
+
+/** One connection listens, from the first listener on; while it is down, listeners are woken by a timer. */
+function watchChanges(url: string) {
+  const listeners = new Set<() => void>();
+  let client: pg.Client | undefined;
+  let again: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const wake = () => {
+    for (const listener of listeners) listener();
+  };
+  async function listen() {
+    const fresh = new pg.Client({ connectionString: url });
+    client = fresh;
+    fresh.on("notification", wake);
+    fresh.on("error", () => retryLater());
+    fresh.on("end", () => retryLater());
+    try {
+      await fresh.connect();
+      await fresh.query(`LISTEN ${channel}`);
+      wake();
+    } catch {
+      retryLater();
+    }
+  }
+  function retryLater() {
+    if (stopped || again) return;
+    client = undefined;
+    again = setTimeout(() => {
+      again = undefined;
+      wake();
+      void listen();
+    }, 500).unref();
+  }
+  return {
+    onChange(listener: () => void) {
+      listeners.add(listener);
+      if (!client && !again) void listen();
+      return () => listeners.delete(listener);
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(again);
+      listeners.clear();
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

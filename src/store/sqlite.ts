@@ -1,0 +1,220 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import Sqlite from "better-sqlite3";
+import { Kysely, SqliteDialect } from "kysely";
+import type { Database, Query } from "./database.ts";
+import { migrate, migrationsFor } from "./migrate.ts";
+import type { Tables } from "./tables.ts";
+
+const pollMs = 200;
+const patienceMs = 60_000;
+const largestBatch = 256;
+
+export async function openSqlite(file: string): Promise<Database> {
+  mkdirSync(dirname(file), { recursive: true });
+  const writer = await patiently(() => connect(file));
+  refuseBrokenSqlite(writer);
+  await migrateSqlite(writer, file);
+  const reader = await patiently(() => connect(file));
+  reader.pragma("query_only = ON");
+
+  const funnel = openFunnel(writer);
+  const watch = watchChanges(reader);
+  const read = kyselyOver(reader);
+  return {
+    engine: "sqlite",
+    read,
+    async write(work) {
+      const value = await funnel.write(work);
+      watch.wake();
+      return value;
+    },
+    onChange: watch.onChange,
+    async close() {
+      watch.stop();
+      await funnel.idle();
+      await read.destroy();
+      writer.close();
+    },
+  };
+}
+
+function connect(file: string): Sqlite.Database {
+  const connection = new Sqlite(file, { timeout: 5000 });
+  connection.pragma("journal_mode = WAL");
+  // FULL: a commit is fsynced before it is acknowledged. NORMAL would lose acknowledged writes with the power.
+  connection.pragma("synchronous = FULL");
+  connection.pragma("foreign_keys = ON");
+  return connection;
+}
+
+/** SQLite 3.7.0 to 3.51.2 can corrupt a WAL database when a checkpoint meets a reset. */
+function refuseBrokenSqlite(connection: Sqlite.Database): void {
+  const version = connection.prepare("select sqlite_version()").pluck().get() as string;
+  const [, minor = 0, patch = 0] = version.split(".").map(Number);
+  const fixed =
+    minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);
+  if (!fixed) {
+    throw new Error(
+      `SQLite ${version} has the WAL-reset corruption bug; install a better-sqlite3 that bundles 3.51.3 or newer`,
+    );
+  }
+}
+
+type Waiting = {
+  work: (tx: Query) => Promise<unknown>;
+  resolve: (value: unknown) => void;
+  reject: (reason: unknown) => void;
+};
+
+/**
+ * Group commit. Writes that wait at the same time share one transaction and one fsync, each
+ * behind a savepoint of its own, so that one that fails takes nothing else with it. There is
+ * one connection, and `work` may await in the middle of its transaction: everything passes
+ * through this queue, or another write would be committed as part of a transaction it knows
+ * nothing about.
+ */
+function openFunnel(connection: Sqlite.Database) {
+  const tx = kyselyOver(connection);
+  const waiting: Waiting[] = [];
+  let draining: Promise<void> | undefined;
+
+  async function drain() {
+    await null;
+    while (waiting.length > 0) await commitTogether(waiting.splice(0, largestBatch));
+    draining = undefined;
+  }
+
+  async function commitTogether(batch: Waiting[]) {
+    const settle: (() => void)[] = [];
+    try {
+      await patiently(() => connection.exec("BEGIN IMMEDIATE"));
+      for (const item of batch) settle.push(await performOne(item));
+      connection.exec("COMMIT");
+    } catch (error) {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+      for (const item of batch) item.reject(error);
+      return;
+    }
+    for (const done of settle) done();
+  }
+
+  async function performOne(item: Waiting): Promise<() => void> {
+    connection.exec("SAVEPOINT one");
+    try {
+      const value = await item.work(tx);
+      connection.exec("RELEASE one");
+      return () => item.resolve(value);
+    } catch (error) {
+      // A full disk makes SQLite roll the whole transaction back: then the batch is lost, and says so.
+      if (!connection.inTransaction) throw error;
+      connection.exec("ROLLBACK TO one; RELEASE one");
+      return () => item.reject(error);
+    }
+  }
+
+  return {
+    write<T>(work: (tx: Query) => Promise<T>): Promise<T> {
+      return new Promise<T>((resolve, reject) => {
+        waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+        draining ??= drain();
+      });
+    },
+    async idle() {
+      while (draining) await draining;
+    },
+  };
+}
+
+/** Other processes write too: `data_version` moves when they do, and asking costs microseconds. */
+function watchChanges(connection: Sqlite.Database) {
+  const listeners = new Set<() => void>();
+  const version = connection.prepare("PRAGMA data_version").pluck();
+  let seen = version.get();
+  let timer: NodeJS.Timeout | undefined;
+
+  const wake = () => {
+    for (const listener of listeners) listener();
+  };
+  const poll = () => {
+    const now = version.get();
+    if (now === seen) return;
+    seen = now;
+    wake();
+  };
+  return {
+    wake,
+    onChange(listener: () => void) {
+      listeners.add(listener);
+      timer ??= setInterval(poll, pollMs).unref();
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      };
+    },
+    stop() {
+      clearInterval(timer);
+      listeners.clear();
+    },
+  };
+}
+
+/** A prepared statement is five times faster than preparing it again, and Kysely asks for the same texts. */
+function kyselyOver(connection: Sqlite.Database): Query {
+  const prepared = new Map<string, Sqlite.Statement>();
+  const database = {
+    prepare(sql: string) {
+      let statement = prepared.get(sql);
+      if (!statement) {
+        statement = connection.prepare(sql);
+        if (prepared.size > 500) prepared.clear();
+        prepared.set(sql, statement);
+      }
+      return statement;
+    },
+    close: () => connection.close(),
+  };
+  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }) });
+}
+
+async function migrateSqlite(connection: Sqlite.Database, file: string) {
+  const migrations = migrationsFor("sqlite");
+  const recorded = () => {
+    connection.exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)");
+    return connection.prepare("SELECT name FROM schema_migrations").pluck().all() as string[];
+  };
+  const names = new Set(await patiently(recorded));
+  if (migrations.every((m) => names.has(m.name))) return;
+
+  // The lock lives in a database of its own, so that a migration may manage its transactions
+  // itself, and the kernel lets go of it when the process dies.
+  const lock = new Sqlite(`${file}-migrate`, { timeout: 5000 });
+  try {
+    await patiently(() => lock.exec("BEGIN EXCLUSIVE"));
+    await migrate(migrations, {
+      recorded: async () => recorded(),
+      exec: async (sql) => {
+        connection.exec(sql);
+      },
+    });
+  } finally {
+    lock.close();
+  }
+}
+
+/** Tries again while another process holds the lock longer than SQLite itself waits. */
+async function patiently<T>(attempt: () => T): Promise<T> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      const busy = (error as { code?: string }).code?.startsWith("SQLITE_BUSY");
+      if (!busy || Date.now() > until) throw error;
+      await sleep(5 + Math.random() * 45);
+    }
+  }
+}

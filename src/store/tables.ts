@@ -1,0 +1,132 @@
+import type { Generated } from "kysely";
+
+/** The tables as both engines have them. Times are ISO strings, JSON is text, booleans are 0 and 1. */
+export interface Tables {
+  meta: { key: string; value: string };
+  schema_migrations: { name: string; applied_at: string };
+  events: EventRow;
+  entries: EntryRow;
+  entry_versions: EntryVersionRow;
+  entry_intents: EntryIntentRow;
+  entry_text: { rowid: number; title: string; body: string };
+  git_queue: GitQueueRow;
+  handoffs: HandoffRow;
+  sources: SourceRow;
+  proposals: ProposalRow;
+  tokens: TokenRow;
+}
+
+export interface EventRow {
+  seq: Generated<number>;
+  at: string;
+  actor: string;
+  kind: string;
+  subject: string;
+  data: string;
+}
+
+export interface EntryRow {
+  num: Generated<number>;
+  id: string;
+  version: number;
+  /** The git name of the file's bytes. */
+  blob: string;
+  last_author: string;
+  title: string | null;
+  words: number;
+  updated_at: string;
+  /** The file's stat when `blob` was taken from it; empty in the database store. */
+  stat: string;
+  /** The version that full text search knows. */
+  indexed: Generated<number>;
+}
+
+export interface EntryVersionRow {
+  entry_id: string;
+  version: number;
+  blob: string;
+  /** In the database store the text, or when `appended` what it adds; the file store has it in git. */
+  content: string | null;
+  appended: number;
+  author: string;
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  at: string;
+  summary: string;
+}
+
+/** Written before a file is replaced, so that a crash right after cannot lose who did it. */
+export interface EntryIntentRow {
+  entry_id: string;
+  /** What will be recognised in the file: its blob, or for a log the new line. */
+  mark: string;
+  author: string;
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  at: string;
+}
+
+/** File versions on their way into git. */
+export interface GitQueueRow {
+  seq: Generated<number>;
+  path: string;
+  blob: string;
+  /** The blob of the version before. */
+  base: string | null;
+  /** The bytes, or when `appended` those that follow `base`; gone once git has them. */
+  content: Buffer | null;
+  appended: number;
+  author: string;
+  by_person: number;
+  message: string;
+  at: string;
+  in_history: Generated<number>;
+}
+
+export interface HandoffRow {
+  id: string;
+  run: string;
+  step: number;
+  from_role: string;
+  requested: string;
+  to_role: string | null;
+  summary: string;
+  at: string;
+  taken_at: string | null;
+}
+
+export interface SourceRow {
+  path: string;
+  sha256: string;
+  size: number;
+  added_by: string;
+  at: string;
+}
+
+export interface ProposalRow {
+  id: string;
+  kind: string;
+  subject: string;
+  data: string;
+  proposed_by: string | null;
+  status: "open" | "approved" | "rejected";
+  created_at: string;
+  decided_at: string | null;
+  decided_by: string | null;
+  note: string | null;
+}
+
+export interface TokenRow {
+  id: string;
+  hash: string;
+  kind: "agent" | "person";
+  name: string;
+  role: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}

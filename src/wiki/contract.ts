@@ -1,0 +1,112 @@
+import { ok, type Result, refuse } from "../result.ts";
+import { findSection, type Schema, type Section } from "./schema.ts";
+
+/** The rules of the shared book, as functions from values to values. The wrapper in knowledge.ts applies them. */
+
+export type Write = "commit" | "append";
+
+/** May this role write this section in this way (K2, K6)? People (no role) may write every section. */
+export function mayWrite(schema: Schema, role: string | undefined, id: string, write: Write): Result<Section> {
+  const section = findSection(schema, id);
+  if (!section) return unknownSection(schema, id);
+
+  if (role !== undefined && !section.writable_by.includes(role)) {
+    const allowed = schema.sections.filter((s) => s.writable_by.includes(role));
+    const may = allowed.length > 0 ? `may write ${allowed.map(spell).join(", ")}` : "may write no section";
+    return refuse(
+      "denied",
+      `the role ${role} may not write ${id}, which is written by ${section.writable_by.join(", ") || "people only"}; ${role} ${may}`,
+      { role, section: id, mayWrite: allowed.map((s) => ({ id: s.id, mode: s.mode })) },
+    );
+  }
+  if (section.mode === "log" && write === "commit") {
+    return refuse(
+      "denied",
+      `${id} is a log and only grows: use append_log with one line; no tool rewrites an earlier one`,
+      {
+        role,
+        section: id,
+        mode: section.mode,
+      },
+    );
+  }
+  if (section.mode === "snapshot" && write === "append") {
+    return refuse(
+      "denied",
+      `${id} is a snapshot, not a log: use commit_entry with the whole new body and the version you read`,
+      {
+        role,
+        section: id,
+        mode: section.mode,
+      },
+    );
+  }
+  return ok(section);
+}
+
+/** A turn reads few entries, on purpose (K9). Reading one again is free. */
+export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string): Result<true> {
+  if (reads.has(id) || reads.size < schema.readCap) return ok(true);
+  return refuse(
+    "refused",
+    `this turn has read ${reads.size} entries (${[...reads].join(", ")}) and the cap is ${schema.readCap}: ` +
+      "work with those, look for a passage with search_entries, or end the turn with transfer_focus; the next turn starts with list_entries",
+    { readCap: schema.readCap, read: [...reads] },
+  );
+}
+
+const longestText = 1_000_000;
+
+/** Text that every backend can keep as it is. */
+export function checkText(content: string): Result<true> {
+  if (content.includes("\0")) return refuse("invalid", "the content has a NUL character; send text");
+  if (content.length > longestText) {
+    return refuse(
+      "invalid",
+      `the content has ${content.length} characters; an entry takes at most ${longestText}: split it into sections`,
+    );
+  }
+  const marker = content.split("\n").findIndex((line) => /^(<{7}|>{7}|={7})( |$)/.test(line));
+  const conflicted = marker >= 0 && /^<{7}( |$)/m.test(content) && /^>{7}( |$)/m.test(content);
+  if (conflicted)
+    return refuse("invalid", `line ${marker + 1} is a merge conflict marker; resolve it before you commit`);
+  return ok(true);
+}
+
+export type Handoff = {
+  to: string | null;
+  forced: boolean;
+  ended: "pipeline complete" | "max_steps reached" | undefined;
+};
+
+/** Where a handoff goes (K8): forward along the pipeline, whatever was asked. */
+export function nextFocus(schema: Schema, from: string, target: string, step: number): Result<Handoff> {
+  const { pipeline, maxSteps } = schema;
+  const here = pipeline.indexOf(from);
+  const there = pipeline.indexOf(target);
+  if (here < 0)
+    return refuse("denied", `the role ${from} is not in the pipeline (${pipeline.join(" → ")}) and hands nothing over`);
+  if (there < 0) return refuse("invalid", `there is no role ${target} in the pipeline (${pipeline.join(" → ")})`);
+
+  const forced = there <= here;
+  const to = forced ? (pipeline[here + 1] ?? null) : target;
+  if (step > maxSteps) return ok({ to: null, forced, ended: "max_steps reached" });
+  return ok({ to, forced, ended: to === null ? "pipeline complete" : undefined });
+}
+
+function unknownSection(schema: Schema, id: string): Result<never> {
+  const ids = schema.sections.map((s) => s.id);
+  const near = ids.filter(
+    (known) => known.endsWith(`/${id}`) || known.startsWith(`${id}/`) || id.endsWith(`/${known}`),
+  );
+  const hint = near.length > 0 ? near : ids;
+  const shown = hint.slice(0, 12).join(", ") + (hint.length > 12 ? ` and ${hint.length - 12} more` : "");
+  return refuse("not_found", `there is no section ${id}; ${near.length > 0 ? "do you mean" : "there are"} ${shown}`);
+}
+
+export const requireSection = (schema: Schema, id: string): Result<Section> => {
+  const section = findSection(schema, id);
+  return section ? ok(section) : unknownSection(schema, id);
+};
+
+const spell = (section: Section) => `${section.id} (${section.mode})`;

@@ -1,0 +1,199 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { sql } from "kysely";
+import { z } from "zod";
+import type { App } from "../app.ts";
+import { operation, people } from "../operation.ts";
+import { ok } from "../result.ts";
+import { isTemporary, sweepTemporary } from "../store/disk.ts";
+import { parseDocument } from "./document.ts";
+import { keepsLog } from "./log.ts";
+import type { Schema } from "./schema.ts";
+
+const finding = z.object({
+  check: z.string(),
+  level: z.enum(["ok", "warning", "problem"]),
+  message: z.string(),
+  fix: z.string().optional(),
+});
+type Finding = z.infer<typeof finding>;
+
+export const doctor = operation({
+  name: "doctor",
+  summary: "Check the workspace: schema, files, logs, sources, history and database.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/doctor" },
+  input: z.object({}),
+  output: z.object({ healthy: z.boolean(), findings: z.array(finding) }),
+  async run(app) {
+    const schema = await app.schema();
+    const base = [await checkDatabase(app), await checkHistory(app), ...(await checkSources(app))];
+    if (!schema.ok) {
+      const findings: Finding[] = [{ check: "schema", level: "problem", message: schema.problem.message }, ...base];
+      return ok({ healthy: false, findings });
+    }
+    await app.entries.list();
+    const sections = schema.value.sections.length;
+    const findings: Finding[] = [
+      { check: "schema", level: "ok", message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ")}` },
+      ...(await checkFiles(app, schema.value)),
+      ...(await checkLogs(app, schema.value)),
+      ...base,
+    ];
+    return ok({ healthy: findings.every((f) => f.level !== "problem"), findings });
+  },
+});
+
+export const status = operation({
+  name: "status",
+  summary: "Show what this workspace holds and what waits.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/status" },
+  input: z.object({}),
+  output: z.object({
+    name: z.string(),
+    root: z.string(),
+    store: z.string(),
+    database: z.string(),
+    entries: z.int(),
+    written: z.int(),
+    sources: z.int(),
+    openProposals: z.int(),
+    unrecorded: z.int().describe("Versions that git does not have yet"),
+  }),
+  async run(app) {
+    const entries = await app.entries.list();
+    const [sources, proposals] = await Promise.all([app.sources.list(), app.proposals.list("open")]);
+    return ok({
+      name: app.config.name,
+      root: app.config.root,
+      store: app.config.store,
+      database: app.db.engine,
+      entries: entries.length,
+      written: entries.filter((entry) => entry.wordCount > 0).length,
+      sources: sources.length,
+      openProposals: proposals.length,
+      unrecorded: await unrecorded(app),
+    });
+  },
+});
+
+async function unrecorded(app: App): Promise<number> {
+  const counted = await app.db.read
+    .selectFrom("git_queue")
+    .select((q) => q.fn.countAll<number>().as("count"))
+    .where("in_history", "=", 0)
+    .executeTakeFirstOrThrow();
+  return Number(counted.count);
+}
+
+async function checkDatabase(app: App): Promise<Finding> {
+  if (app.db.engine === "postgres") {
+    const { rows } = await sql<{ version: string }>`SELECT version() AS version`.execute(app.db.read);
+    return { check: "database", level: "ok", message: rows[0]?.version.split(" on ")[0] ?? "PostgreSQL" };
+  }
+  const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check`.execute(app.db.read);
+  const said = rows.map((row) => row.quick_check).join("; ");
+  if (said === "ok") return { check: "database", level: "ok", message: "SQLite, intact" };
+  const fix = "stop Scriptorium, move .scriptorium/scriptorium.db away and start again: the index is rebuilt from git";
+  return { check: "database", level: "problem", message: said, fix };
+}
+
+async function checkHistory(app: App): Promise<Finding> {
+  const { waits } = await app.recorder.record();
+  const count = await unrecorded(app);
+  if (waits) return { check: "history", level: "warning", message: `commits to the branch wait: ${waits}` };
+  if (count > 0) return { check: "history", level: "warning", message: `${count} versions wait to be recorded in git` };
+  return { check: "history", level: "ok", message: "every version is in git" };
+}
+
+async function checkSources(app: App): Promise<Finding[]> {
+  const report = await app.sources.verify();
+  const folder = app.config.sources;
+  const restore = (path: string) => `git checkout refs/scriptorium/history -- ${folder}/${path}`;
+  const found: Finding[] = [
+    ...report.changed.map(({ path }): Finding => {
+      return {
+        check: "sources",
+        level: "problem",
+        message: `${path} was changed since it was added`,
+        fix: restore(path),
+      };
+    }),
+    ...report.missing.map(({ path }): Finding => {
+      return { check: "sources", level: "problem", message: `${path} was removed`, fix: restore(path) };
+    }),
+    ...report.unknown.map((path): Finding => {
+      const fix = `scriptorium source add ${folder}/${path} --name ${path}`;
+      return { check: "sources", level: "warning", message: `${path} lies in ${folder}/ but was never added`, fix };
+    }),
+  ];
+  return found.length > 0
+    ? found
+    : [{ check: "sources", level: "ok", message: `${report.intact} sources, none changed` }];
+}
+
+async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {
+  const { files, config } = app;
+  if (!files) return [];
+  const folder = join(config.root, config.wiki);
+  const swept = await sweepTemporary(folder, 60_000);
+  const found: Finding[] = [];
+  if (swept > 0)
+    found.push({ check: "files", level: "ok", message: `removed ${swept} temporary files that a crash had left` });
+
+  for (const { id } of schema.sections) {
+    const bytes = await readFile(files.fileOf(id)).catch(() => undefined);
+    const complaint = bytes && parseDocument(bytes, `${config.wiki}/${id}.md`).complaint;
+    if (complaint)
+      found.push({
+        check: "files",
+        level: "warning",
+        message: complaint,
+        fix: "mend the frontmatter; it is kept but not used",
+      });
+    if (!bytes)
+      found.push({
+        check: "files",
+        level: "warning",
+        message: `${config.wiki}/${id}.md is missing`,
+        fix: "it comes back with the next commit",
+      });
+  }
+  const known = new Set(schema.sections.map((section) => `${section.id}.md`));
+  const names = await readdir(folder, { recursive: true });
+  for (const name of names.map((n) => n.split(sep).join("/"))) {
+    if (!name.endsWith(".md") || known.has(name) || isTemporary(name)) continue;
+    if (!(await stat(join(folder, name))).isFile()) continue;
+    const fix = `add a section ${name.slice(0, -3)} to ${config.wiki}/schema.yaml`;
+    found.push({ check: "files", level: "warning", message: `${config.wiki}/${name} belongs to no section`, fix });
+  }
+  return found.some((f) => f.level !== "ok")
+    ? found
+    : [...found, { check: "files", level: "ok", message: "every entry is readable" }];
+}
+
+/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before. */
+async function checkLogs(app: App, schema: Schema): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const { id } of schema.sections.filter((section) => section.mode === "log")) {
+    const byHand = (await app.entries.history(id, 100_000)).filter((v) => v.role === null && v.version > 1);
+    for (const { version, author, at } of byHand) {
+      const [before, after] = await Promise.all([
+        app.entries.contentAt(id, version - 1),
+        app.entries.contentAt(id, version),
+      ]);
+      if (before === undefined || after === undefined || keepsLog(before, after)) continue;
+      const message = `${id} is a log, and ${author} rewrote earlier lines in version ${version} (${at})`;
+      found.push({
+        check: "logs",
+        level: "problem",
+        message,
+        fix: `scriptorium entry read ${id} --version ${version - 1}`,
+      });
+    }
+  }
+  return found.length > 0 ? found : [{ check: "logs", level: "ok", message: "no log was rewritten" }];
+}

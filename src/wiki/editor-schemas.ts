@@ -1,0 +1,19 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { configFile } from "../config.ts";
+import { jsonSchema } from "../operation.ts";
+import { schemaFile } from "./schema.ts";
+
+/** JSON Schemas by which editors complete and check schema.yaml and scriptorium.yaml. */
+export const editorSchemas = () => ({
+  "schema.json": { title: "Scriptorium schema.yaml", ...jsonSchema(schemaFile) },
+  "config.json": { title: "Scriptorium scriptorium.yaml", ...jsonSchema(configFile) },
+});
+
+export async function writeEditorSchemas(stateFolder: string): Promise<void> {
+  const folder = join(stateFolder, "schemas");
+  await mkdir(folder, { recursive: true });
+  for (const [name, schema] of Object.entries(editorSchemas())) {
+    await writeFile(join(folder, name), `${JSON.stringify(schema, null, 2)}\n`);
+  }
+}

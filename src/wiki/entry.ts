@@ -1,0 +1,62 @@
+import type { Result } from "../result.ts";
+import type { IndexedEntry } from "../store/entries.ts";
+import type { Section } from "./schema.ts";
+
+/** A line of the catalogue: everything but the text (K4). */
+export type EntryMetadata = {
+  id: string;
+  title: string;
+  version: number;
+  lastAuthor: string;
+  wordCount: number;
+  updatedAt: string;
+};
+
+export type Entry = { id: string; content: string; version: number; metadata: EntryMetadata };
+
+/** Who writes: an agent in a role, perhaps under a claim, or a person (no role). */
+export type Author = {
+  name: string;
+  email?: string;
+  role?: string;
+  run?: string;
+  task?: string;
+  epoch?: number;
+};
+
+export type EntryVersion = {
+  version: number;
+  author: string;
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  at: string;
+  summary: string;
+};
+
+/**
+ * Where entries are kept. Two backends keep this contract, and one test suite checks both. An
+ * entry that nobody has written yet is version 0 with no text.
+ */
+export interface EntryStore {
+  list(): Promise<EntryMetadata[]>;
+  fetch(id: string): Promise<Entry>;
+  /** Replaces the body if `version` is the latest; a stale one is a conflict and changes nothing. */
+  commit(id: string, content: string, version: number, by: Author): Promise<Result<{ version: number }>>;
+  /** Adds one line at the end, whatever the latest version is. */
+  append(id: string, line: string, by: Author): Promise<Result<{ version: number; line: string }>>;
+  /** Newest first. */
+  history(id: string, limit?: number): Promise<EntryVersion[]>;
+  /** The text as it was; undefined when that version never was or its text is gone. */
+  contentAt(id: string, version: number): Promise<string | undefined>;
+}
+
+export const describeEntry = (section: Section, row: IndexedEntry | undefined): EntryMetadata => ({
+  id: section.id,
+  title: row?.title ?? section.title,
+  version: row?.version ?? 0,
+  lastAuthor: row?.last_author ?? "",
+  wordCount: row?.words ?? 0,
+  updatedAt: row?.updated_at ?? "",
+});

@@ -1,0 +1,96 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { configName, type Environment } from "../config.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { gitAt, initRepository } from "../store/git.ts";
+import { emptyDocument, withBody } from "./document.ts";
+import { writeEditorSchemas } from "./editor-schemas.ts";
+import { parseSchema, type Section } from "./schema.ts";
+
+export type InitReport = {
+  root: string;
+  /** Paths in the workspace that are new, and those that were there and were left alone. */
+  created: string[];
+  kept: string[];
+  repository: "new" | "existing";
+};
+
+const templates = new URL("../templates/", import.meta.url);
+const templatesInSource = new URL("../../templates/", import.meta.url);
+const folderOfTemplates = () => (existsSync(templates) ? templates : templatesInSource);
+
+/** The templates that ship with Scriptorium, each with a line about it. */
+export function listTemplates(): { name: string; about: string }[] {
+  const folder = folderOfTemplates();
+  return readdirSync(folder).map((name) => {
+    const about = new URL(`${name}/about.txt`, folder);
+    return { name, about: existsSync(about) ? readFileSync(about, "utf8").trim() : "" };
+  });
+}
+
+/** Makes a folder a workspace. What is there already stays as it is (K15). */
+export async function initWorkspace(folder: string, template: string, env: Environment): Promise<Result<InitReport>> {
+  const names = listTemplates().map((known) => known.name);
+  if (!names.includes(template)) return refuse("invalid", `no template ${template}; there are ${names.join(", ")}`);
+
+  const root = resolve(folder);
+  await mkdir(root, { recursive: true });
+  const isNew = await initRepository(root, env);
+  const report: InitReport = { root, created: [], kept: [], repository: isNew ? "new" : "existing" };
+
+  const schemaText = await readFile(new URL(`${template}/schema.yaml`, folderOfTemplates()), "utf8");
+  await place(report, configName, configText(root));
+  await place(
+    report,
+    "wiki/schema.yaml",
+    `# yaml-language-server: $schema=../.scriptorium/schemas/schema.json\n${schemaText}`,
+  );
+  const schema = parseSchema(await readFile(join(root, "wiki/schema.yaml"), "utf8"), "wiki/schema.yaml");
+  if (!schema.ok) return schema;
+  for (const section of schema.value.sections) await place(report, `wiki/${section.id}.md`, emptyEntry(section));
+  await place(report, "sources/.gitkeep", "");
+  await ignoreState(report);
+  await writeEditorSchemas(join(root, ".scriptorium"));
+  if (isNew) await firstCommit(report, env);
+  return ok(report);
+}
+
+const configText = (root: string) => `# yaml-language-server: $schema=.scriptorium/schemas/config.json
+# Where entries are kept: files (markdown in git) or database.
+# store: files
+# The database: sqlite (a file in .scriptorium/), or postgres://… for a team on many machines.
+# database: sqlite
+name: ${JSON.stringify(root.split("/").at(-1) || "workspace")}
+`;
+
+const emptyEntry = (section: Section) => withBody(emptyDocument, "", section.title);
+
+async function place(report: InitReport, path: string, content: string | Buffer): Promise<void> {
+  const file = join(report.root, path);
+  await mkdir(dirname(file), { recursive: true });
+  try {
+    await writeFile(file, content, { flag: "wx" });
+    report.created.push(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    report.kept.push(path);
+  }
+}
+
+async function ignoreState(report: InitReport): Promise<void> {
+  const file = join(report.root, ".gitignore");
+  const text = existsSync(file) ? await readFile(file, "utf8") : "";
+  if (/^\/?\.scriptorium\/?$/m.test(text)) return;
+  await appendFile(file, `${text === "" || text.endsWith("\n") ? "" : "\n"}.scriptorium/\n`);
+  report.created.push(relative(report.root, file));
+}
+
+/** Only in a repository that did not exist before: elsewhere committing is the person's own affair. */
+async function firstCommit(report: InitReport, env: Environment): Promise<void> {
+  const git = gitAt(report.root, env);
+  const person = (await git.person()) ?? { name: "Scriptorium", email: "scriptorium@localhost.invalid" };
+  await git.text(["add", "--", ...report.created]);
+  const as = ["-c", `user.name=${person.name}`, "-c", `user.email=${person.email || "unknown@localhost.invalid"}`];
+  await git.text([...as, "commit", "--quiet", "--no-gpg-sign", "-m", "Begin the book"]);
+}

@@ -1,0 +1,173 @@
+import type { Caller, Turn } from "../people/caller.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database } from "../store/database.ts";
+import { appendEvent } from "../store/events.ts";
+import { lastStep, saveHandoff, waitingFor } from "../store/handoffs.ts";
+import { checkText, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
+import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
+import type { Schema } from "./schema.ts";
+
+export type Catalogue = {
+  entries: EntryMetadata[];
+  /** What the role before this one left to say; agents only. */
+  handoff?: { from: string; summary: string; run: string; step: number } | null;
+};
+
+export type Transfer = {
+  status: "success";
+  target: string | null;
+  requested: string;
+  forced: boolean;
+  run: string;
+  step: number;
+  ended?: string;
+  message?: string;
+};
+
+/** The one protocol that agent logic sees (K3), whatever the backend. */
+export interface KnowledgeStore {
+  listEntries(): Promise<Result<Catalogue>>;
+  fetchEntry(id: string): Promise<Result<Entry>>;
+  commitEntry(id: string, content: string, version: number): Promise<Result<{ status: "success"; version: number }>>;
+  appendLog(id: string, line: string): Promise<Result<{ status: "success"; version: number; line: string }>>;
+  transferFocus(target: string, summary: string): Promise<Result<Transfer>>;
+}
+
+export type KnowledgeDeps = {
+  db: Database;
+  entries: EntryStore;
+  schema(): Promise<Result<Schema>>;
+  now(): Date;
+  newId(prefix: string): string;
+};
+
+/**
+ * The contract around any store: roles, versions, the read cap and handoffs are enforced here, in
+ * the tool wrapper, where no prompt can talk its way past them (K5 to K9).
+ */
+export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
+  const { db, entries, schema, now } = deps;
+  const role = caller.kind === "agent" ? caller.role : undefined;
+
+  /** The schema as it is now, with the caller's turn opened, or why nothing can be done. */
+  async function enter(): Promise<Result<Schema>> {
+    const read = await schema();
+    if (!read.ok || caller.kind === "person") return read;
+    const { turn } = caller;
+    if (turn.over) beginAgain(turn);
+    turn.run ??= (await waitingFor(db.read, caller.role, undefined))?.run;
+    if (turn.lasting) turn.run ??= deps.newId("r");
+    const last = turn.run === undefined ? undefined : await lastStep(db.read, turn.run);
+    if (last && last.to_role === null) {
+      return refuse("refused", `the run ${turn.run} has ended after ${last.step} steps; start another run`, {
+        run: turn.run,
+      });
+    }
+    return read;
+  }
+
+  const author = (): Author =>
+    caller.kind === "person"
+      ? { name: caller.name, ...(caller.email ? { email: caller.email } : {}) }
+      : {
+          name: caller.role,
+          role: caller.role,
+          ...(caller.turn.run ? { run: caller.turn.run } : {}),
+          ...(caller.task ? { task: caller.task } : {}),
+          ...(caller.epoch === undefined ? {} : { epoch: caller.epoch }),
+        };
+
+  return {
+    async listEntries() {
+      const entered = await enter();
+      if (!entered.ok) return entered;
+      const list = await entries.list();
+      if (caller.kind === "person") return ok({ entries: list });
+      const waiting = await waitingFor(db.read, caller.role, caller.turn.run);
+      const handoff = waiting && {
+        from: waiting.from_role,
+        summary: waiting.summary,
+        run: waiting.run,
+        step: waiting.step,
+      };
+      return ok({ entries: list, handoff: handoff ?? null });
+    },
+
+    async fetchEntry(id) {
+      const entered = await enter();
+      if (!entered.ok) return entered;
+      const section = requireSection(entered.value, id);
+      if (!section.ok) return section;
+      if (caller.kind === "agent") {
+        const may = mayRead(entered.value, caller.turn.reads, id);
+        if (!may.ok) return may;
+        caller.turn.reads.add(id);
+      }
+      return ok(await entries.fetch(id));
+    },
+
+    async commitEntry(id, content, version) {
+      const entered = await enter();
+      if (!entered.ok) return entered;
+      const may = mayWrite(entered.value, role, id, "commit");
+      if (!may.ok) return may;
+      const text = checkText(content);
+      if (!text.ok) return text;
+      const done = await entries.commit(id, content, version, author());
+      return done.ok ? ok({ status: "success", version: done.value.version }) : done;
+    },
+
+    async appendLog(id, line) {
+      const entered = await enter();
+      if (!entered.ok) return entered;
+      const may = mayWrite(entered.value, role, id, "append");
+      if (!may.ok) return may;
+      const done = await entries.append(id, line, author());
+      return done.ok ? ok({ status: "success", ...done.value }) : done;
+    },
+
+    async transferFocus(target, summary) {
+      if (caller.kind === "person") return refuse("denied", "only an agent in a role hands over");
+      const entered = await enter();
+      if (!entered.ok) return entered;
+      caller.turn.run ??= deps.newId("r");
+      const { run } = caller.turn;
+      const said = summary.trim();
+      const done = await db.write(async (tx) => {
+        const step = ((await lastStep(tx, run))?.step ?? 0) + 1;
+        const next = nextFocus(entered.value, caller.role, target, step);
+        if (!next.ok) return next;
+        const { to, forced, ended } = next.value;
+        const at = now().toISOString();
+        const id = deps.newId("h");
+        const row = { id, run, step, from_role: caller.role, requested: target, to_role: to, summary: said, at };
+        await saveHandoff(tx, { ...row, taken_at: null });
+        const data = { run, step, from: caller.role, requested: target, to, summary: said, ended: ended ?? null };
+        const event = { at, actor: caller.role, subject: `run:${run}`, data };
+        await appendEvent(tx, { ...event, kind: forced ? "handoff-forced" : "handoff-made" });
+        if (ended) await appendEvent(tx, { ...event, kind: "run-ended" });
+        return ok<Transfer>({
+          status: "success",
+          target: to,
+          requested: target,
+          forced,
+          run,
+          step,
+          ...(ended ? { ended } : {}),
+          ...(forced ? { message: forcedMessage(caller.role, target, to) } : {}),
+        });
+      });
+      if (done.ok) caller.turn.over = true;
+      return done;
+    },
+  };
+}
+
+function beginAgain(turn: Turn): void {
+  turn.over = false;
+  turn.reads.clear();
+  if (!turn.named) turn.run = undefined;
+}
+
+const forcedMessage = (from: string, asked: string, to: string | null) =>
+  `handoffs only move forward: ${from} asked for ${asked}, and ${to === null ? "the pipeline ends here" : `the focus goes to ${to}`}`;

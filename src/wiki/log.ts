@@ -1,0 +1,32 @@
+import { ok, type Result, refuse } from "../result.ts";
+import type { Author } from "./entry.ts";
+
+const longest = 4000;
+
+/** What an append adds, without its time: `engineer (run r-1): text`. Recognises the line after a crash. */
+export function logRemark(line: string, by: Author): Result<string> {
+  const text = line.trim();
+  if (text === "") return refuse("invalid", "the line is empty; write one sentence that says what happened");
+  // A line break would let one append pass for two, the second in any role's name.
+  if (/[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) {
+    return refuse("invalid", "the line has a line break or control character; append one line at a time");
+  }
+  if (text.length > longest) {
+    return refuse("invalid", `the line has ${text.length} characters; a log takes at most ${longest}`);
+  }
+  return ok(`${by.role ?? by.name}${by.run ? ` (run ${by.run})` : ""}: ${text}`);
+}
+
+export const logLine = (at: string, remark: string) => `- ${at} ${remark}\n`;
+
+/** The remark of a line that `logLine` made. */
+export function remarkOf(line: string): string | undefined {
+  return /^- \d{4}-\d\d-\d\dT[\d:.]+Z (.+)\n$/.exec(line)?.[1];
+}
+
+/** The body after an append: the line always starts on a line of its own. */
+export const appendTo = (body: string, line: string) =>
+  body === "" || body.endsWith("\n") ? body + line : `${body}\n${line}`;
+
+/** Append-only means that every earlier body begins every later one. */
+export const keepsLog = (before: string, after: string) => after.startsWith(before.trimEnd());

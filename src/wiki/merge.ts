@@ -1,0 +1,56 @@
+/**
+ * Three texts of one entry: what was read, what the entry is now, what the stale commit wants.
+ * Where the two sides changed different headings, both changes can stand; where they changed the
+ * same one, a person or agent has to choose.
+ */
+export function mergeByHeading(base: string, theirs: string, yours: string): string | undefined {
+  const b = chunks(base);
+  const t = chunks(theirs);
+  const y = chunks(yours);
+  if (!b || !t || !y) return undefined;
+
+  const merged = new Map<string, string>();
+  for (const key of orderOf(t, y)) {
+    const [before, their, your] = [b.get(key), t.get(key), y.get(key)];
+    const kept = your === before ? their : their === before || their === your ? your : null;
+    if (kept === null) return undefined;
+    if (kept !== undefined) merged.set(key, kept);
+  }
+  // The last chunk of a text may lack its line end; when something now follows it, it needs one.
+  const parts = [...merged.values()];
+  return parts.map((part, index) => (index < parts.length - 1 && !part.endsWith("\n") ? `${part}\n` : part)).join("");
+}
+
+/** Keys of both sides in their order; what only `yours` has follows what it follows there. */
+function orderOf(theirs: Map<string, string>, yours: Map<string, string>): string[] {
+  const order = [...theirs.keys()];
+  let previous = -1;
+  for (const key of yours.keys()) {
+    const found = order.indexOf(key);
+    if (found >= 0) previous = found;
+    else order.splice(++previous, 0, key);
+  }
+  return order;
+}
+
+/** The text cut before each heading, keyed by the heading's own line; undefined when two are alike. */
+function chunks(text: string): Map<string, string> | undefined {
+  const found = new Map<string, string>();
+  const path: string[] = [];
+  let key = "";
+  let fence: string | undefined;
+  for (const line of text.split(/(?<=\n)/)) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
+    if (mark && (!fence || fence === mark)) fence = fence ? undefined : mark;
+    const heading = fence ? undefined : /^(#{1,6})\s+(.*)$/m.exec(line);
+    if (heading) {
+      const depth = heading[1]?.length ?? 1;
+      path.length = Math.min(path.length, depth - 1);
+      path[depth - 1] = heading[2]?.trim() ?? "";
+      key = `${depth} ${path.join("\u0000")}`;
+      if (found.has(key)) return undefined;
+    }
+    found.set(key, (found.get(key) ?? "") + line);
+  }
+  return found;
+}

@@ -1,0 +1,338 @@
+import { createTwoFilesPatch } from "diff";
+import { z } from "zod";
+import { collaborators, everyone, operation, people, writers } from "../operation.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, refuse } from "../result.ts";
+import { markEnd, markStart } from "../search/entries.ts";
+import type { EntryMetadata } from "./entry.ts";
+import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
+
+const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
+
+const line = z.object({
+  id: z.string(),
+  title: z.string(),
+  version: z.int().describe("0 when nobody has written it yet"),
+  lastAuthor: z.string(),
+  wordCount: z.int(),
+  mode: z.enum(["snapshot", "log"]),
+  summary: z.string().optional(),
+  mayWrite: z.boolean().optional().describe("Whether your role may write it"),
+  updatedAt: z.string().optional(),
+});
+
+const metadata = z.object({
+  id: z.string(),
+  title: z.string(),
+  version: z.int(),
+  lastAuthor: z.string(),
+  wordCount: z.int(),
+  updatedAt: z.string(),
+});
+
+const catalogueSize = 50;
+
+export const listEntries = operation({
+  name: "list_entries",
+  summary: "List the entries of the knowledge base, without their texts.",
+  guidance:
+    "Start every turn with this. It costs little: ids, titles, versions, last authors and word counts, no bodies. " +
+    "It also gives you the handoff that the role before you wrote. Then fetch only the 2 to 4 entries that your task needs. " +
+    "Large bases show folders: list one with `under`.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/entries" },
+  input: z.object({
+    under: sectionId.optional().describe("List only this folder, such as api"),
+    all: z.boolean().default(false).describe("List every entry, however many there are"),
+  }),
+  output: z.object({
+    entries: z.array(line),
+    folders: z.array(z.object({ id: z.string(), entries: z.int() })).optional(),
+    handoff: z
+      .object({ from: z.string(), summary: z.string(), run: z.string(), step: z.int() })
+      .nullable()
+      .optional()
+      .describe("What the role before yours left for you"),
+  }),
+  async run(app, { under, all }, caller) {
+    const listed = await app.knowledge(caller).listEntries();
+    if (!listed.ok) return listed;
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
+    const role = caller.kind === "agent" ? caller.role : undefined;
+    const inside = listed.value.entries.filter(
+      (entry) => !under || entry.id === under || entry.id.startsWith(`${under}/`),
+    );
+    const { shown, folders } =
+      all || inside.length <= catalogueSize ? { shown: inside, folders: [] } : collapse(inside, under);
+    const entries = describeAll(schema.value, shown, role);
+    const { handoff } = listed.value;
+    return ok({ entries, ...(folders.length > 0 ? { folders } : {}), ...(handoff === undefined ? {} : { handoff }) });
+  },
+});
+
+/** A page of a large catalogue: the entries at this level, and how many lie in each folder below. */
+function collapse(entries: EntryMetadata[], under: string | undefined) {
+  const depth = under ? under.split("/").length : 0;
+  const folders = new Map<string, number>();
+  const shown = entries.filter(({ id }) => {
+    const parts = id.split("/");
+    if (parts.length <= depth + 1) return true;
+    const folder = parts.slice(0, depth + 1).join("/");
+    folders.set(folder, (folders.get(folder) ?? 0) + 1);
+    return false;
+  });
+  return { shown, folders: [...folders].map(([id, count]) => ({ id, entries: count })) };
+}
+
+function describeAll(schema: Schema, entries: EntryMetadata[], role: string | undefined): z.infer<typeof line>[] {
+  const sections = new Map(schema.sections.map((s) => [s.id, s]));
+  return entries.flatMap(({ updatedAt, ...entry }) => {
+    const section = sections.get(entry.id);
+    if (!section) return [];
+    return [
+      {
+        ...entry,
+        mode: section.mode,
+        ...(section.summary ? { summary: section.summary } : {}),
+        ...(role === undefined ? { updatedAt } : { mayWrite: section.writable_by.includes(role) }),
+      },
+    ];
+  });
+}
+
+export const fetchEntry = operation({
+  name: "fetch_entry",
+  summary: "Read one entry: its text, version and metadata.",
+  guidance:
+    "Remember the `version`: commit_entry needs it. A turn may fetch only a few different entries (4 unless the schema says otherwise); " +
+    "fetching one again, after a conflict for example, is free.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/entries/{id}" },
+  input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; the latest if left out") }),
+  output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
+  async run(app, { id, version }, caller) {
+    const entry = await app.knowledge(caller).fetchEntry(id);
+    if (!entry.ok || version === undefined || version === entry.value.version) return entry;
+    const content = await app.entries.contentAt(id, version);
+    if (content === undefined)
+      return refuse("not_found", `${id} has no version ${version}; the latest is ${entry.value.version}`);
+    return ok({ ...entry.value, content, version });
+  },
+});
+
+export const commitEntry = operation({
+  name: "commit_entry",
+  summary: "Replace the body of a snapshot entry.",
+  guidance:
+    "Send the whole new body (markdown, without frontmatter) and the version you fetched. " +
+    "If someone wrote in between, nothing is overwritten and you get status `conflict` with latestContent and latestVersion: " +
+    "when `merged` is there, check it and commit it with mergedVersion; otherwise bring your change into latestContent and commit that with latestVersion. " +
+    "Status `denied` tells what your role may write.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "put", path: "/entries/{id}" },
+  input: z.object({
+    id,
+    content: z.string().describe("The whole new body, in markdown"),
+    version: z.int().min(0).describe("The version you read; 0 for an entry that nobody has written yet"),
+  }),
+  output: z.object({ status: z.literal("success"), version: z.int() }),
+  run: (app, { id, content, version }, caller) => app.knowledge(caller).commitEntry(id, content, version),
+});
+
+export const appendLog = operation({
+  name: "append_log",
+  summary: "Add one line to the end of a log entry.",
+  guidance:
+    "Time, your role and the run are put in front of it. One line of plain text, no line breaks; earlier lines cannot be changed by anyone. " +
+    "Needs no version: appends never conflict.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/entries/{id}/log" },
+  input: z.object({ id, line: z.string().describe("One line, such as: chose SQLite because one process writes") }),
+  output: z.object({ status: z.literal("success"), version: z.int(), line: z.string() }),
+  run: (app, { id, line }, caller) => app.knowledge(caller).appendLog(id, line),
+});
+
+export const transferFocus = operation({
+  name: "transfer_focus",
+  summary: "End your turn and hand over to the next role.",
+  guidance:
+    "Every turn ends with this, after your work is committed or appended. The summary is what the next role sees: what you did, what is open, which entries to read. " +
+    "Handoffs only move forward along the pipeline; asking for an earlier role or your own sends the focus to the next one.",
+  effect: "writes",
+  callers: ["agent"],
+  http: { method: "post", path: "/focus" },
+  input: z.object({
+    target: roleName.describe("The role to hand over to"),
+    summary: z
+      .string()
+      .trim()
+      .min(1, "a handoff needs a summary for the next role")
+      .max(8000)
+      .describe("For the next role"),
+  }),
+  output: z.object({
+    status: z.literal("success"),
+    target: z.string().nullable().describe("Who has the focus now; null when the run has ended"),
+    requested: z.string(),
+    forced: z.boolean(),
+    run: z.string(),
+    step: z.int(),
+    ended: z.string().optional(),
+    message: z.string().optional(),
+  }),
+  run: (app, { target, summary }, caller) => app.knowledge(caller).transferFocus(target, summary),
+});
+
+export const searchEntries = operation({
+  name: "search_entries",
+  summary: "Search the texts of all entries.",
+  guidance:
+    "Ranked passages with « » around what matched. Use it to find which entry to fetch, or to check one fact without spending a read. Any words work; there are no operators.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/search" },
+  input: z.object({
+    query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
+    limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
+    section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
+  }),
+  output: z.object({
+    results: z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), snippet: z.string() })),
+  }),
+  async run(app, { query, limit, section }) {
+    await app.entries.list();
+    const hits = await app.search.search(query, section ? { limit, section } : { limit });
+    const results = hits.map((hit) => ({
+      ...hit,
+      score: Math.round(hit.score * 1000) / 1000,
+      snippet: hit.snippet.replaceAll(markStart, "«").replaceAll(markEnd, "»"),
+    }));
+    return ok({ results });
+  },
+});
+
+export const createSection = operation({
+  name: "create_section",
+  summary: "Propose a new section; it takes effect when a person approves it.",
+  guidance:
+    "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
+    "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/sections" },
+  input: section,
+  output: z.object({ status: z.literal("pending"), proposal: z.string(), message: z.string() }),
+  async run(app, wanted, caller) {
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
+    if (findSection(schema.value, wanted.id)) return refuse("conflict", `there is a section ${wanted.id} already`);
+    const strangers = wanted.writable_by.filter((role) => !rolesOf(schema.value).includes(role));
+    if (strangers.length > 0) {
+      const roles = rolesOf(schema.value).join(", ");
+      return refuse("invalid", `writable_by: no role ${strangers.join(", ")} in this workspace; there are ${roles}`);
+    }
+    const opened = await app.proposals.open("section", wanted.id, wanted, nameOf(caller));
+    if (!opened.ok) return opened;
+    const { id } = opened.value;
+    return ok({
+      status: "pending" as const,
+      proposal: id,
+      message: `${wanted.id} waits for a person to approve ${id}`,
+    });
+  },
+});
+
+export const entryHistory = operation({
+  name: "entry_history",
+  summary: "List the versions of an entry: who, in which role, when, and what changed.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/entries/{id}/history" },
+  input: z.object({
+    id,
+    limit: z.int().min(1).max(500).default(20).describe("How many versions at the most, newest first"),
+    diff: z.boolean().default(false).describe("Show what each version changed"),
+  }),
+  output: z.object({
+    versions: z.array(
+      z.object({
+        version: z.int(),
+        author: z.string(),
+        role: z.string().nullable(),
+        run: z.string().nullable(),
+        task: z.string().nullable(),
+        epoch: z.int().nullable(),
+        at: z.string(),
+        summary: z.string(),
+        diff: z.string().optional(),
+      }),
+    ),
+  }),
+  async run(app, { id, limit, diff }, caller) {
+    const entry = await app.knowledge(caller).fetchEntry(id);
+    if (!entry.ok) return entry;
+    const versions = await app.entries.history(id, limit);
+    if (!diff) return ok({ versions });
+    const text = async (version: number) =>
+      (await app.entries.contentAt(id, version)) ?? "(this text is no longer in git)\n";
+    const withDiffs = versions.map(async (version) => {
+      const [before, after] = await Promise.all([text(version.version - 1), text(version.version)]);
+      const names = [`${id} ${version.version - 1}`, `${id} ${version.version}`] as const;
+      return { ...version, diff: createTwoFilesPatch(...names, before, after, undefined, undefined, { context: 2 }) };
+    });
+    return ok({ versions: await Promise.all(withDiffs) });
+  },
+});
+
+const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), addedBy: z.string(), at: z.string() });
+
+export const addSource = operation({
+  name: "add_source",
+  summary: "Add a raw input; once added it never changes.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/sources" },
+  input: z.object({
+    name: z.string().describe("Its path in the sources folder, such as incidents/2026-10-02.txt"),
+    content: z.string(),
+    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+  }),
+  output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
+  run: (app, { name, content, encoding }, caller) =>
+    app.sources.add(name, Buffer.from(content, encoding), authorFor(caller)),
+});
+
+export const listSources = operation({
+  name: "list_sources",
+  summary: "List the raw inputs with their hashes.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources" },
+  input: z.object({}),
+  output: z.object({ sources: z.array(source) }),
+  run: async (app) => ok({ sources: await app.sources.list() }),
+});
+
+export const verifySources = operation({
+  name: "verify_sources",
+  summary: "Check that no source was changed or removed since it was added.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources/verify" },
+  input: z.object({}),
+  output: z.object({
+    intact: z.int(),
+    changed: z.array(z.object({ path: z.string(), expected: z.string(), found: z.string() })),
+    missing: z.array(z.object({ path: z.string(), expected: z.string() })),
+    unknown: z.array(z.string()),
+  }),
+  run: async (app) => ok(await app.sources.verify()),
+});
+
+const authorFor = (caller: Parameters<typeof nameOf>[0]) =>
+  caller.kind === "person" && caller.email ? { name: caller.name, email: caller.email } : { name: nameOf(caller) };

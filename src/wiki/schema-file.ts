@@ -1,0 +1,46 @@
+import { readFile, stat } from "node:fs/promises";
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database } from "../store/database.ts";
+import { blobOf } from "./document.ts";
+import { parseSchema, type Schema } from "./schema.ts";
+
+const large = 64 * 1024;
+const cacheKey = "schema";
+
+/**
+ * The schema as the file has it now. A schema of thousands of sections takes a second to parse,
+ * so the result of a large one is kept in the database under the file's hash.
+ */
+export function schemaReader(file: string, shownAs: string, db: Database): () => Promise<Result<Schema>> {
+  let known: { stat: string; result: Result<Schema> } | undefined;
+
+  async function read(): Promise<Result<Schema>> {
+    const text = await readFile(file, "utf8");
+    if (text.length < large) return parseSchema(text, shownAs);
+    const blob = blobOf(text);
+    const cached = await db.read.selectFrom("meta").select("value").where("key", "=", cacheKey).executeTakeFirst();
+    const kept = cached && (JSON.parse(cached.value) as { blob: string; schema: Schema });
+    if (kept?.blob === blob) return ok(kept.schema);
+
+    const parsed = parseSchema(text, shownAs);
+    if (!parsed.ok) return parsed;
+    const value = JSON.stringify({ blob, schema: parsed.value });
+    await db.write(async (tx) => {
+      await tx
+        .insertInto("meta")
+        .values({ key: cacheKey, value })
+        .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
+        .execute();
+    });
+    return parsed;
+  }
+
+  return async () => {
+    const found = await stat(file, { bigint: true }).catch(() => undefined);
+    if (!found) return refuse("not_found", `${shownAs} is missing; restore it from git or run: scriptorium init`);
+    const now = `${found.ino} ${found.size} ${found.mtimeNs}`;
+    const young = Date.now() - Number(found.mtimeMs) < 50;
+    if (known?.stat !== now || young) known = { stat: now, result: await read() };
+    return known.result;
+  };
+}

@@ -1,0 +1,113 @@
+import type { Document, YAMLSeq } from "yaml";
+import { isSeq, parseDocument } from "yaml";
+import { z } from "zod";
+import { ok, type Result, refuse } from "../result.ts";
+import { type Complaint, complain, offsetOf, readYaml } from "../yaml.ts";
+
+const maxBytes = 16 * 1024 * 1024;
+
+export const sectionId = z
+  .string()
+  .max(200)
+  .regex(
+    /^[a-z0-9][a-z0-9_-]*(\/[a-z0-9][a-z0-9_-]*){0,7}$/,
+    "expected lower-case letters, digits, - and _, with / between levels, such as vision or api/errors",
+  );
+
+export const roleName = z
+  .string()
+  .max(64)
+  .regex(/^[A-Za-z][\w.-]*$/, "expected a role name: a letter, then letters, digits, - _ or .");
+
+const oneLine = z
+  .string()
+  .trim()
+  .min(1, "expected some text")
+  .regex(/^[^\n\r]*$/, "expected a single line");
+
+export const section = z.strictObject({
+  id: sectionId.describe("The entry's id, and its file: vision is vision.md, api/errors is api/errors.md"),
+  title: oneLine.max(200).describe("What people and agents call it"),
+  mode: z
+    .enum(["snapshot", "log"], { error: "expected snapshot or log" })
+    .describe("snapshot: each commit replaces the body. log: append-only"),
+  writable_by: z.array(roleName).describe("The roles that may write it; people always may"),
+  description: z.string().trim().min(1).max(2000).describe("What belongs here, and what does not"),
+  summary: oneLine.max(300).optional().describe("One line for the catalogue"),
+});
+export type Section = z.infer<typeof section>;
+
+export const schemaFile = z.strictObject({
+  schema: z.strictObject({
+    sections: z.array(section).min(1, "expected at least one section"),
+  }),
+  pipeline: z.array(roleName).min(1, "expected at least one role").describe("The order in which roles hand over"),
+  max_steps: z.int().min(1).max(100_000).describe("How many handoffs a run may take before it is ended"),
+  read_cap: z.int().min(1).max(1000).default(4).describe("How many entries a role may fetch in one turn"),
+});
+
+export type Schema = {
+  sections: Section[];
+  pipeline: string[];
+  maxSteps: number;
+  readCap: number;
+};
+
+export function parseSchema(text: string, file: string): Result<Schema> {
+  const read = readYaml(text, schemaFile, { file, maxBytes });
+  if (!read.ok) return read;
+  const { value, document } = read.value;
+
+  const twins = repeated(value.schema.sections.map((s) => s.id)).map((index) =>
+    place(text, document, file, ["schema", "sections", index, "id"], "this id is used above already"),
+  );
+  const loops = repeated(value.pipeline).map((index) =>
+    place(text, document, file, ["pipeline", index], `${value.pipeline[index]} is in the pipeline above already`),
+  );
+  if (twins.length + loops.length > 0) return complain([...twins, ...loops]);
+  return ok({
+    sections: value.schema.sections,
+    pipeline: value.pipeline,
+    maxSteps: value.max_steps,
+    readCap: value.read_cap,
+  });
+}
+
+export const findSection = (schema: Schema, id: string) => schema.sections.find((s) => s.id === id);
+
+/** Every role that the schema knows, pipeline first. */
+export const rolesOf = (schema: Schema) => [
+  ...new Set([...schema.pipeline, ...schema.sections.flatMap((s) => s.writable_by)]),
+];
+
+/** The file's text with one more section; comments, order and style of the rest stay as they are. */
+export function addSection(text: string, added: Section, file: string): Result<string> {
+  const before = parseSchema(text, file);
+  if (!before.ok) return before;
+  if (findSection(before.value, added.id)) return refuse("conflict", `there is a section ${added.id} already`);
+
+  const document = parseDocument(text);
+  const list = document.getIn(["schema", "sections"]);
+  if (!isSeq(list)) return refuse("invalid", `${file}: schema.sections is not a list`);
+  const node = document.createNode(added);
+  const roles = node.get("writable_by", true) as unknown as YAMLSeq;
+  roles.flow = true;
+  list.add(node);
+  const after = document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  const checked = parseSchema(after, file);
+  return checked.ok ? ok(after) : checked;
+}
+
+function repeated(values: string[]): number[] {
+  const seen = new Set<string>();
+  return values.flatMap((value, index) => {
+    if (seen.has(value)) return [index];
+    seen.add(value);
+    return [];
+  });
+}
+
+function place(text: string, document: Document, file: string, path: (string | number)[], message: string): Complaint {
+  const before = text.slice(0, offsetOf(document, path)).split("\n");
+  return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
+}
