@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hostileMarkdown } from "../../test/support/chromium.ts";
+import { hostileMarkdown } from "../../test/support/hostile-markdown.ts";
 import { renderMarkdown, splitHidden } from "./markdown.ts";
 
 const known: Record<string, string> = { vision: "/entries/vision", "api/errors": "/entries/api%2Ferrors" };

@@ -17,30 +17,38 @@ const mostSessions = 1000;
  * Streamable HTTP in both eras: the current protocol has no sessions, so a turn belongs to the
  * token; clients of the 2025 protocol get a session each, which only the same token can use.
  */
-export function mcpOverHttp(app: App, callerFor: (tokenId: string, session: string) => Caller) {
+export function mcpOverHttp(
+  app: App,
+  callerFor: (tokenId: string, session: string) => Caller,
+  newServer: typeof mcpServer = mcpServer,
+) {
   const sessions = new Map<string, Session>();
-  const modern = createMcpHandler((context) => mcpServer(app, callerFor(context.authInfo?.clientId ?? "", "")), {
+  const modern = createMcpHandler((context) => newServer(app, callerFor(context.authInfo?.clientId ?? "", "")), {
     legacy: "reject",
     onerror: (error) => app.log.warn({ error: error.message }, "mcp-refused"),
   });
 
+  /** The longest unused are first in the map. */
   function forgetIdle(): void {
     for (const [id, session] of sessions) {
-      if (Date.now() - session.usedAt > idleMs || sessions.size > mostSessions)
-        void session.transport.close().then(() => sessions.delete(id));
+      if (Date.now() - session.usedAt <= idleMs && sessions.size < mostSessions) return;
+      sessions.delete(id);
+      void session.transport.close();
     }
   }
 
   async function legacy(request: Request, tokenId: string): Promise<Response> {
-    forgetIdle();
     const id = request.headers.get("mcp-session-id");
     const known = id === null ? undefined : sessions.get(id);
-    if (known && known.owner === tokenId) {
+    if (id !== null && known && known.owner === tokenId) {
       known.usedAt = Date.now();
+      sessions.delete(id);
+      sessions.set(id, known);
       return known.transport.handleRequest(request);
     }
     if (id !== null) return refusal(404, "no such session; initialize again");
 
+    forgetIdle();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (session) => {
@@ -50,7 +58,7 @@ export function mcpOverHttp(app: App, callerFor: (tokenId: string, session: stri
         sessions.delete(session);
       },
     });
-    const server = await mcpServer(app, callerFor(tokenId, randomUUID()));
+    const server = await newServer(app, callerFor(tokenId, randomUUID()));
     await server.connect(transport);
     return transport.handleRequest(request);
   }

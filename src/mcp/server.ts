@@ -1,9 +1,16 @@
-import { McpServer, ResourceTemplate, type StandardSchemaWithJSON } from "@modelcontextprotocol/server";
+import {
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  ResourceTemplate,
+  type StandardSchemaWithJSON,
+} from "@modelcontextprotocol/server";
 import type { App } from "../app.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations, operations } from "../operations.ts";
 import { type Caller, kindOf } from "../people/caller.ts";
-import { refusalFor } from "../result.ts";
+import { type Problem, refusalFor } from "../result.ts";
 import { version } from "../version.ts";
 import type { Schema } from "../wiki/schema.ts";
 
@@ -85,10 +92,17 @@ function addResources(server: McpServer, app: App, caller: Caller): void {
     }),
   });
   server.registerResource("entry", template, { title: "Entry", mimeType: "text/markdown" }, async (uri, { id }) => {
-    const entry = await app.knowledge(caller).fetchEntry(String(id));
-    if (!entry.ok) throw new Error(entry.problem.message);
+    const entry = await operations.fetch_entry.perform(app, { id: String(id) }, caller);
+    if (!entry.ok) throw resourceError(uri.href, entry.problem);
     return { contents: [{ uri: uri.href, mimeType: "text/markdown", text: entry.value.content }] };
   });
+}
+
+/** A resource has no structured answer to refuse with, so the refusal travels as the error's data. */
+function resourceError(uri: string, problem: Problem): ProtocolError {
+  const unknown = problem.code === "not_found" || problem.code === "invalid";
+  if (unknown) return new ResourceNotFoundError(uri, problem.message);
+  return new ProtocolError(ProtocolErrorCode.InvalidRequest, problem.message, refusalFor(problem));
 }
 
 function instructions(app: App, caller: Caller, schema: Schema | undefined): string {
@@ -96,7 +110,7 @@ function instructions(app: App, caller: Caller, schema: Schema | undefined): str
   const mine = schema?.sections.filter((section) => section.writable_by.includes(caller.role)) ?? [];
   return [
     `You share one book, "${app.config.name}", with other agents and with people, and it is your only memory. Your role is ${caller.role}.`,
-    `You may write: ${mine.map((s) => `${s.id} (${s.mode})`).join(", ") || "nothing"}.`,
+    `You may write: ${someOf(mine.map((s) => `${s.id} (${s.mode})`)) || "nothing"}.`,
     ...(schema?.pipeline.includes(caller.role) ? [`The pipeline is ${schema.pipeline.join(" → ")}.`] : []),
     "A turn has five steps. Scan: list_entries, which also gives you the handoff from the role before you.",
     `Select: fetch only the 2 to 4 entries your task needs (at most ${schema?.readCap ?? 4} a turn); search_entries finds passages.`,
@@ -104,3 +118,9 @@ function instructions(app: App, caller: Caller, schema: Schema | undefined): str
     "Hand off: transfer_focus with a summary for the next role. What you do not write down is lost.",
   ].join("\n");
 }
+
+/** Instructions are read in every conversation, so a base of hundreds of sections is not spelled out there. */
+const someOf = (names: string[]) =>
+  names.length <= 20
+    ? names.join(", ")
+    : `${names.slice(0, 20).join(", ")} and ${names.length - 20} more, which list_entries marks with mayWrite`;

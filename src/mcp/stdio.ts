@@ -1,4 +1,8 @@
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { once } from "node:events";
+import { Transform } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isJSONRPCRequest, isJSONRPCResponse, type RequestId, type Transport } from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../people/caller.ts";
 import { type Result, refuse } from "../result.ts";
@@ -32,14 +36,56 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   );
   recording.unref();
 
-  const handle = serveStdio(() => mcpServer(app, caller));
-  await new Promise<void>((done) => {
-    process.stdin.once("end", done);
-    process.stdin.once("close", done);
-    process.once("SIGINT", () => done());
-    process.once("SIGTERM", () => done());
-  });
+  const { transport, input, settled } = patientStdio();
+  const handle = serveStdio(() => mcpServer(app, caller), { transport });
+  await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
+  await settled();
   clearInterval(recording);
   await handle.close();
   return { ok: true, value: true };
+}
+
+const patienceMs = 5000;
+
+/**
+ * The SDK drops requests that are under way when stdin ends. A commit cut off there would leave its
+ * file without its author, so the end is passed on only when everything before it is answered.
+ */
+function patientStdio() {
+  const open = new Set<RequestId>();
+  const settled = async () => {
+    const until = Date.now() + patienceMs;
+    do await sleep(5);
+    while (open.size > 0 && Date.now() < until);
+  };
+  const input = new Transform({
+    transform: (chunk, _encoding, done) => done(null, chunk),
+    flush: (done) => void settled().then(() => done()),
+  });
+  process.stdin.pipe(input);
+
+  const wire = new StdioServerTransport(input);
+  const transport: Transport = {
+    start() {
+      wire.onerror = (error) => transport.onerror?.(error);
+      wire.onclose = () => transport.onclose?.();
+      wire.onmessage = (message) => {
+        // A subscription is answered when the connection ends, and a cancelled request never.
+        if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") open.add(message.id);
+        if ("method" in message && message.method === "notifications/cancelled")
+          open.delete((message.params as { requestId: RequestId }).requestId);
+        transport.onmessage?.(message);
+      };
+      return wire.start();
+    },
+    async send(message) {
+      if (isJSONRPCResponse(message) && message.id !== undefined) open.delete(message.id);
+      await wire.send(message);
+    },
+    close() {
+      process.stdin.unpipe(input).pause();
+      return wire.close();
+    },
+  };
+  return { transport, input, settled };
 }

@@ -96,7 +96,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
         const made = await tx
           .insertInto("proposals")
           .values(row)
-          .onConflict((conflict) => conflict.columns(["kind", "subject"]).where("status", "=", "open").doNothing())
+          .onConflict((conflict) => conflict.doNothing())
           .returning("id")
           .executeTakeFirst();
         if (!made) return refuse("conflict", `a proposal for the ${kind} ${subject} waits for a person already`);

@@ -10,7 +10,8 @@ export interface Database {
   readonly read: Query;
   /**
    * Runs `work` in a transaction of its own and resolves once it is on disk. If `work` throws,
-   * nothing of it is kept. `work` must not call `write` again.
+   * nothing of it is kept. `work` must not call `write` again, and awaits nothing but its queries:
+   * SQLite has one writer, and a process that sleeps with the lock makes all others wait.
    */
   write<T>(work: (tx: Query) => Promise<T>): Promise<T>;
   /** Calls back soon after any process has written to this database. Returns how to stop. */

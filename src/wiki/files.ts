@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result } from "../result.ts";
 import { crashPoint } from "../store/crash.ts";
 import type { Database, Query } from "../store/database.ts";
-import { discard, publish, stage } from "../store/disk.ts";
+import { discard, discardNow, publish, stage, stageNow } from "../store/disk.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
 import type { Git, Identity } from "../store/git.ts";
 import { commitMessage, enqueue, readVersion } from "../store/history.ts";
@@ -70,6 +70,7 @@ export function fileStore(deps: Deps): FileStore {
     if (blob === row?.blob) return;
     const person = await whoEdited(id, blob);
     const before = row && (await readVersion(db, git, row.blob));
+    const log = await isLog(id);
     await db.write(async (tx) => {
       await lockEntry(tx, db.engine, id);
       const latest = await findEntry(tx, id);
@@ -77,7 +78,7 @@ export function fileStore(deps: Deps): FileStore {
 
       const document = parseDocument(bytes, pathOf(id));
       const intent = await takeIntent(tx, id, blob, before, bytes);
-      const rewrites = before && (await isLog(id)) && !keepsLog(parseDocument(before, "").body, document.body);
+      const rewrites = before && log && !keepsLog(parseDocument(before, "").body, document.body);
       await saveFileVersion(tx, {
         id,
         row,
@@ -230,6 +231,7 @@ export function fileStore(deps: Deps): FileStore {
     const remark = logRemark(line, by);
     if (!remark.ok) return remark;
     await current(id);
+    const title = await titleOf(id);
     await remember(id, remark.value, by);
     // The whole write happens in the transaction: appends never conflict, they queue.
     const saved = await db.write(async (tx) => {
@@ -240,10 +242,10 @@ export function fileStore(deps: Deps): FileStore {
       const document = held ? parseDocument(held, pathOf(id)) : emptyDocument;
       const written = logLine(now().toISOString(), remark.value);
       const body = appendTo(document.body, written);
-      const bytes = withBody(document, body, await titleOf(id));
-      const staged = await stage(fileOf(id), bytes, root);
+      const bytes = withBody(document, body, title);
+      const staged = stageNow(fileOf(id), bytes, root);
       if (!publish(staged, fileOf(id), (now) => isStill(row, now))) {
-        await discard(staged);
+        discardNow(staged);
         return undefined;
       }
       await forget(tx, id, remark.value);

