@@ -119,7 +119,13 @@ function repeated(values: string[]): number[] {
   });
 }
 
-function place(text: string, document: YamlDocument, file: string, path: (string | number)[], message: string): Complaint {
+function place(
+  text: string,
+  document: YamlDocument,
+  file: string,
+  path: (string | number)[],
+  message: string,
+): Complaint {
   const before = text.slice(0, offsetOf(document, path)).split("\n");
   return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, message };
 }
