@@ -63,4 +63,4 @@ export function commitMessage(subject: string, trailers: Record<string, string |
 }
 
 /** Names and titles on one line, without what git gives a meaning to. */
-const plain = (text: string) => text.replace(/[\u0000-\u001f\u007f<>]+/g, " ").trim();
+const plain = (text: string) => text.replace(/[\s\u0000-\u001f\u007f<>]+/g, " ").trim();

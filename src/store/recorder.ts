@@ -215,7 +215,7 @@ async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<st
   });
   if (moves.length === 0) return;
   for (let attempt = 1; ; attempt++) {
-    const { code, stderr } = await git.run(["update-index", "-z", "--index-info"], moves.join(""));
+    const { code, stderr } = await git.updateIndex(moves.join(""));
     if (code === 0) return;
     if (attempt >= 40) throw new Error(`the git index stays locked: ${stderr.trim()}`);
     await sleep(50);
