@@ -210,7 +210,8 @@ async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<st
   );
   const moves = paths.flatMap((path) => {
     const now = staged.get(path);
-    const known = rows.some((row) => prefix + row.path === path && row.base === now) || now === before.get(path);
+    const known =
+      rows.some((row) => prefix + row.path === path && (row.base ?? undefined) === now) || now === before.get(path);
     return known && now !== latest.get(path) ? [`100644 ${latest.get(path)} 0\t${path}\0`] : [];
   });
   if (moves.length === 0) return;

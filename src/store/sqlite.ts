@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import Sqlite from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
+import { crashPoint } from "./crash.ts";
 import type { Database, Query } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
 import type { Tables } from "./tables.ts";
@@ -91,7 +92,9 @@ function openFunnel(connection: Sqlite.Database) {
     try {
       await patiently(() => connection.exec("BEGIN IMMEDIATE"));
       for (const item of batch) settle.push(await performOne(item));
+      crashPoint("before-commit");
       connection.exec("COMMIT");
+      crashPoint("after-commit");
     } catch (error) {
       if (connection.inTransaction) connection.exec("ROLLBACK");
       for (const item of batch) item.reject(error);

@@ -94,8 +94,10 @@ export function fileStore(deps: Deps): FileStore {
 
   /** A crash between rename and commit leaves an agent's text in the file; its intent says whose. */
   async function takeIntent(tx: Query, id: string, blob: string, before: Buffer | undefined, after: Buffer) {
-    const added = before && after.subarray(0, before.length).equals(before) ? after.subarray(before.length) : undefined;
-    const marks = [blob, added && remarkOf(added.toString("utf8").replaceAll("\r\n", "\n"))];
+    const was = before && parseDocument(before, "").body.trimEnd();
+    const is = parseDocument(after, "").body;
+    const added = was !== undefined && is.startsWith(was) ? is.slice(was.length).replace(/^\n+/, "") : "";
+    const marks = [blob, remarkOf(added)];
     const found = await tx
       .selectFrom("entry_intents")
       .selectAll()

@@ -5,7 +5,13 @@ import { testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
 
-export type Ran = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string; json: () => any };
+export type Ran = {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  json: <T = Record<string, unknown>>() => T;
+};
 type How = { cwd: string; input?: string; env?: Record<string, string> };
 
 /** Runs a command as it ships, to its end. */
@@ -25,7 +31,13 @@ function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran
   });
 }
 
-export type Served = { url: string; token: string; link: string; child: ChildProcess; stop(signal?: NodeJS.Signals): Promise<void> };
+export type Served = {
+  url: string;
+  token: string;
+  link: string;
+  child: ChildProcess;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+};
 
 /** Starts `scriptorium serve` on a free port and stops it after the test. */
 export async function serve(cwd: string, env?: Record<string, string>): Promise<Served> {

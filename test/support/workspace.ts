@@ -7,9 +7,9 @@ import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import { type App, openApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config.ts";
-import type { Database } from "../../src/store/database.ts";
 import { type Caller, newTurn } from "../../src/people/caller.ts";
 import { unwrap } from "../../src/result.ts";
+import type { Database } from "../../src/store/database.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
 
 export type Backend = { store: "files" | "database"; engine: Database["engine"] };
@@ -32,6 +32,11 @@ export const testEnvironment = (): Record<string, string> => ({
   HOME: process.env.HOME ?? "",
   LANG: "C.UTF-8",
 });
+
+export const gitIn =
+  (root: string) =>
+  (...args: string[]) =>
+    execFileSync("git", ["-C", root, ...args], { encoding: "utf8", env: testEnvironment() }).trim();
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "scriptorium-test-"));
@@ -96,9 +101,14 @@ export type TestWorkspace = {
 type Options = Partial<Backend> & { schema?: string };
 
 /** A real workspace in a temporary folder: real files, real git, a real database. */
-export async function newWorkspace({ store = "files", engine = "sqlite", schema = sampleSchema }: Options = {}): Promise<TestWorkspace> {
+export async function newWorkspace({
+  store = "files",
+  engine = "sqlite",
+  schema = sampleSchema,
+}: Options = {}): Promise<TestWorkspace> {
   const root = temporaryFolder();
-  const git = (...args: string[]) => execFileSync("git", ["-C", root, ...args], { encoding: "utf8", env: testEnvironment() }).trim();
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-C", root, ...args], { encoding: "utf8", env: testEnvironment() }).trim();
   execFileSync("git", ["init", "-q", "-b", "main", root]);
   git("config", "user.name", gitPerson.name);
   git("config", "user.email", gitPerson.email);
@@ -115,7 +125,13 @@ export async function newWorkspace({ store = "files", engine = "sqlite", schema 
     onTestFinished(() => app.close().catch(() => undefined));
     return app;
   };
-  return { root, app: await open(), git, open, file: (path) => join(root, path.endsWith(".md") ? `wiki/${path}` : path) };
+  return {
+    root,
+    app: await open(),
+    git,
+    open,
+    file: (path) => join(root, path.endsWith(".md") ? `wiki/${path}` : path),
+  };
 }
 
 export const agent = (role: string, run?: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });

@@ -1,0 +1,160 @@
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openApp } from "../src/app.ts";
+import { loadConfig } from "../src/config.ts";
+import { unwrap } from "../src/result.ts";
+import { historyRef } from "../src/store/recorder.ts";
+import { doctor } from "../src/wiki/doctor.ts";
+import { createSection } from "../src/wiki/operations.ts";
+import { type Ran, scribe, scriptorium } from "./support/commands.ts";
+import {
+  agent,
+  freshDatabase,
+  gitIn,
+  newWorkspace,
+  person,
+  read,
+  temporaryFolder,
+  testEnvironment,
+} from "./support/workspace.ts";
+
+type Act = {
+  what: string;
+  run(cwd: string, env: Record<string, string>): Promise<Ran>;
+  /** The entry it changes, what is in the file before and after, and who must stand as its author. */
+  entry?: { id: string; old: string; fresh: RegExp; author: string };
+};
+
+const acts: Act[] = [
+  {
+    what: "a commit",
+    run: (cwd, env) =>
+      scribe(["commit-entry", "--role", "planner", "--id", "vision", "--version", "2"], {
+        cwd,
+        env,
+        input: "new text\n",
+      }),
+    entry: { id: "vision", old: "old text\n", fresh: /^new text\n$/, author: "planner" },
+  },
+  {
+    what: "an append",
+    run: (cwd, env) =>
+      scribe(["append-log", "--role", "engineer", "--id", "decisions", "--line", "appended"], { cwd, env }),
+    entry: { id: "decisions", old: "", fresh: /^- \S+ engineer: appended\n$/, author: "engineer" },
+  },
+  {
+    what: "an agent's commit over a person's edit that nobody has seen",
+    run(cwd, env) {
+      writeFileSync(join(cwd, "wiki/notes.md"), "---\ntitle: Notes\n---\n\nby hand\n");
+      return scribe(["commit-entry", "--role", "planner", "--id", "notes", "--version", "2"], {
+        cwd,
+        env,
+        input: "by agent\n",
+      });
+    },
+    entry: { id: "notes", old: "by hand\n", fresh: /^by agent\n$/, author: "planner" },
+  },
+  {
+    what: "a source",
+    run(cwd, env) {
+      writeFileSync(join(cwd, "input.txt"), "raw input\n");
+      return scriptorium(["source", "add", "input.txt"], { cwd, env });
+    },
+  },
+  {
+    what: "the approval of a section",
+    async run(cwd, env) {
+      const [open] = (await scriptorium(["proposal", "list", "--json"], { cwd })).json<{ id: string }[]>();
+      const ran = await scriptorium(["proposal", "approve", open?.id ?? ""], { cwd, env });
+      return ran.stderr.includes("was approved by") ? { ...ran, code: 0 } : ran;
+    },
+  },
+];
+
+describe.each([
+  { engine: "sqlite", done: acts },
+  { engine: "postgres", done: acts.slice(0, 2) },
+])("killed at every step in turn ($engine)", ({ engine, done }) => {
+  test.each(done)(
+    "$what leaves the old or the new, git whole, and a start that needs nobody",
+    async ({ run, entry }) => {
+      const base = await prepared();
+      let survived = false;
+      let kills = 0;
+      for (let step = 1; !survived; step++) {
+        expect(step).toBeLessThan(60);
+        const cwd = join(temporaryFolder(), "workspace");
+        cpSync(base, cwd, { recursive: true });
+        const env: Record<string, string> =
+          engine === "postgres" ? { SCRIPTORIUM_DATABASE_URL: await freshDatabase() } : {};
+        if (engine === "postgres") await scriptorium(["entry", "list"], { cwd, env });
+        const ran = await run(cwd, { ...env, SCRIPTORIUM_CRASH_AT: String(step) });
+        survived = ran.signal === null;
+        if (survived) expect(ran).toMatchObject({ code: 0 });
+        else kills++;
+
+        const file = entry && read(join(cwd, `wiki/${entry.id}.md`)).split("---\n\n")[1];
+        if (entry && file !== undefined && file !== entry.old) expect(file).toMatch(entry.fresh);
+        const app = await openApp(unwrap(loadConfig(cwd, { ...testEnvironment(), ...env })));
+        try {
+          if (entry) {
+            const now = await app.entries.fetch(entry.id);
+            const [latest] = await app.entries.history(entry.id);
+            if (now.content !== entry.old) expect(latest).toMatchObject({ author: entry.author, role: entry.author });
+            expect(latest?.version).toBe(now.version);
+          }
+          const again = await run(cwd, env);
+          expect(again).toMatchObject(entry ? { signal: null } : { code: 0 });
+          await app.recorder.drain(5000);
+          const report = unwrap(await doctor.perform(app, {}, person()));
+          expect(report.findings.filter((f) => f.level === "problem")).toEqual([]);
+          for (const { id } of await app.entries.list()) await checkHistory(app, cwd, id);
+        } finally {
+          await app.close();
+        }
+        const git = gitIn(cwd);
+        git("fsck", "--strict");
+        expect(git("diff", "--cached", "--name-only")).toBe("");
+      }
+      expect(kills).toBeGreaterThan(8);
+    },
+    120_000,
+  );
+});
+
+/** Versions are 1, 2, 3…, each once; git's history has each of those written since it began. */
+async function checkHistory(app: Awaited<ReturnType<typeof openApp>>, cwd: string, id: string) {
+  const versions = (await app.entries.history(id)).map((v) => v.version).reverse();
+  expect(versions).toEqual(versions.map((_, i) => i + 1));
+  const said = gitIn(cwd)(
+    "log",
+    "--reverse",
+    "--format=%(trailers:key=Version,valueonly)",
+    historyRef,
+    "--",
+    `wiki/${id}.md`,
+  );
+  const recorded = said.split("\n").filter(Boolean).map(Number);
+  expect(recorded).toEqual(versions.slice(versions.length - recorded.length));
+}
+
+async function prepared(): Promise<string> {
+  const { app, root } = await newWorkspace();
+  unwrap(await app.knowledge(agent("planner")).commitEntry("vision", "old text\n", 1));
+  await propose(app);
+  await app.close();
+  writeFileSync(join(root, "scriptorium.yaml"), "name: Test\n");
+  return root;
+}
+
+async function propose(app: Awaited<ReturnType<typeof openApp>>): Promise<void> {
+  const wanted = {
+    id: "limits",
+    title: "Limits",
+    mode: "log",
+    writable_by: ["engineer"],
+    description: "What we ran into.",
+  };
+  unwrap(await createSection.perform(app, wanted, agent("engineer")));
+}
