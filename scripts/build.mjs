@@ -16,6 +16,11 @@ export async function buildAll(outdir = "dist") {
     platform: "node",
     target: "node20.19",
     external,
+    // Its other build is CommonJS, of which nothing can be left out.
+    alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
+    // Parsing is most of a cold start; names stay, so that a stack trace can be read.
+    minifyWhitespace: true,
+    minifySyntax: true,
     legalComments: "linked",
     // Some packages are CommonJS inside and ask for Node's own modules by require.
     banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },

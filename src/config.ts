@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { ok, type Result, refuse } from "./result.ts";
 import type { DatabaseAddress } from "./store/database.ts";
 import { readYaml } from "./yaml.ts";
@@ -20,9 +20,8 @@ export const configFile = z.strictObject({
     .default("files")
     .describe("Where entries are kept: as markdown files in git, or in the database"),
   database: z
-    .union([z.literal("sqlite"), z.string().regex(/^postgres(ql)?:\/\//)], {
-      error: "expected sqlite, or a PostgreSQL address such as postgres://host/name",
-    })
+    .string()
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
     .default("sqlite")
     .describe("sqlite (in .scriptorium/), or a PostgreSQL address; SCRIPTORIUM_DATABASE_URL goes before it"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { App } from "./app.ts";
 import { type Caller, kindOf, type Rank } from "./people/caller.ts";
 import { type Result, refuse } from "./result.ts";

@@ -1,4 +1,7 @@
 #!/usr/bin/env node
-import { runScribe } from "./cli/scribe.ts";
+import module from "node:module";
 
+// From Node 22 on, what was compiled once is kept and not compiled again.
+(module as { enableCompileCache?: () => void }).enableCompileCache?.();
+const { runScribe } = await import("./cli/scribe.ts");
 await runScribe(process.argv.slice(2));

@@ -21,8 +21,10 @@ export async function runScribe(argv: string[]): Promise<void> {
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("(see --help)");
+  // Only the command that was asked for works out its options: scribe is started often.
   for (const operation of allOperations.filter((op) => op.callers.includes("agent"))) {
-    program.addCommand(commandFor(operation).exitOverride());
+    const asked = argv.includes(nameOf(operation));
+    program.addCommand((asked ? commandFor(operation) : bareCommand(operation)).exitOverride());
   }
   try {
     await program.parseAsync(argv, { from: "user" });
@@ -32,13 +34,17 @@ export async function runScribe(argv: string[]): Promise<void> {
   }
 }
 
+const nameOf = (operation: Operation) => operation.name.replaceAll("_", "-");
+
+const bareCommand = (operation: Operation) => new Command(nameOf(operation)).description(operation.summary);
+
 function commandFor(operation: Operation): Command {
   const { properties = {}, required = [] } = jsonSchema(operation.input) as {
     properties?: Record<string, Field>;
     required?: string[];
   };
   const stdin = fromStdin[operation.name];
-  const command = new Command(operation.name.replaceAll("_", "-"))
+  const command = bareCommand(operation)
     .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
     .requiredOption("--role <role>", "your role in schema.yaml")
     .option("--run <id>", "the run you work for")

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { operation } from "../operation.ts";
 import { ok, refuse } from "../result.ts";
 import { rolesOf } from "../wiki/schema.ts";

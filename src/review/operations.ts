@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { collaborators, operation, people } from "../operation.ts";
 import { type Caller, nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";

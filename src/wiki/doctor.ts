@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { sql } from "kysely";
-import { z } from "zod";
+import * as z from "zod";
 import type { App } from "../app.ts";
 import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";

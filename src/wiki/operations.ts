@@ -1,5 +1,5 @@
 import { createTwoFilesPatch } from "diff";
-import { z } from "zod";
+import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";

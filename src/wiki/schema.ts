@@ -1,5 +1,5 @@
 import { isNode, isSeq, type Node, parseDocument, type YAMLSeq, Document as YamlDocument } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { ok, type Result, refuse } from "../result.ts";
 import { type Complaint, complain, offsetOf, readYaml } from "../yaml.ts";
 

@@ -1,0 +1,190 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import Sqlite from "better-sqlite3";
+import { sql } from "kysely";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { type Database, type DatabaseAddress, openDatabase } from "../src/store/database.ts";
+import { appendEvent, eventsAfter } from "../src/store/events.ts";
+import { migrate, migrationsFor } from "../src/store/migrate.ts";
+import { engines, freshDatabase, temporaryFolder } from "./support/workspace.ts";
+
+const address = async (engine: Database["engine"]): Promise<DatabaseAddress> =>
+  engine === "sqlite"
+    ? { engine, file: join(temporaryFolder(), "state/test.db") }
+    : { engine, url: await freshDatabase() };
+
+const event = (subject: string) => ({
+  at: "2026-01-01T00:00:00.000Z",
+  actor: "test",
+  kind: "tried",
+  subject,
+  data: {},
+});
+
+describe.each(engines)("R12: writes (%s)", (engine) => {
+  test("are kept or undone as a whole", async () => {
+    const db = await openDatabase(await address(engine));
+    await expect(
+      db.write(async (tx) => {
+        await appendEvent(tx, event("lost"));
+        throw new Error("no");
+      }),
+    ).rejects.toThrow("no");
+    await db.write((tx) => appendEvent(tx, event("kept")));
+    expect((await eventsAfter(db, undefined, 10)).map((e) => e.subject)).toEqual(["kept"]);
+    await db.close();
+  });
+
+  test("that wait together do not harm each other when one fails", async () => {
+    const db = await openDatabase(await address(engine));
+    const results = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) =>
+        db.write(async (tx) => {
+          await appendEvent(tx, event(`e${i}`));
+          if (i % 7 === 3) throw new Error(`refused ${i}`);
+          return i;
+        }),
+      ),
+    );
+    expect(results.filter((r) => r.status === "rejected")).toHaveLength(7);
+    expect(await eventsAfter(db, undefined, 100)).toHaveLength(43);
+    await db.close();
+  });
+
+  test("of others are heard of without asking", async () => {
+    const where = await address(engine);
+    const [mine, theirs] = [await openDatabase(where), await openDatabase(where)];
+    const heard = new Promise<void>((done) => mine.onChange(done));
+    await new Promise((done) => setTimeout(done, 300));
+    await theirs.write((tx) => appendEvent(tx, event("news")));
+    await heard;
+    await Promise.all([mine.close(), theirs.close()]);
+  });
+});
+
+test("R12: SQLite runs in WAL mode, waits 5 s for a lock, keeps foreign keys, and syncs before it answers", async () => {
+  const file = join(temporaryFolder(), "test.db");
+  const db = await openDatabase({ engine: "sqlite", file });
+  const pragma = async (name: string) =>
+    Object.values((await sql.raw<object>(`PRAGMA ${name}`).execute(db.read)).rows[0] ?? {})[0];
+  expect(await pragma("journal_mode")).toBe("wal");
+  expect(await pragma("busy_timeout")).toBe(5000);
+  expect(await pragma("foreign_keys")).toBe(1);
+  expect(await pragma("synchronous")).toBe(2);
+  await expect(sql`DELETE FROM events`.execute(db.read)).rejects.toThrow("readonly");
+  await db.close();
+});
+
+test("R12: many writes at once share transactions, so that they share fsyncs", async () => {
+  const file = join(temporaryFolder(), "test.db");
+  const db = await openDatabase({ engine: "sqlite", file });
+  const frames = () => new Sqlite(file).pragma("wal_checkpoint(TRUNCATE)");
+  frames();
+  const counter = new Sqlite(file);
+  const before = counter.pragma("data_version", { simple: true }) as number;
+  await Promise.all(Array.from({ length: 200 }, (_, i) => db.write((tx) => appendEvent(tx, event(`e${i}`)))));
+  expect((counter.pragma("data_version", { simple: true }) as number) - before).toBeLessThanOrEqual(3);
+  counter.close();
+  await db.close();
+});
+
+describe.each(engines)("R13: migrations (%s)", (engine) => {
+  test("are recorded by name, and a second start runs none", async () => {
+    const where = await address(engine);
+    for (let start = 0; start < 2; start++) {
+      const db = await openDatabase(where);
+      const rows = await db.read.selectFrom("schema_migrations").selectAll().orderBy("name").execute();
+      expect(rows.map((row) => row.name)).toEqual(migrationsFor(engine).map((m) => m.name));
+      await db.close();
+    }
+  });
+
+  test("run once when eight processes start at the same moment", async () => {
+    const where = await address(engine);
+    const opened = await Promise.all(Array.from({ length: 8 }, () => startElsewhere(where)));
+    expect(opened).toEqual(Array.from({ length: 8 }, () => "open"));
+  });
+});
+
+describe.each(engines)("R13: a migration (%s)", (engine) => {
+  test("that fails half-way leaves nothing behind, and a no-tx one manages its own", async () => {
+    const target = await plainTarget(engine);
+    const folder = temporaryFolder();
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "0001-good.sql"), "CREATE TABLE a (x TEXT);");
+    writeFileSync(
+      join(folder, `0002-only.${engine}.sql`),
+      "\n\n-- migrate:no-tx\nBEGIN; CREATE TABLE b (x TEXT); COMMIT;",
+    );
+    writeFileSync(join(folder, `0002-only.${engine === "sqlite" ? "postgres" : "sqlite"}.sql`), "not for us");
+    writeFileSync(join(folder, "0003-bad.sql"), "CREATE TABLE c (x TEXT); CREATE TABLE c (x TEXT);");
+    const migrations = migrationsFor(engine, pathToFileURL(`${folder}/`));
+    await expect(migrate(migrations, target)).rejects.toThrow("migration 0003-bad failed");
+    expect((await target.recorded()).sort()).toEqual(["0001-good", "0002-only"]);
+    await target.exec("CREATE TABLE c (x TEXT); DROP TABLE c;");
+    writeFileSync(join(folder, "0003-bad.sql"), "CREATE TABLE c (x TEXT);");
+    await migrate(migrationsFor(engine, pathToFileURL(`${folder}/`)), target);
+    expect((await target.recorded()).sort()).toEqual(["0001-good", "0002-only", "0003-bad"]);
+    await target.end();
+  });
+});
+
+/** Opens the database in a process of its own. */
+function startElsewhere(where: DatabaseAddress): Promise<string> {
+  const dist = new URL("../dist/library.js", import.meta.url).href;
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "wiki"));
+  writeFileSync(join(folder, "scriptorium.yaml"), "name: x\n");
+  const schema =
+    "schema: { sections: [{ id: a, title: A, mode: log, writable_by: [x], description: d }] }\npipeline: [x]\nmax_steps: 1\n";
+  writeFileSync(join(folder, "wiki/schema.yaml"), schema);
+  const script = `
+    import { symlinkSync, mkdirSync } from "node:fs";
+    ${where.engine === "sqlite" ? `mkdirSync(${JSON.stringify(join(where.file, ".."))}, { recursive: true }); mkdirSync(".scriptorium"); for (const end of ["", "-wal", "-shm", "-migrate"]) symlinkSync(${JSON.stringify(where.file)} + end, ".scriptorium/scriptorium.db" + end);` : ""}
+    import { execFileSync } from "node:child_process";
+    execFileSync("git", ["init", "-q"]);
+    const { openWorkspace } = await import(${JSON.stringify(dist)});
+    const workspace = await openWorkspace(".");
+    await workspace.call("status", {});
+    await workspace.close();
+    process.stdout.write("open");`;
+  return new Promise((done) => {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        ...(where.engine === "postgres" ? { SCRIPTORIUM_DATABASE_URL: where.url } : {}),
+      },
+    });
+    let said = "";
+    child.stdout.on("data", (chunk) => (said += chunk));
+    child.stderr.on("data", (chunk) => (said += chunk));
+    child.on("close", () => done(said));
+  });
+}
+
+async function plainTarget(engine: Database["engine"]) {
+  const create = "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)";
+  if (engine === "sqlite") {
+    const db = new Sqlite(join(temporaryFolder(), "plain.db"));
+    db.exec(create);
+    return {
+      recorded: async () => db.prepare("SELECT name FROM schema_migrations").pluck().all() as string[],
+      exec: async (text: string) => void db.exec(text),
+      end: async () => void db.close(),
+    };
+  }
+  const client = new pg.Client({ connectionString: await freshDatabase() });
+  await client.connect();
+  await client.query(create);
+  return {
+    recorded: async () =>
+      (await client.query("SELECT name FROM schema_migrations")).rows.map((row) => row.name as string),
+    exec: async (text: string) => void (await client.query(text)),
+    end: () => client.end(),
+  };
+}
