@@ -446,7 +446,7 @@ describe("a terminal", () => {
       `d ${hostile}`,
     ];
     const proposed = await scribe(["create-section", "--role", "planner", "--id", "risks", ...section], { cwd: root });
-    const { proposal } = proposed.json();
+    const { proposal } = proposed.json<{ proposal: string }>();
     writeFileSync(file("sources/raw.txt"), "planted");
     git("config", "user.name", `Mallory ${hostile}`.replaceAll(/[\r\n]/g, ""));
 
@@ -495,7 +495,8 @@ async function openLibrary(root: string) {
 }
 
 const agentToken = async (root: string): Promise<string> =>
-  (await scriptorium(["token", "create", "--agent", "planner", "--json"], { cwd: root })).json().token;
+  (await scriptorium(["token", "create", "--agent", "planner", "--json"], { cwd: root })).json<{ token: string }>()
+    .token;
 
 /** The REST face of an operation, by the method and path that it names itself. */
 const overApi =
@@ -522,7 +523,7 @@ const overApi =
 
 /** One JSON value on stdout; exit code 0 for an answer and 1, with a word on stderr, for a refusal. */
 function oneValue(ran: Ran): unknown {
-  const value = ran.json();
+  const value = ran.json<{ status: string }>();
   const refused = ["invalid", "denied", "not_found", "conflict", "refused"].includes(value.status);
   expect({ code: ran.code, complains: ran.stderr !== "" }).toEqual({ code: refused ? 1 : 0, complains: refused });
   return value;

@@ -74,7 +74,7 @@ describe.skipIf(why !== "")(`the official MCP conformance suite${why}`, { timeou
     const { root } = await newWorkspace();
     const { url } = await serve(root);
     const made = await scriptorium(["token", "create", "--agent", "engineer", "--json"], { cwd: root });
-    const checks = await check(await withToken(url, made.json().token), era);
+    const checks = await check(await withToken(url, made.json<{ token: string }>().token), era);
 
     const applies = checks.filter(
       ({ scenario, id }) => id === "wire-schema-valid" || !(scenario in needsFixture || needsFixtureToo.test(scenario)),

@@ -558,7 +558,7 @@ describe("over HTTP at /mcp,", () => {
     const made = await scriptorium(["token", "create", "--person", "Grace", "--role", "reader", "--json"], {
       cwd: root,
     });
-    const { client, call } = await overHttp(url, made.json().token);
+    const { client, call } = await overHttp(url, made.json<{ token: string }>().token);
     const names = (await client.listTools()).tools.map((tool) => tool.name);
     expect(names).toEqual(expect.arrayContaining(["list_entries", "fetch_entry", "entry_history", "list_proposals"]));
     for (const name of ["commit_entry", "transfer_focus", "approve_proposal", "create_token"])

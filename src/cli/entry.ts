@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { Command } from "@commander-js/extra-typings";
 import { appendLog, commitEntry, entryHistory, fetchEntry, listEntries, searchEntries } from "../wiki/operations.ts";
-import { type Common, readStdin, report } from "./session.ts";
-import { bold, dim, inert, plural, table, when } from "./text.ts";
+import { type Common, readInput, report } from "./session.ts";
+import { bold, dim, plural, table, when } from "./text.ts";
 
 export const entryCommand = (common: () => Common) =>
   new Command("entry")
@@ -22,7 +21,7 @@ export const entryCommand = (common: () => Common) =>
         .option("--version <n>", "an earlier version", Number)
         .action((id, { version }) =>
           report(common(), fetchEntry, { id, version }, (entry) =>
-            entry.content === "" ? dim(`${id} is empty (version ${entry.version})`) : inert(entry.content),
+            entry.content === "" ? dim(`${id} is empty (version ${entry.version})`) : entry.content,
           ),
         ),
     )
@@ -33,7 +32,7 @@ export const entryCommand = (common: () => Common) =>
         .requiredOption("--version <n>", "the version you read, as `entry read --json` shows it", Number)
         .option("--file <path>", "where the new text is (- is stdin)", "-")
         .action(async (id, { version, file }) => {
-          const content = (file === "-" ? await readStdin() : await readFile(file)).toString("utf8");
+          const content = (await readInput(file)).toString("utf8");
           await report(
             common(),
             commitEntry,
@@ -52,7 +51,7 @@ export const entryCommand = (common: () => Common) =>
             common(),
             appendLog,
             { id, line: words.join(" ") },
-            (done) => `${id} is at version ${done.version}: ${inert(done.line)}`,
+            (done) => `${id} is at version ${done.version}: ${done.line}`,
           ),
         ),
     )
@@ -89,8 +88,8 @@ function versionList({ versions }: Versions): string {
     .map((v) => {
       const under = [v.run && `run ${v.run}`, v.task && `task ${v.task}`, v.epoch !== null && `epoch ${v.epoch}`];
       const by = v.role ? `${v.author} (agent)` : v.author;
-      const line = [bold(`version ${v.version}`), when(v.at), inert(by), ...under.filter(Boolean)].join("  ");
-      return v.diff ? `${line}\n${inert(v.diff)}` : line;
+      const line = [bold(`version ${v.version}`), when(v.at), by, ...under.filter(Boolean)].join("  ");
+      return v.diff ? `${line}\n${v.diff}` : line;
     })
     .join("\n");
 }
@@ -112,8 +111,6 @@ export const searchCommand = (common: () => Common) =>
 
 function found({ results }: { results: { id: string; title: string; snippet: string }[] }): string {
   if (results.length === 0) return "nothing found; fewer or other words may help, and `entry list` shows what there is";
-  const lines = results.map(
-    (hit) => `${bold(hit.id)}  ${dim(inert(hit.title))}\n  ${inert(hit.snippet).replaceAll(/\s+/g, " ")}`,
-  );
+  const lines = results.map((hit) => `${bold(hit.id)}  ${dim(hit.title)}\n  ${hit.snippet.replaceAll(/\s+/g, " ")}`);
   return [...lines, dim(plural(results.length, "result"))].join("\n");
 }

@@ -2,7 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import { approveProposal, listProposals, rejectProposal, showProposal } from "../review/operations.ts";
 import type { Proposal } from "../review/proposals.ts";
 import { type Common, report } from "./session.ts";
-import { bold, inert, table, when } from "./text.ts";
+import { bold, table, when } from "./text.ts";
 
 export const proposalCommand = (common: () => Common) =>
   new Command("proposal")
@@ -56,6 +56,6 @@ const describe = (p: Proposal) =>
       ? [`${p.status} by ${p.decidedBy} at ${when(p.decidedAt ?? "")}${p.note ? `: ${p.note}` : ""}`]
       : []),
     ...Object.entries(p.data).map(
-      ([key, value]) => `  ${key}: ${inert(Array.isArray(value) ? value.join(", ") : String(value))}`,
+      ([key, value]) => `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`,
     ),
   ].join("\n");

@@ -6,6 +6,7 @@ import { type Result, refusalFor, refuse, unwrap } from "../result.ts";
 import { version } from "../version.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
+import { json } from "./text.ts";
 
 /** The field of an operation that a script gives on stdin. */
 const fromStdin: Record<string, string> = { commit_entry: "content" };
@@ -89,9 +90,9 @@ async function perform(operation: Operation, fields: string[], stdin: string | u
     const result: Result<unknown> = roles.includes(given.role)
       ? await operation.perform(app, input, caller)
       : refuse("denied", `no role ${given.role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
-    if (result.ok) process.stdout.write(`${JSON.stringify(result.value)}\n`);
+    if (result.ok) process.stdout.write(`${json(result.value)}\n`);
     else {
-      process.stdout.write(`${JSON.stringify(refusalFor(result.problem))}\n`);
+      process.stdout.write(`${json(refusalFor(result.problem))}\n`);
       complain({}, result.problem);
     }
   });

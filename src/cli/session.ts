@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { type App, openApp } from "../app.ts";
 import { environment, findWorkspace, loadConfig } from "../config.ts";
@@ -5,7 +6,7 @@ import type { Operation } from "../operation.ts";
 import type { Caller } from "../people/caller.ts";
 import { type Problem, Refused, type Result, refusalFor, unwrap } from "../result.ts";
 import { crashAt } from "../store/crash.ts";
-import { inert } from "./text.ts";
+import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */
 export type Common = { dir?: string; json?: boolean };
@@ -49,13 +50,14 @@ type Show<T> = ((value: T) => string) | { text: (value: T) => string; json: (val
 /** Values on stdout, problems on stderr; with --json stdout always has exactly one JSON value. */
 export function print<T>(common: Common, result: Result<T>, show: Show<T>): void {
   if (!result.ok) return complain(common, result.problem);
-  const { text: forPeople, json } = typeof show === "function" ? { text: show, json: (value: T) => value } : show;
-  const text = common.json ? JSON.stringify(json(result.value)) : forPeople(result.value);
+  const { text: forPeople, json: forScripts } =
+    typeof show === "function" ? { text: show, json: (value: T) => value } : show;
+  const text = common.json ? json(forScripts(result.value)) : forPeople(inertly(result.value));
   process.stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
 }
 
 export function complain(common: Common, problem: Problem): void {
-  if (common.json) process.stdout.write(`${JSON.stringify(refusalFor(problem))}\n`);
+  if (common.json) process.stdout.write(`${json(refusalFor(problem))}\n`);
   process.stderr.write(`scriptorium: ${inert(problem.message)}\n`);
   process.exitCode = 1;
 }
@@ -65,7 +67,7 @@ export function fail(common: Common, error: unknown): void {
   if (error instanceof Refused) return complain(common, error.problem);
   const known = machineTrouble(error);
   const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
-  if (common.json) process.stdout.write(`${JSON.stringify({ status: "failed", error: message })}\n`);
+  if (common.json) process.stdout.write(`${json({ status: "failed", error: message })}\n`);
   process.stderr.write(`scriptorium: ${inert(message)}\n`);
   if (environment().SCRIPTORIUM_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   else if (!known) process.stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
@@ -83,6 +85,15 @@ function machineTrouble(error: unknown): string | undefined {
   if (code === "ECONNREFUSED") return `the database server does not answer: ${message}`;
   if (code?.startsWith("SQLITE_BUSY")) return "another process holds the database for too long; try again";
   return undefined;
+}
+
+/** A file that a person named on the command line; "-" is stdin. */
+export async function readInput(file: string): Promise<Buffer> {
+  if (file === "-") return readStdin();
+  return readFile(file).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file}: ${error.message}`;
+    throw new Refused({ code: "invalid", message: why });
+  });
 }
 
 export async function readStdin(): Promise<Buffer> {

@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { ok, refuse } from "../result.ts";
 import { addSource, listSources, verifySources } from "../wiki/operations.ts";
 import type { Source, SourceReport } from "../wiki/sources.ts";
-import { type Common, complain, localPerson, print, readStdin, report, withApp } from "./session.ts";
+import { type Common, complain, localPerson, print, readInput, report, withApp } from "./session.ts";
 import { plural, table, when } from "./text.ts";
 
 export const sourceCommand = (common: () => Common) =>
@@ -61,8 +60,7 @@ async function addAll(common: Common, files: string[], name: string | undefined)
     const person = await localPerson(app);
     const added: (Source & { added: boolean })[] = [];
     for (const file of files) {
-      const bytes = file === "-" ? await readStdin() : await readFile(file).catch((error) => unreadable(file, error));
-      if (!Buffer.isBuffer(bytes)) return complain(common, bytes.problem);
+      const bytes = await readInput(file);
       const input = { name: name ?? basename(file), content: bytes.toString("base64"), encoding: "base64" };
       const done = await addSource.perform(app, input, person);
       if (!done.ok) return complain(common, done.problem);
@@ -73,6 +71,3 @@ async function addAll(common: Common, files: string[], name: string | undefined)
     print(common, ok(added), { text, json: () => (added.length === 1 ? added[0] : added) });
   });
 }
-
-const unreadable = (file: string, error: NodeJS.ErrnoException) =>
-  refuse("invalid", error.code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file}: ${error.message}`);

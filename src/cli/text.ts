@@ -1,7 +1,19 @@
 import { styleText } from "node:util";
 
-/** Text from files and agents, without the sequences by which it could steer a terminal. */
+/** Text from files and agents, without the sequences by which it could steer a terminal (T36). */
 export const inert = (text: string) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+
+/** A value with every text in it inert, whatever its shape. */
+export function inertly<T>(value: T): T {
+  if (typeof value === "string") return inert(value) as T;
+  if (Array.isArray(value)) return value.map(inertly) as T;
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, inertly(part)])) as T;
+}
+
+/** JSON that no terminal takes for more than text: the controls that JSON itself leaves alone are escaped too. */
+export const json = (value: unknown) =>
+  JSON.stringify(value).replace(/[\u007f-\u009f]/g, (control) => `\\u00${control.charCodeAt(0).toString(16)}`);
 
 type Style = Parameters<typeof styleText>[0];
 const styled = (style: Style) => (text: string) =>
@@ -16,7 +28,7 @@ export const green = styled("green");
 /** Columns padded to their widest cell; the last one runs free. */
 export function table(rows: string[][]): string {
   const widths: number[] = [];
-  const plain = rows.map((row) => row.map((cell) => inert(cell).replaceAll("\n", " ")));
+  const plain = rows.map((row) => row.map((cell) => cell.replaceAll("\n", " ")));
   for (const row of plain) {
     for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
   }

@@ -3,7 +3,7 @@ import { environment } from "../config.ts";
 import { doctor, status } from "../wiki/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
 import { type Common, print, report, withApp } from "./session.ts";
-import { dim, green, inert, plural, red, yellow } from "./text.ts";
+import { dim, green, plural, red, yellow } from "./text.ts";
 
 export const initCommand = (common: () => Common) =>
   new Command("init")
@@ -41,7 +41,7 @@ export const statusCommand = (common: () => Common) =>
     .action(() =>
       report(common(), status, {}, (s) =>
         [
-          `${inert(s.name)} in ${s.root}`,
+          `${s.name} in ${s.root}`,
           `${plural(s.written, "entry").replace("entrys", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
           `entries in ${s.store}, ${s.database}`,
           s.openProposals > 0
@@ -60,10 +60,7 @@ export const doctorCommand = (common: () => Common) =>
       if (rebuild) await withApp(common(), (app) => app.rebuild());
       const text = ({ findings }: Diagnosis) =>
         findings
-          .map(
-            (f) =>
-              `${marks[f.level]}  ${f.check}: ${inert(f.message)}${f.fix ? dim(`\n         ${inert(f.fix)}`) : ""}`,
-          )
+          .map((f) => `${marks[f.level]}  ${f.check}: ${f.message}${f.fix ? dim(`\n         ${f.fix}`) : ""}`)
           .join("\n");
       const judged = (found: Diagnosis) => {
         if (!found.healthy) process.exitCode = 1;

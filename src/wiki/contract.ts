@@ -12,11 +12,11 @@ export function mayWrite(schema: Schema, role: string | undefined, id: string, w
 
   if (role !== undefined && !section.writable_by.includes(role)) {
     const allowed = schema.sections.filter((s) => s.writable_by.includes(role));
-    const may = allowed.length > 0 ? `may write ${allowed.map(spell).join(", ")}` : "may write no section";
+    const may = allowed.length > 0 ? `may write ${few(allowed.map(spell))}` : "may write no section";
     return refuse(
       "denied",
       `the role ${role} may not write ${id}, which is written by ${section.writable_by.join(", ") || "people only"}; ${role} ${may}`,
-      { role, section: id, mayWrite: allowed.map((s) => ({ id: s.id, mode: s.mode })) },
+      { role, section: id, mayWrite: allowed.slice(0, mostNamed).map((s) => ({ id: s.id, mode: s.mode })) },
     );
   }
   if (section.mode === "log" && write === "commit") {
@@ -55,6 +55,7 @@ export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string):
   );
 }
 
+const mostNamed = 20;
 const longestText = 1_000_000;
 
 /** Text that every backend can keep as it is. */
@@ -100,13 +101,19 @@ function unknownSection(schema: Schema, id: string): Result<never> {
     (known) => known.endsWith(`/${id}`) || known.startsWith(`${id}/`) || id.endsWith(`/${known}`),
   );
   const hint = near.length > 0 ? near : ids;
-  const shown = hint.slice(0, 12).join(", ") + (hint.length > 12 ? ` and ${hint.length - 12} more` : "");
-  return refuse("not_found", `there is no section ${id}; ${near.length > 0 ? "do you mean" : "there are"} ${shown}`);
+  return refuse(
+    "not_found",
+    `there is no section ${id}; ${near.length > 0 ? "do you mean" : "there are"} ${few(hint)}`,
+  );
 }
 
 export const requireSection = (schema: Schema, id: string): Result<Section> => {
   const section = findSection(schema, id);
   return section ? ok(section) : unknownSection(schema, id);
 };
+
+/** Enough names to go on with; an answer must stay small however many sections there are. */
+const few = (names: string[]) =>
+  names.slice(0, mostNamed).join(", ") + (names.length > mostNamed ? ` and ${names.length - mostNamed} more` : "");
 
 const spell = (section: Section) => `${section.id} (${section.mode})`;

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { configName, type Environment } from "../config.ts";
@@ -35,6 +35,7 @@ export async function initWorkspace(folder: string, template: string, env: Envir
   if (!names.includes(template)) return refuse("invalid", `no template ${template}; there are ${names.join(", ")}`);
 
   const root = resolve(folder);
+  if (existsSync(root) && !statSync(root).isDirectory()) return refuse("invalid", `${folder} is a file; name a folder`);
   await mkdir(root, { recursive: true });
   const isNew = await initRepository(root, env);
   const report: InitReport = { root, created: [], kept: [], repository: isNew ? "new" : "existing" };

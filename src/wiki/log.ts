@@ -2,19 +2,22 @@ import { ok, type Result, refuse } from "../result.ts";
 import type { Author } from "./entry.ts";
 
 const longest = 4000;
+const breaksLine = /[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/;
 
 /** What an append adds, without its time: `engineer (run r-1): text`. Recognises the line after a crash. */
 export function logRemark(line: string, by: Author): Result<string> {
   const text = line.trim();
   if (text === "") return refuse("invalid", "the line is empty; write one sentence that says what happened");
-  // A line break would let one append pass for two, the second in any role's name.
-  if (/[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) {
+  // A line break, in the text or in a name before it, would let one append pass for two.
+  const label = `${by.role ?? by.name}${by.run ? ` (run ${by.run})` : ""}`;
+  if (breaksLine.test(text)) {
     return refuse("invalid", "the line has a line break or control character; append one line at a time");
   }
+  if (breaksLine.test(label)) return refuse("invalid", "the role, name or run has a line break or control character");
   if (text.length > longest) {
     return refuse("invalid", `the line has ${text.length} characters; a log takes at most ${longest}`);
   }
-  return ok(`${by.role ?? by.name}${by.run ? ` (run ${by.run})` : ""}: ${text}`);
+  return ok(`${label}: ${text}`);
 }
 
 export const logLine = (at: string, remark: string) => `- ${at} ${remark}\n`;
