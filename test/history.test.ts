@@ -4,8 +4,18 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
 import { historyRef } from "../src/store/recorder.ts";
-import { scribe } from "./support/commands.ts";
-import { agent, backends, gitPerson, newWorkspace, read, type TestWorkspace } from "./support/workspace.ts";
+import { scribe, scriptorium } from "./support/commands.ts";
+import {
+  agent,
+  backends,
+  freshDatabase,
+  gitIn,
+  gitPerson,
+  newWorkspace,
+  read,
+  type TestWorkspace,
+  temporaryFolder,
+} from "./support/workspace.ts";
 
 const fileBackends = backends.filter((backend) => backend.store === "files");
 
@@ -111,7 +121,31 @@ describe.each(fileBackends)("K14: every version is in git ($engine)", (backend) 
     expect(git("status", "--porcelain")).toBe("");
   });
 
-  test("it works in a folder below the repository's top, and on a branch without commits", async () => {
+  test("it works in a folder below the repository's top", async () => {
+    const top = temporaryFolder();
+    const git = gitIn(top);
+    git("init", "-q", "-b", "main");
+    const cwd = join(top, "docs/book");
+    expect((await scriptorium(["init", cwd, "--json"], { cwd: top })).json()).toMatchObject({ repository: "existing" });
+    git("add", "-A");
+    git("-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Begin");
+    const env: Record<string, string> =
+      backend.engine === "postgres" ? { SCRIPTORIUM_DATABASE_URL: await freshDatabase() } : {};
+    const args = ["commit-entry", "--role", "planner", "--id", "vision", "--version", "1"];
+    expect((await scribe(args, { cwd, env, input: "from below\n" })).json()).toEqual({ status: "success", version: 2 });
+    expect(git("log", "-1", "--name-only", "--format=%s")).toBe(
+      "Commit vision (version 2)\n\ndocs/book/wiki/vision.md",
+    );
+    expect(git("status", "--porcelain")).toBe("");
+    rmSync(join(cwd, ".scriptorium"), { recursive: true });
+    if (backend.engine === "sqlite") {
+      expect((await scriptorium(["entry", "list", "--json"], { cwd })).json()).toContainEqual(
+        expect.objectContaining({ id: "vision", version: 2, lastAuthor: "planner" }),
+      );
+    }
+  });
+
+  test("it works on a branch without commits", async () => {
     const { app, git } = await newWorkspace(backend);
     git("checkout", "-q", "--orphan", "fresh");
     git("rm", "-rq", "--cached", ".");

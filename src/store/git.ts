@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { Refused } from "../result.ts";
 
 type Output = { code: number; stdout: Buffer; stderr: string };
 type Input = string | Buffer | (string | Buffer)[];
@@ -14,6 +15,7 @@ export type Git = ReturnType<typeof gitAt>;
 export function gitAt(root: string, environment: Record<string, string | undefined>) {
   const env = cleanEnvironment(environment);
   let place: Promise<{ gitDir: string; prefix: string }> | undefined;
+  let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
   async function run(args: string[], input?: Input): Promise<Output> {
     return execute("git", [...guards, "-C", root, ...args], env, input);
@@ -30,6 +32,11 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     return code === 0 ? stdout.toString("utf8").trimEnd() : undefined;
   }
 
+  async function findPerson(): Promise<Identity | undefined> {
+    const [name, email] = await Promise.all([maybe(["config", "user.name"]), maybe(["config", "user.email"])]);
+    return name ? { name, email: email ?? "" } : undefined;
+  }
+
   return {
     run,
     text,
@@ -37,7 +44,9 @@ export function gitAt(root: string, environment: Record<string, string | undefin
 
     /** Where the repository keeps its state, and the workspace's folder within it ("" or "docs/"). */
     place() {
-      place ??= text(["rev-parse", "--absolute-git-dir", "--show-prefix"]).then((lines) => {
+      place ??= maybe(["rev-parse", "--absolute-git-dir", "--show-prefix"]).then((lines) => {
+        const message = `${root} is in no git repository any more, and history is kept in git; run: scriptorium init ${root}`;
+        if (lines === undefined) throw new Refused({ code: "not_found", message });
         const [gitDir = "", prefix = ""] = lines.split("\n");
         return { gitDir, prefix };
       });
@@ -73,11 +82,10 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       return code === 0 ? stdout : undefined;
     },
 
-    /** The person who works here, as git knows them. */
-    async person(): Promise<Identity | undefined> {
-      const name = await maybe(["config", "user.name"]);
-      const email = await maybe(["config", "user.email"]);
-      return name ? { name, email: email ?? "" } : undefined;
+    /** The person who works here, as git knows them. Asked for every edit, so an answer holds for a moment. */
+    person(): Promise<Identity | undefined> {
+      if (!person || Date.now() - person.at > 1000) person = { at: Date.now(), found: findPerson() };
+      return person.found;
     },
 
     /** Who last committed this file, if its bytes are what HEAD has. */

@@ -39,6 +39,7 @@ export interface FileStore extends EntryStore {
 type Current = { version: number; blob: string | undefined; document: EntryDocument; row: IndexedEntry | undefined };
 
 const quietMs = 80;
+const together = 32;
 const returnsMs = 250;
 
 export function fileStore(deps: Deps): FileStore {
@@ -269,6 +270,22 @@ export function fileStore(deps: Deps): FileStore {
     return saved ? ok(saved) : append(id, line, by);
   }
 
+  /** A file that was touched and not changed is not read again until it is touched again. */
+  async function rememberStats(rows: IndexedEntry[]): Promise<void> {
+    const moved = rows.map((row) => ({ ...row, now: statOf(fileOf(row.id)) })).filter((row) => row.now !== row.stat);
+    if (moved.length === 0) return;
+    await db.write(async (tx) => {
+      for (const { id, version, now } of moved) {
+        await tx
+          .updateTable("entries")
+          .set({ stat: now })
+          .where("id", "=", id)
+          .where("version", "=", version)
+          .execute();
+      }
+    });
+  }
+
   const sectionOf = async (id: string) => (await deps.sections()).find((section) => section.id === id);
   const titleOf = async (id: string) => (await sectionOf(id))?.title ?? id;
   const isLog = async (id: string) => (await sectionOf(id))?.mode === "log";
@@ -294,8 +311,13 @@ export function fileStore(deps: Deps): FileStore {
       let rows = byId(await allEntries(db.read));
       if (!trusted) {
         const changed = sections.filter(({ id }) => looksChanged(fileOf(id), rows.get(id)));
-        for (const { id } of changed) await current(id);
-        if (changed.length > 0) rows = byId(await allEntries(db.read));
+        for (let at = 0; at < changed.length; at += together) {
+          await Promise.all(changed.slice(at, at + together).map(({ id }) => current(id)));
+        }
+        if (changed.length > 0) {
+          rows = byId(await allEntries(db.read));
+          await rememberStats(changed.flatMap(({ id }) => rows.get(id) ?? []));
+        }
       }
       return sections.map((section) => describeEntry(section, rows.get(section.id)));
     },
