@@ -8,7 +8,12 @@ const external = ["better-sqlite3", "pg", "pino", "chokidar"];
 export async function buildAll(outdir = "dist") {
   await rm(outdir, { recursive: true, force: true });
   await build({
-    entryPoints: { scriptorium: "src/main.ts", scribe: "src/scribe.ts", library: "src/library.ts" },
+    entryPoints: {
+      scriptorium: "src/main.ts",
+      scribe: "src/scribe.ts",
+      library: "src/library.ts",
+      "renderer-worker": "src/http/renderer/worker.ts",
+    },
     outdir,
     bundle: true,
     splitting: true,

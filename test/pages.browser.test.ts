@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { renderMarkdown } from "../src/http/markdown.ts";
 import { cataloguePage, entryPage } from "../src/http/pages.ts";
 import { style } from "../src/http/style.ts";
-import { chromium, hostileMarkdown } from "./support/chromium.ts";
+import { chromium } from "./support/chromium.ts";
+import { hostileMarkdown } from "./support/hostile-markdown.ts";
 
 const policy =
   "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -1,5 +1,4 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { App } from "../app.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations } from "../operations.ts";
@@ -10,27 +9,32 @@ import type { Principal, SignIn } from "./sign-in.ts";
 
 export type Env = { Variables: { principal: Principal } };
 
+const mostBytes = 48 * 1024 * 1024;
+
 const statuses = { invalid: 400, denied: 403, not_found: 404, conflict: 409, refused: 422 } as const satisfies Record<
   Problem["code"],
   number
 >;
 
+export const refusalAnswer = (c: Context, problem: Problem) =>
+  c.json(refusalFor(problem), { status: statuses[problem.code] });
+
 /** Every operation with a path, under /api. */
 export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono<Env> {
   const api = new Hono<Env>();
-  api.use(bodyLimit({ maxSize: 48 * 1024 * 1024, onError: (c) => c.json(tooLarge, 413) }));
   api.get("/openapi.json", (c) => c.json(openApi(allOperations)));
   api.get("/events", async (c) => {
-    const { person } = c.get("principal");
-    if (!person) return c.json({ status: "denied", error: "an agent may not read the event log" }, 403);
-    return eventStream(c, app, stopping);
+    if (!c.get("principal").person) {
+      return c.json({ status: "denied", error: "an agent may not read the event log" }, 403);
+    }
+    return eventStream(c, app, { stopping, isWelcome: async () => (await signIn.principal(c)) !== undefined });
   });
   for (const operation of allOperations) {
     if (!operation.http) continue;
     const path = operation.http.path.replace(/\{(\w+)\}/g, ":$1");
     api.on(operation.http.method.toUpperCase(), path, (c) => answer(c, app, operation, signIn));
   }
-  api.notFound((c) => c.json({ status: "not_found", error: "no such route; see /api/openapi.json" }, 404));
+  api.all("*", (c) => c.json({ status: "not_found", error: "no such route; see /api/openapi.json" }, 404));
   return api;
 }
 
@@ -41,16 +45,19 @@ async function answer(c: Context<Env>, app: App, operation: Operation, signIn: S
   const { tokenId } = c.get("principal");
   const result = await operation.perform(app, input, signIn.callerFor(tokenId, ""));
   if (result.ok) return c.json(result.value as object, 200);
-  return c.json(refusalFor(result.problem), statuses[result.problem.code]);
+  return refusalAnswer(c, result.problem);
 }
 
 /** JSON only: a form or text body is what a page of another site could send without asking (T10). */
 async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Response> {
-  if (c.req.method === "GET" || c.req.method === "DELETE") return {};
+  if (c.req.method === "GET") return {};
   if (c.get("principal").byCookie && c.req.header("origin") === undefined) {
     return c.json({ status: "denied", error: "a browser's write must say where it comes from" }, 403);
   }
-  const text = await c.req.text();
+  if (c.req.method === "DELETE") return {};
+  const text = await readText(c);
+  if (text === undefined)
+    return c.json({ status: "invalid", error: "the body is too large; send at most 48 MiB" }, 413);
   if (text === "") return {};
   if (!/^application\/json\b/i.test(c.req.header("content-type") ?? "")) {
     return c.json({ status: "invalid", error: "send the body as application/json" }, 415);
@@ -64,18 +71,32 @@ async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Resp
   return c.json({ status: "invalid", error: "the body must be a JSON object" }, 400);
 }
 
+/** The body, or undefined as soon as it is known to be too large. */
+async function readText(c: Context<Env>): Promise<string | undefined> {
+  if (Number(c.req.header("content-length") ?? 0) > mostBytes) return undefined;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of c.req.raw.body ?? []) {
+    size += chunk.length;
+    if (size > mostBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
 /** Query strings are text; the operation's own schema says which of them are numbers and truths. */
 function fromText(operation: Operation, query: Record<string, string>): Record<string, unknown> {
   const { properties = {} } = jsonSchema(operation.input) as { properties?: Record<string, { type?: string }> };
-  return Object.fromEntries(
-    Object.entries(query).map(([name, text]) => {
-      const type = properties[name]?.type;
-      if ((type === "integer" || type === "number") && text.trim() !== "") return [name, Number(text)];
-      if (type === "boolean")
-        return [name, text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text];
-      return [name, text];
-    }),
-  );
+  const read = (type: string | undefined, text: string) => {
+    if ((type === "integer" || type === "number") && text.trim() !== "") return Number(text);
+    return type === "boolean" ? (truths.get(text) ?? text) : text;
+  };
+  return Object.fromEntries(Object.entries(query).map(([name, text]) => [name, read(properties[name]?.type, text)]));
 }
 
-const tooLarge = { status: "invalid", error: "the body is too large" };
+const truths = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);

@@ -6,62 +6,77 @@ const page = 100;
 const heartbeatMs = 15_000;
 const recheckMs = 1000;
 
+type Reader = { stopping: AbortSignal; isWelcome: () => Promise<boolean> };
+
 /**
  * The event log as server-sent events. A reader is a cursor and nothing else: the next page is
  * read from the database when the reader has taken the one before, so a slow one holds no memory.
  */
-export async function eventStream(c: Context, app: App, stopping: AbortSignal): Promise<Response> {
+export async function eventStream(c: Context, app: App, { stopping, isWelcome }: Reader): Promise<Response> {
+  const gone = new AbortController();
+  const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
+  const changes = changesOf(app, done);
+  const encoder = new TextEncoder();
   let cursor = c.req.header("last-event-id") ?? c.req.query("after") ?? (await lastEventId(app.db));
-  let wake: () => void = () => undefined;
-  let changed = false;
-  let beat = Date.now();
-  const done = AbortSignal.any([stopping, c.req.raw.signal]);
-  const unsubscribe = app.db.onChange(() => {
-    changed = true;
-    wake();
-  });
-  done.addEventListener("abort", () => wake());
+  let beat = 0;
 
-  const wait = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, recheckMs);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (changed || done.aborted) wake();
-    });
+  async function next(): Promise<string | undefined> {
+    while (!done.aborted) {
+      changes.expect();
+      const isDue = Date.now() - beat > heartbeatMs;
+      if (isDue && !(await isWelcome())) return undefined;
+      const events = await eventsAfter(app.db, cursor, page);
+      if (isDue) beat = Date.now();
+      if (events.length > 0) cursor = events.at(-1)?.id;
+      // The first sign of life comes at once: it tells the reader that the stream is open.
+      if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
+      await changes.next();
+    }
+    return undefined;
+  }
 
-  const encode = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        for (;;) {
-          if (done.aborted) {
-            unsubscribe();
-            controller.close();
-            return;
-          }
-          changed = false;
-          const events = await eventsAfter(app.db, cursor, page);
-          if (events.length > 0) {
-            cursor = events.at(-1)?.id;
-            controller.enqueue(encode.encode(events.map(spell).join("")));
-            return;
-          }
-          if (Date.now() - beat > heartbeatMs) {
-            beat = Date.now();
-            controller.enqueue(encode.encode(": still here\n\n"));
-            return;
-          }
-          await wait();
-        }
+        const text = await next();
+        if (text !== undefined) return controller.enqueue(encoder.encode(text));
+        gone.abort();
+        controller.close();
       },
-      cancel: () => void unsubscribe(),
+      cancel: () => gone.abort(),
     },
     { highWaterMark: 0 },
   );
   return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+}
+
+/** Tells when something has changed since it was last expected, or after a second, whichever is first. */
+function changesOf(app: App, done: AbortSignal) {
+  let unsubscribe: (() => void) | undefined;
+  let wake: () => void = () => undefined;
+  let changed = false;
+  done.addEventListener("abort", () => {
+    unsubscribe?.();
+    wake();
+  });
+  return {
+    expect() {
+      changed = false;
+      unsubscribe ??= app.db.onChange(() => {
+        changed = true;
+        wake();
+      });
+    },
+    next: () =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, recheckMs);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        if (changed || done.aborted) wake();
+      }),
+  };
 }
 
 const spell = ({ id, ...event }: Event) =>

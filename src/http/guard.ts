@@ -1,7 +1,7 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 
 /** The names under which this machine may be asked for this port; anything else is a rebinding attempt (T9). */
-export const ownHosts = (port: number) => [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
+const ownHosts = (port: number) => [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
 
 /**
  * Only requests meant for this server, from its own pages or from programs. A page of any other
@@ -9,22 +9,25 @@ export const ownHosts = (port: number) => [`127.0.0.1:${port}`, `localhost:${por
  */
 export function guard(port: () => number): MiddlewareHandler {
   return async (c, next) => {
-    const hosts = ownHosts(port());
-    const host = c.req.header("host")?.toLowerCase() ?? "";
-    const origin = c.req.header("origin")?.toLowerCase();
-    const site = c.req.header("sec-fetch-site");
-    const navigates = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
-    if (!hosts.includes(host))
-      return c.json({ status: "denied", error: "this server answers only under its own address" }, 403);
-    if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
-      return c.json({ status: "denied", error: "requests from other origins are not answered" }, 403);
-    }
-    if (site !== undefined && site !== "same-origin" && site !== "none" && !navigates) {
-      return c.json({ status: "denied", error: "requests from other sites are not answered" }, 403);
-    }
-    await next();
+    const error = strange(c, ownHosts(port()));
+    if (error) c.res = c.json({ status: "denied", error }, 403);
+    else await next();
     for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
   };
+}
+
+function strange(c: Context, hosts: string[]): string | undefined {
+  const host = c.req.header("host")?.toLowerCase() ?? "";
+  if (!hosts.includes(host)) return "this server answers only under its own address";
+
+  const origin = c.req.header("origin")?.toLowerCase();
+  if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
+    return "requests from other origins are not answered";
+  }
+  const site = c.req.header("sec-fetch-site") ?? "none";
+  const follows = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
+  if (site !== "same-origin" && site !== "none" && !follows) return "requests from other sites are not answered";
+  return undefined;
 }
 
 const headers = {

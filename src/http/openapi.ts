@@ -5,12 +5,11 @@ type Schema = { properties?: Record<string, object>; required?: string[] } & Rec
 
 /** OpenAPI 3.1 of the operations: the same names, shapes and sentences as everywhere else. */
 export function openApi(operations: Operation[]): object {
-  const paths: Record<string, Record<string, object>> = {};
+  const paths: Record<string, Record<string, object>> = { "/healthz": { get: health }, "/api/events": { get: events } };
   for (const operation of operations) {
     if (!operation.http) continue;
     const { method, path } = operation.http;
-    paths[`/api${path}`] ??= {};
-    (paths[`/api${path}`] as Record<string, object>)[method] = describe(operation, path, method);
+    paths[`/api${path}`] = { ...paths[`/api${path}`], [method]: describe(operation, path, method) };
   }
   return {
     openapi: "3.1.0",
@@ -32,7 +31,7 @@ export function openApi(operations: Operation[]): object {
 }
 
 function describe(operation: Operation, path: string, method: string): object {
-  const input = jsonSchema(operation.input) as Schema;
+  const input = schemaOf(operation.input) as Schema;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
   const properties = Object.entries(input.properties ?? {});
   const required = new Set(input.required ?? []);
@@ -58,21 +57,29 @@ function describe(operation: Operation, path: string, method: string): object {
       ...properties.filter(([name]) => inPath.includes(name)).map((entry) => asParameter(entry, "path")),
       ...(hasBody ? [] : rest.map((entry) => asParameter(entry, "query"))),
     ],
-    ...(hasBody
-      ? { requestBody: { required: body.required.length > 0, content: { "application/json": { schema: body } } } }
-      : {}),
+    ...(hasBody ? { requestBody: { required: body.required.length > 0, content: json(body) } } : {}),
     responses: {
-      200: { description: "Done", content: { "application/json": { schema: jsonSchema(operation.output, "output") } } },
-      ...Object.fromEntries(
-        Object.entries(problems).map(([status, description]) => [
-          status,
-          { description, content: { "application/json": { schema: { $ref: "#/components/schemas/Refusal" } } } },
-        ]),
-      ),
+      200: { description: "Done", content: json(schemaOf(operation.output, "output")) },
+      ...refusals(hasBody ? { ...problems, ...bodyProblems } : problems),
     },
     "x-callers": operation.callers,
   };
 }
+
+const json = (schema: object) => ({ "application/json": { schema } });
+
+const schemaOf = (...given: Parameters<typeof jsonSchema>) => {
+  const { $schema: _dialect, ...schema } = jsonSchema(...given);
+  return schema;
+};
+
+const refusals = (statuses: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(statuses).map(([status, description]) => [
+      status,
+      { description, content: json({ $ref: "#/components/schemas/Refusal" }) },
+    ]),
+  );
 
 const problems = {
   400: "The input is wrong; `error` says where",
@@ -82,6 +89,7 @@ const problems = {
   409: "Someone was faster; the answer has what is there now",
   422: "A limit of the contract",
 };
+const bodyProblems = { 413: "The body is too large", 415: "The body is not sent as application/json" };
 
 const refusal = {
   type: "object",
@@ -91,4 +99,30 @@ const refusal = {
     message: { type: "string", description: "In a conflict, in place of error" },
   },
   required: ["status"],
+};
+
+const health = {
+  operationId: "health",
+  summary: "Whether the server answers.",
+  security: [],
+  responses: {
+    200: { description: "It does", content: json({ type: "object", properties: { status: { const: "ok" } } }) },
+  },
+};
+
+const events = {
+  operationId: "events",
+  summary: "Follow the event log as server-sent events, from now or from where you were.",
+  parameters: [
+    { name: "after", in: "query", schema: { type: "string" }, description: "The id of the last event you have seen" },
+    { name: "Last-Event-ID", in: "header", schema: { type: "string" }, description: "The same, as browsers send it" },
+  ],
+  responses: {
+    200: {
+      description: "One event after the other, without end",
+      content: { "text/event-stream": { schema: { type: "string" } } },
+    },
+    ...refusals({ 401: problems[401], 403: problems[403] }),
+  },
+  "x-callers": ["reader", "collaborator", "admin"],
 };

@@ -1,6 +1,6 @@
 /** The pages people read in a browser: plain HTML made on the server, without any script. */
 import { html, raw } from "hono/html";
-import { splitHidden } from "./markdown.ts";
+import { spellHidden, splitHidden } from "./hidden.ts";
 
 export type PageEntry = {
   id: string;
@@ -81,14 +81,18 @@ export function sourcesPage(page: Place & { sources: Source[] }): Html {
   });
 }
 
-export function messagePage(page: { title: string; message: string; hint?: string }): Html {
+type Message = Partial<Place> & { title: string; message: string; hint?: string; again?: string };
+
+/** One thing to say. With `again` the browser asks for that address once more by itself. */
+export function messagePage(page: Message): Html {
   return layout({
-    title: page.title,
+    ...page,
     current: "",
     body: html`<div class="message">
       <h1>${shown(page.title)}</h1>
       <p>${shown(page.message)}</p>
       ${page.hint ? html`<p class="hint">${shown(page.hint)}</p>` : ""}
+      ${page.workspace === undefined ? "" : html`<p><a href="/">Show the whole catalogue</a></p>`}
     </div>`,
   });
 }
@@ -96,12 +100,12 @@ export function messagePage(page: { title: string; message: string; hint?: strin
 const icon =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%23a8622d' d='M3 1h9a2 2 0 0 1 2 2v12H4a2 2 0 0 1-2-2V2z'/%3E%3Cpath fill='none' stroke='%23fff' d='M5 5h6M5 8h6M5 11h4'/%3E%3C/svg%3E";
 
-type Layout = { title: string; current: string; body: Html; workspace?: string; person?: string };
+type Layout = Partial<Place> & { title: string; current: string; body: Html; again?: string };
 
 // Links to other sites are shown, and a browser may look their names up before anyone clicks. A name
 // such as `secret.example.test` would tell its owner what is on the page: hence the prefetch control.
 function layout(page: Layout): Html {
-  const title = plain(page.workspace ? `${page.title} · ${page.workspace}` : page.title);
+  const title = spellHidden(page.workspace ? `${page.title} · ${page.workspace}` : page.title);
   return html`<!doctype html>
 <html lang="en">
   <head>
@@ -110,6 +114,7 @@ function layout(page: Layout): Html {
     <meta name="referrer" content="no-referrer">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
+    ${page.again === undefined ? "" : html`<meta http-equiv="refresh" content="0; url=${page.again}">`}
     <title>${title}</title>
     <link rel="icon" href="${icon}">
     <link rel="stylesheet" href="/style.css">
@@ -306,13 +311,6 @@ function shown(text: string): Html {
   return html`${splitHidden(text).map((piece) =>
     piece.hidden ? html`<span class="hidden-char" title="hidden character">${piece.text}</span>` : piece.text,
   )}`;
-}
-
-/** The same where no element can stand, as in the window's title. */
-function plain(text: string): string {
-  return splitHidden(text)
-    .map((piece) => (piece.hidden ? `[${piece.text}]` : piece.text))
-    .join("");
 }
 
 /** A search snippet: hits stand between U+0001 and U+0002. */

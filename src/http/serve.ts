@@ -22,14 +22,21 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
   const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, log);
   const stopping = new AbortController();
-  const token = workspaceToken(join(config.stateFolder, "token"));
   const self = await owner(app);
   let bound = 0;
   const http = httpServer(app, { token, self, port: () => bound, stopping: stopping.signal });
-  const server = createServer(getRequestListener(http.fetch, { overrideGlobalObjects: false }));
-  bound = await listen(server, port ?? config.port);
+  // A request without Host is the guard's to refuse, like one with a strange Host.
+  const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
+  const server = createServer({ requireHostHeader: false }, listener);
+  try {
+    bound = await listen(server, port ?? config.port);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
 
   await recover(config);
   const watching = await watchEntries(app);
@@ -42,12 +49,22 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   });
   stopping.abort();
   await http.close();
-  server.close();
-  server.closeIdleConnections();
-  setTimeout(() => server.closeAllConnections(), 1000).unref();
+  await close(server);
   await watching.stop();
   await upkeep.stop();
   await app.close();
+}
+
+/** Requests that are under way may end; a connection that stays open after that is cut. */
+function close(server: Server): Promise<void> {
+  return new Promise((done) => {
+    const patience = setTimeout(() => server.closeAllConnections(), 2000);
+    server.close(() => {
+      clearTimeout(patience);
+      done();
+    });
+    server.closeIdleConnections();
+  });
 }
 
 function announce(json: boolean, config: Config, port: number, token: string): void {
@@ -72,6 +89,9 @@ async function owner(app: App): Promise<Person> {
 
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((done, fail) => {
+    if (!(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
+      throw new Refused({ code: "invalid", message: "a port is a number from 0 to 65535; 0 takes a free one" });
+    }
     server.once("error", (error: NodeJS.ErrnoException) => {
       const taken = error.code === "EADDRINUSE";
       const message = `port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any`;

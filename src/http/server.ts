@@ -1,12 +1,13 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
 import { mcpOverHttp } from "../mcp/http.ts";
 import type { Person } from "../people/caller.ts";
-import { Refused, refusalFor } from "../result.ts";
-import { apiRoutes, type Env } from "./api.ts";
+import { Refused } from "../result.ts";
+import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
 import { guard } from "./guard.ts";
 import { messagePage } from "./pages.ts";
-import { signIn } from "./sign-in.ts";
+import { openRenderer } from "./renderer.ts";
+import { addressOf, signIn } from "./sign-in.ts";
 import { siteRoutes } from "./site.ts";
 import { style } from "./style.ts";
 
@@ -16,6 +17,7 @@ type Options = { token: string; self: Person; port: () => number; stopping: Abor
 export function httpServer(app: App, { token, self, port, stopping }: Options) {
   const people = signIn(app, token, self);
   const mcp = mcpOverHttp(app, people.callerFor);
+  const renderer = openRenderer(app.log);
   const server = new Hono<Env>();
 
   server.use(guard(port));
@@ -27,7 +29,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     const redirect = c.req.method === "GET" && c.req.query("token") ? await people.fromLink(c) : undefined;
     if (redirect) return redirect;
     const principal = await people.principal(c);
-    if (!principal) return turnAway(c.req.path, c.req.header("accept"));
+    if (!principal) return turnAway(c);
     c.set("principal", principal);
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
@@ -38,26 +40,37 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     return mcp.fetch(c.req.raw, tokenId);
   });
   server.route("/api", apiRoutes(app, people, stopping));
-  server.route("/", siteRoutes(app));
+  server.route("/", siteRoutes(app, renderer));
 
   server.onError((error, c) => {
-    if (error instanceof Refused) return c.json(refusalFor(error.problem), 400);
+    if (error instanceof Refused) return refusalAnswer(c, error.problem);
     app.log.error({ path: c.req.path, error: error.message, stack: error.stack }, "request-failed");
     return c.json({ status: "failed", error: "something went wrong here; the server's log says what" }, 500);
   });
-  return { fetch: server.fetch, close: mcp.close };
+  return {
+    fetch: server.fetch,
+    async close() {
+      await mcp.close();
+      await renderer.close();
+    },
+  };
 }
 
-async function turnAway(path: string, accept: string | undefined): Promise<Response> {
-  const isPage = accept?.includes("text/html") && !path.startsWith("/api") && path !== "/mcp";
+async function turnAway(c: Context): Promise<Response> {
+  const isPage = c.req.header("accept")?.includes("text/html") && !/^\/(api|mcp)(\/|$)/.test(c.req.path);
   if (!isPage) {
     const error = "this needs a token: send it as Authorization: Bearer …";
-    return Response.json({ status: "denied", error }, { status: 401, headers: { "www-authenticate": "Bearer" } });
+    return c.json({ status: "denied", error }, 401, { "www-authenticate": "Bearer" });
   }
-  const page = await messagePage({
+  // Whoever follows a link on another site comes without the cookie, which is strict. The browser
+  // is sent to the same address once more, this time from here, and then brings it along.
+  const fromElsewhere =
+    c.req.header("sec-fetch-site") === "cross-site" || c.req.header("sec-fetch-site") === "same-site";
+  const page = messagePage({
     title: "Sign in",
     message: "This workspace is private.",
     hint: "Open the link that scriptorium serve printed when it started; it signs this browser in.",
+    ...(fromElsewhere ? { again: addressOf(c) } : {}),
   });
-  return new Response(String(page), { status: 401, headers: { "content-type": "text/html; charset=utf-8" } });
+  return c.html(page, 401);
 }

@@ -68,9 +68,7 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
         path: "/",
         maxAge: 30 * 86_400,
       });
-      const url = new URL(c.req.url);
-      url.searchParams.delete("token");
-      return c.redirect(url.pathname + url.search, 303);
+      return c.redirect(addressOf(c), 303);
     },
 
     /** The caller behind a token; an agent's turn belongs to the token, and to the session if it has one. */
@@ -84,6 +82,13 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
       return { kind: "agent", role: roles.get(tokenId) ?? "", turn };
     },
   };
+}
+
+/** What was asked for, on this host and without a token: a path of two slashes would name another host. */
+export function addressOf(c: Context): string {
+  const url = new URL(c.req.url);
+  url.searchParams.delete("token");
+  return url.pathname.replace(/^[/\\]+/, "/") + url.search;
 }
 
 export type SignIn = ReturnType<typeof signIn>;

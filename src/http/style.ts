@@ -18,6 +18,7 @@ export const style = `
   --warn-soft: #fff3df;
   --danger: #a3201d;
   --danger-soft: #fdeceb;
+  --shade: rgb(34 37 42 / 16%);
   --sans: ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", sans-serif;
   --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
   --radius: 8px;
@@ -42,6 +43,7 @@ export const style = `
     --warn-soft: #33291a;
     --danger: #ff9d97;
     --danger-soft: #3c2221;
+    --shade: rgb(0 0 0 / 55%);
   }
 }
 
@@ -162,13 +164,14 @@ aside details .versions { margin-top: 0.75rem; }
 .prose blockquote > * + * { margin-top: 0.75em; }
 .prose hr { border: 0; border-top: 1px solid var(--line); margin: 2.25em 0; }
 .prose code { padding: 0.14em 0.36em; background: var(--sunken); border-radius: 5px; overflow-wrap: anywhere; }
-.prose pre { margin-bottom: 0; padding: 0.95rem 1.1rem; overflow-x: auto; background: var(--sunken); border: 1px solid var(--line); border-radius: var(--radius); line-height: 1.55; tab-size: 2; }
+.prose pre { margin-bottom: 0; padding: 0.95rem 1.1rem; border: 1px solid var(--line); border-radius: var(--radius); line-height: 1.55; tab-size: 2; }
 .prose pre code { padding: 0; background: none; font-size: 1em; overflow-wrap: normal; }
 .prose pre.plain-text, .prose pre.raw-html { white-space: pre-wrap; overflow-wrap: anywhere; }
 .prose .raw-html { color: var(--muted); }
 .prose sup { font-size: 0.75em; line-height: 0; }
 .prose .footnotes { margin-top: 3em; padding-top: 1.25em; border-top: 1px solid var(--line); color: var(--muted); font-size: 0.9em; }
-.table-scroll { overflow-x: auto; }
+.table-scroll, .prose pre { --ground: var(--paper); overflow-x: auto; background: linear-gradient(to right, var(--ground) 40%, transparent) left / 2rem 100% no-repeat local, linear-gradient(to left, var(--ground) 40%, transparent) right / 2rem 100% no-repeat local, linear-gradient(to right, var(--shade), transparent) left / 0.6rem 100% no-repeat scroll, linear-gradient(to left, var(--shade), transparent) right / 0.6rem 100% no-repeat scroll, var(--ground); }
+.prose pre { --ground: var(--sunken); }
 table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; line-height: 1.5; }
 th, td { padding: 0.55rem 0.9rem 0.55rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th:last-child, td:last-child { padding-right: 0; }
@@ -197,7 +200,11 @@ article > .note { margin-bottom: 1.5rem; }
 
 @media (max-width: 40rem) {
   .site-inner { padding-top: 0.25rem; }
-  .site nav { order: 3; width: 100%; }
+  .brand { width: 100%; }
+  .person { flex: 1 1 0; min-width: 4rem; text-align: right; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .facts { gap: 0.125rem 0.9rem; }
+  .facts > :not(.mode, :last-child)::after { content: none; }
+  .mode { margin-right: 0; }
   .prose { font-size: 1rem; }
   .prose table { width: max-content; min-width: 100%; }
   .prose td, .prose th { max-width: 16rem; }

@@ -1,7 +1,20 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, Refused, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import type { TokenRow } from "../store/tables.ts";
@@ -79,35 +92,60 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
 
 export type TokenStore = ReturnType<typeof tokenStore>;
 
-/** The token of the person who owns this workspace's folder: readable by them alone. */
+/** The token of the person who owns this workspace's folder: readable by them alone (T11). */
 export function workspaceToken(file: string): string {
-  mkdirSync(dirname(file), { recursive: true });
+  const folder = dirname(file);
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) throw planted(folder);
+  mkdirSync(folder, { recursive: true });
+  return readOwn(file) ?? makeOwn(file);
+}
+
+function readOwn(file: string): string | undefined {
+  let handle: number;
   try {
-    // O_EXCL and O_NOFOLLOW: a file or link that someone planted here is never written through.
-    const handle = openSync(
-      file,
-      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-      0o600,
-    );
-    const token = randomBytes(24).toString("base64url");
-    writeSync(handle, `${token}\n`);
-    closeSync(handle);
-    return token;
+    // Without O_NONBLOCK a pipe that someone put here would hold us for ever.
+    handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw code === "ELOOP" ? planted(file) : error;
   }
-  const handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const found = fstatSync(handle);
-    if (!found.isFile() || (process.getuid && found.uid !== process.getuid() && process.getuid() !== 0)) {
-      throw new Error(`${file} belongs to someone else; remove it and start again`);
-    }
-    if (found.mode & 0o077) chmodSync(file, 0o600);
-    return readFileSync(handle, "utf8").trim();
+    const uid = process.getuid?.() ?? found.uid;
+    if (!found.isFile() || (found.uid !== uid && uid !== 0)) throw planted(file);
+    if (found.mode & 0o077) fchmodSync(handle, 0o600);
+    const token = readFileSync(handle, "utf8").trim();
+    // Whoever can guess the token can sign in: one that was cut short is no token.
+    if (token.length < 32) throw unfit(`${file} holds no token; remove it and start again`);
+    return token;
   } finally {
     closeSync(handle);
   }
 }
+
+/** The file appears under its name whole, or not at all: two servers may start at once. */
+function makeOwn(file: string): string {
+  const token = randomBytes(24).toString("base64url");
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(draft, `${token}\n`, { flag: "wx", mode: 0o600, flush: true });
+  try {
+    linkSync(draft, file);
+    return token;
+  } catch (error) {
+    const other = readOwn(file);
+    if (other) return other;
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
+    // Some disks know no hard links.
+    renameSync(draft, file);
+    return token;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const unfit = (message: string) => new Refused({ code: "refused", message });
+const planted = (path: string) => unfit(`${path} is a link, or belongs to someone else; remove it and start again`);
 
 export function sameToken(a: string, b: string): boolean {
   return timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));

@@ -1,0 +1,57 @@
+/** Characters that change what a reader sees without being seen themselves (T35). */
+
+/** The text in pieces, hidden characters apart and spelled out by code point: `U+202E U+200B`. */
+export function splitHidden(text: string): { text: string; hidden: boolean }[] {
+  const pieces: { text: string; hidden: boolean }[] = [];
+  let start = 0;
+  let codes: string[] = [];
+  const endHidden = () => {
+    if (codes.length > 0) pieces.push({ text: codes.join(" "), hidden: true });
+    codes = [];
+  };
+
+  for (let at = 0; at < text.length; ) {
+    const code = text.codePointAt(at) ?? 0;
+    const width = code > 0xffff ? 2 : 1;
+    if (isHidden(code)) {
+      if (start < at) {
+        endHidden();
+        pieces.push({ text: text.slice(start, at), hidden: false });
+      }
+      codes.push(`U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
+      start = at + width;
+    }
+    at += width;
+  }
+  endHidden();
+  if (start < text.length) pieces.push({ text: text.slice(start), hidden: false });
+  return pieces;
+}
+
+/** The same where no element can stand, as in a title: `pay[U+202E]ee`. */
+export function spellHidden(text: string): string {
+  return splitHidden(text)
+    .map((piece) => (piece.hidden ? `[${piece.text}]` : piece.text))
+    .join("");
+}
+
+const hiddenRanges: [number, number][] = [
+  [0x00, 0x08], // controls but tab and newlines
+  [0x0b, 0x0c],
+  [0x0e, 0x1f],
+  [0x7f, 0x9f],
+  [0xad, 0xad], // soft hyphen
+  [0x061c, 0x061c], // Arabic letter mark
+  [0x180e, 0x180e],
+  [0x200b, 0x200f], // zero-width characters and direction marks
+  [0x2028, 0x202e], // line separators, bidi embeddings and overrides
+  [0x2060, 0x206f], // word joiner, invisible operators, bidi isolates
+  [0xfeff, 0xfeff],
+  [0xfff9, 0xfffb],
+  [0xe0000, 0xe0fff], // tags and the further variation selectors, which can spell out whole texts
+];
+
+function isHidden(code: number): boolean {
+  if (code >= 0x20 && code < 0x7f) return false;
+  return hiddenRanges.some(([first, last]) => code >= first && code <= last);
+}

@@ -1,0 +1,113 @@
+import { spellHidden } from "../hidden.ts";
+import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
+
+/** The address of the entry a wiki link names, or undefined when there is no such entry. */
+export type LinkTo = (id: string) => string | undefined;
+
+type Setting = { linkTo: LinkTo; inLink: boolean; inCode: boolean };
+
+/** Makes of a plain tree what a page of this workspace looks like: wiki links, safe links, no images. */
+export function dress(parent: Root | Element, setting: Setting): void {
+  parent.children = parent.children.flatMap((child) => dressed(child, parent, setting)) as Element["children"];
+}
+
+function dressed(node: Node, parent: Root | Element, setting: Setting): Node[] {
+  if (node.type === "text") {
+    return setting.inLink || setting.inCode ? revealed(node.value) : withWikiLinks(node.value, setting.linkTo);
+  }
+  if (node.type !== "element") return [];
+
+  const { tagName, properties } = node;
+  if (typeof properties.title === "string") properties.title = spellHidden(properties.title);
+  if (tagName === "img") return imageLink(properties, setting.inLink);
+  if (tagName === "input") return [element("input", { ...properties, ariaLabel: taskLabel(parent) })];
+
+  dress(node, {
+    linkTo: setting.linkTo,
+    inLink: setting.inLink || tagName === "a",
+    inCode: setting.inCode || tagName === "code" || tagName === "pre",
+  });
+  if (tagName === "a") return [link(node)];
+  if (tagName === "table") return [element("div", { className: ["table-scroll"] }, [node])];
+  return [node];
+}
+
+function link(node: Element): Element {
+  const target = destination(String(node.properties.href ?? ""));
+  if (!target) return element("span", { className: ["refused-link"], title: "link not allowed" }, node.children);
+  return { ...node, properties: { ...node.properties, ...target } };
+}
+
+// No image is ever loaded: its address alone can carry a page's secrets to whoever serves it.
+function imageLink(properties: Properties, inLink: boolean): Node[] {
+  const label = revealed(String(properties.alt || "image"));
+  const target = inLink ? undefined : destination(String(properties.src ?? ""));
+  const note = element("span", { className: ["image-note"] }, [{ type: "text", value: "(image not loaded)" }]);
+  const shown = target ? [element("a", { className: ["image-link"], ...target }, label)] : label;
+  return [...shown, { type: "text", value: " " }, note];
+}
+
+const here = "http://scriptorium.invalid";
+const allowedSchemes = new Set(["http:", "https:", "mailto:"]);
+
+function destination(href: string): { href: string; rel?: string[] } | undefined {
+  if (href.startsWith("#")) return { href: `#${idPrefix}${href.slice(1)}` };
+  if (!URL.canParse(href, `${here}/entries/`)) return undefined;
+
+  // Read as a browser reads it: `//host` and `/\host` lead outside too.
+  const url = new URL(href, `${here}/entries/`);
+  if (!allowedSchemes.has(url.protocol)) return undefined;
+  return url.origin === here ? { href } : { href, rel: ["noopener", "noreferrer", "nofollow"] };
+}
+
+function withWikiLinks(text: string, linkTo: LinkTo): Node[] {
+  const nodes: Node[] = [];
+  let from = 0;
+  let plainFrom = 0;
+  for (let close = text.indexOf("]]"); close >= 0; close = text.indexOf("]]", from)) {
+    const open = text.slice(from, close).lastIndexOf("[[");
+    const found = open < 0 ? undefined : wikiLink(text.slice(from + open + 2, close), linkTo);
+    if (found) {
+      nodes.push(...revealed(text.slice(plainFrom, from + open)), found);
+      plainFrom = close + 2;
+    }
+    from = close + 2;
+  }
+  return [...nodes, ...revealed(text.slice(plainFrom))];
+}
+
+function wikiLink(inner: string, linkTo: LinkTo): Element | undefined {
+  if (inner.length > 400 || inner.includes("\n")) return undefined;
+  const bar = inner.indexOf("|");
+  const id = trimSpaces(bar < 0 ? inner : inner.slice(0, bar));
+  const label = (bar >= 0 && trimSpaces(inner.slice(bar + 1))) || id;
+  if (id === "") return undefined;
+
+  const href = linkTo(id);
+  const target = href === undefined ? undefined : destination(href);
+  return target
+    ? element("a", { className: ["wiki-link"], ...target }, revealed(label))
+    : element("span", { className: ["missing-link"], title: "no such entry" }, revealed(label));
+}
+
+// `trim()` would also take a byte order mark away, which is to be shown.
+function trimSpaces(text: string): string {
+  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
+}
+
+function taskLabel(item: Root | Element): string {
+  const label = spellHidden(textOf(item, 80)).trim();
+  return label === "" ? "task" : `task: ${label}`;
+}
+
+function textOf(node: Root | Node, most: number): string {
+  if (node.type === "text") return node.value.slice(0, most);
+  let text = "";
+  if ("children" in node) {
+    for (const child of node.children) {
+      if (text.length >= most) break;
+      text += textOf(child, most - text.length);
+    }
+  }
+  return text;
+}

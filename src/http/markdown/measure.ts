@@ -1,0 +1,31 @@
+import type { reader } from "./read.ts";
+
+export type MarkdownRoot = ReturnType<typeof reader.parse>;
+type MarkdownNode = MarkdownRoot | MarkdownRoot["children"][number];
+
+const most = { tableCells: 100_000, footnoteCalls: 5_000, referencedCharacters: 1024 * 1024 };
+
+/** Small texts can ask for large pages: wide tables are padded, and a definition is copied to each use. */
+export function oversized(root: MarkdownRoot): string | undefined {
+  const definitions = new Map<string, number>();
+  const uses: string[] = [];
+  let cells = 0;
+  let calls = 0;
+
+  const pending: MarkdownNode[] = [root];
+  for (let node = pending.pop(); node; node = pending.pop()) {
+    if (node.type === "table") cells += node.children.length * (node.align?.length ?? 1);
+    else if (node.type === "footnoteReference") calls++;
+    else if (node.type === "linkReference" || node.type === "imageReference") uses.push(node.identifier);
+    else if (node.type === "definition" && !definitions.has(node.identifier)) {
+      definitions.set(node.identifier, node.url.length + (node.title?.length ?? 0));
+    }
+    if ("children" in node) for (const child of node.children) pending.push(child);
+  }
+
+  const referenced = uses.reduce((sum, identifier) => sum + (definitions.get(identifier) ?? 0), 0);
+  if (cells > most.tableCells) return "its tables have too many cells";
+  if (calls > most.footnoteCalls) return "it has too many footnotes";
+  if (referenced > most.referencedCharacters) return "its link definitions are used too often";
+  return undefined;
+}
