@@ -1,13 +1,14 @@
 // Bundles each entry point with its dependencies: one file loads in a fraction of the time of
 // hundreds, and an agent starts scribe often. Native and rarely used packages stay outside.
-import { chmod, cp, rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, cp, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { build } from "esbuild";
 
-const external = ["better-sqlite3", "pg", "pino", "chokidar"];
+const outdir = "dist";
 
-export async function buildAll(outdir = "dist") {
-  await rm(outdir, { recursive: true, force: true });
-  await build({
+export async function buildAll() {
+  const { metafile } = await build({
     entryPoints: {
       scriptorium: "src/main.ts",
       scribe: "src/scribe.ts",
@@ -20,7 +21,7 @@ export async function buildAll(outdir = "dist") {
     format: "esm",
     platform: "node",
     target: "node20.19",
-    external,
+    external: ["better-sqlite3", "pg", "pino", "chokidar"],
     // Its other build is CommonJS, of which nothing can be left out.
     alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
     // Parsing is most of a cold start; names stay, so that a stack trace can be read.
@@ -30,11 +31,22 @@ export async function buildAll(outdir = "dist") {
     // Some packages are CommonJS inside and ask for Node's own modules by require.
     banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },
     chunkNames: "[name]-[hash]",
+    metafile: true,
     logLevel: "warning",
   });
-  await cp("src/store/migrations", `${outdir}/migrations`, { recursive: true });
-  await chmod(`${outdir}/scriptorium.js`, 0o755);
-  await chmod(`${outdir}/scribe.js`, 0o755);
+  await cp("src/store/migrations", join(outdir, "migrations"), { recursive: true });
+  await chmod(join(outdir, "scriptorium.js"), 0o755);
+  await chmod(join(outdir, "scribe.js"), 0o755);
+
+  // Old files go last: a command that starts meanwhile finds all it needs.
+  const fresh = new Set(Object.keys(metafile.outputs).map((path) => basename(path)));
+  const files = (await readdir(outdir, { withFileTypes: true })).filter((item) => item.isFile());
+  await Promise.all(files.filter(({ name }) => !fresh.has(name)).map(({ name }) => rm(join(outdir, name))));
 }
 
-if (import.meta.url === `file://${process.argv[1]}`) await buildAll();
+if (import.meta.url === `file://${process.argv[1]}`) {
+  await buildAll();
+  if (process.argv.includes("--types")) {
+    execFileSync("npx", ["tsc", "-p", "tsconfig.build.json"], { stdio: "inherit" });
+  }
+}

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
-import type { Result } from "./result.ts";
-import { unwrap } from "./result.ts";
+import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
@@ -54,6 +54,7 @@ const silent: Log = { info: () => undefined, warn: () => undefined, error: () =>
 export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
+  refuseLink(stateFolder);
   const git = gitAt(root, config.environment);
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
@@ -95,6 +96,15 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
       await db.close();
     },
   };
+}
+
+/** A link planted in a shared folder would take the database, and the token in it, elsewhere (T11). */
+function refuseLink(stateFolder: string): void {
+  if (!lstatSync(stateFolder, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new Refused({
+    code: "denied",
+    message: `${stateFolder} is a link; remove it, and a folder is made in its place`,
+  });
 }
 
 const letters = "0123456789abcdefghjkmnpqrstvwxyz";

@@ -1,10 +1,10 @@
-import { Command } from "@commander-js/extra-typings";
+import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { type Common, complain, withApp } from "./session.ts";
 
 export const serveCommand = (common: () => Common) =>
   new Command("serve")
     .description("serve this workspace on this machine, for browsers, scripts and agents")
-    .option("--port <n>", "where to listen; 0 takes a free one", Number)
+    .option("--port <n>", "where to listen; 0 takes a free one", port)
     .option("--example", "serve an example handbook, made on first use in .example/")
     .action(async ({ port, example }) => {
       const { serve, openExample } = await import("../http/serve.ts");
@@ -12,6 +12,12 @@ export const serveCommand = (common: () => Common) =>
       const dir = example ? await openExample(process.cwd()) : options.dir;
       await serve({ ...options, ...(dir ? { dir } : {}) }, port);
     });
+
+function port(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
+  throw new InvalidArgumentError("A port is a number from 0 to 65535; 0 takes a free one.");
+}
 
 export const mcpCommand = (common: () => Common) =>
   new Command("mcp")

@@ -11,8 +11,9 @@ import type { Person } from "../people/caller.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { Refused, unwrap } from "../result.ts";
 import { sweepTemporary } from "../store/disk.ts";
-import { initRepository } from "../store/git.ts";
+import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
+import { firstCommit } from "../wiki/init.ts";
 import { watchEntries } from "../wiki/watch.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
@@ -118,8 +119,10 @@ export async function openExample(folder: string): Promise<string> {
   const env = environment();
   await mkdir(root, { recursive: true });
   await cp(new URL("wiki/", from), join(root, "wiki"), { recursive: true });
-  await initRepository(root, env);
   await cp(new URL("scriptorium.yaml", from), join(root, "scriptorium.yaml"));
+  // Most likely this lies in a clone of Scriptorium, whose own history it must not become part of.
+  await newRepository(root, env);
+  await firstCommit(root, ["scriptorium.yaml", "wiki"], env);
   const app = await openApp(unwrap(loadConfig(root, env)));
   await app.entries.list();
   const names = await readdir(new URL("sources/", from));

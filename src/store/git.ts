@@ -97,11 +97,16 @@ export function gitAt(root: string, environment: Record<string, string | undefin
   };
 }
 
+/** Makes a repository unless `root` lies in one already; says whether it did. */
 export async function initRepository(root: string, environment: Record<string, string | undefined>): Promise<boolean> {
-  const git = gitAt(root, environment);
-  if ((await git.maybe(["rev-parse", "--is-inside-work-tree"])) === "true") return false;
-  await git.text(["init", "--quiet", "--initial-branch=main"]);
+  if ((await gitAt(root, environment).maybe(["rev-parse", "--is-inside-work-tree"])) === "true") return false;
+  await newRepository(root, environment);
   return true;
+}
+
+/** A repository of the folder's own, also inside another one. */
+export async function newRepository(root: string, environment: Record<string, string | undefined>): Promise<void> {
+  await gitAt(root, environment).text(["init", "--quiet", "--initial-branch=main"]);
 }
 
 const unfinished: Record<string, string> = {

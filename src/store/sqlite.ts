@@ -19,6 +19,9 @@ export async function openSqlite(file: string): Promise<Database> {
   await migrateSqlite(writer, file);
   const reader = await patiently(() => connect(file));
   reader.pragma("query_only = ON");
+  // SQLite waits for a lock by sleeping, and the whole process with it. The writer does that only
+  // for a moment and then waits in `patiently`, where everyone else is served meanwhile.
+  writer.pragma("busy_timeout = 10");
 
   const funnel = openFunnel(writer);
   const watch = watchChanges(reader);
@@ -217,7 +220,7 @@ async function patiently<T>(attempt: () => T): Promise<T> {
     } catch (error) {
       const busy = (error as { code?: string }).code?.startsWith("SQLITE_BUSY");
       if (!busy || Date.now() > until) throw error;
-      await sleep(5 + Math.random() * 45);
+      await sleep(1 + Math.random() * 9);
     }
   }
 }

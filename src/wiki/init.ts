@@ -53,7 +53,7 @@ export async function initWorkspace(folder: string, template: string, env: Envir
   await place(report, "sources/.gitkeep", "");
   await ignoreState(report);
   await writeEditorSchemas(join(root, ".scriptorium"));
-  if (isNew) await firstCommit(report, env);
+  if (isNew) await firstCommit(root, report.created, env);
   return ok(report);
 }
 
@@ -88,10 +88,10 @@ async function ignoreState(report: InitReport): Promise<void> {
 }
 
 /** Only in a repository that did not exist before: elsewhere committing is the person's own affair. */
-async function firstCommit(report: InitReport, env: Environment): Promise<void> {
-  const git = gitAt(report.root, env);
+export async function firstCommit(root: string, paths: string[], env: Environment): Promise<void> {
+  const git = gitAt(root, env);
   const person = (await git.person()) ?? { name: "Scriptorium", email: "scriptorium@localhost.invalid" };
-  await git.text(["add", "--", ...report.created]);
+  await git.text(["add", "--", ...paths]);
   const as = ["-c", `user.name=${person.name}`, "-c", `user.email=${person.email || "unknown@localhost.invalid"}`];
   await git.text([...as, "commit", "--quiet", "--no-gpg-sign", "-m", "Begin the book"]);
 }
