@@ -13,7 +13,7 @@ import { Refused, unwrap } from "../result.ts";
 import { sweepTemporary } from "../store/disk.ts";
 import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
-import { firstCommit } from "../wiki/init.ts";
+import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchEntries } from "../wiki/watch.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
@@ -122,7 +122,8 @@ export async function openExample(folder: string): Promise<string> {
   await cp(new URL("scriptorium.yaml", from), join(root, "scriptorium.yaml"));
   // Most likely this lies in a clone of Scriptorium, whose own history it must not become part of.
   await newRepository(root, env);
-  await firstCommit(root, ["scriptorium.yaml", "wiki"], env);
+  unwrap(await initWorkspace(root, "crew", env));
+  await firstCommit(root, ["."], env);
   const app = await openApp(unwrap(loadConfig(root, env)));
   await app.entries.list();
   const names = await readdir(new URL("sources/", from));
