@@ -5,9 +5,7 @@ import { chmod, cp, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 
-const outdir = "dist";
-
-export async function buildAll() {
+export async function buildAll(outdir = "dist") {
   const { metafile } = await build({
     entryPoints: {
       scriptorium: "src/main.ts",

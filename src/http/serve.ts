@@ -90,9 +90,6 @@ async function owner(app: App): Promise<Person> {
 
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((done, fail) => {
-    if (!(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
-      throw new Refused({ code: "invalid", message: "a port is a number from 0 to 65535; 0 takes a free one" });
-    }
     server.once("error", (error: NodeJS.ErrnoException) => {
       const taken = error.code === "EADDRINUSE";
       const message = `port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any`;

@@ -50,17 +50,29 @@ export function entrySearch(db: Database, textOf: (id: string) => Promise<Text>)
   };
 }
 
-/** The two engines side by side: any term may match, the last one also as the beginning of a word. */
+/** More matches than this are not told apart by rank: a word that is in every entry must not cost the most. */
+const candidates = 1000;
+
+/**
+ * The two engines side by side: any term may match, the last one also as the beginning of a word.
+ * Snippets are made for the best hits only; they cost more than ranking.
+ */
 const rank = {
   async sqlite(query: Query, terms: string[], under: string, limit: number): Promise<Hit[]> {
     const last = terms.length - 1;
     const match = terms.map((term, i) => (i === last ? `"${term}" OR "${term}"*` : `"${term}"`)).join(" OR ");
     const found = await sql<Hit>`
-      SELECT e.id, coalesce(nullif(entry_text.title, ''), e.id) AS title, -bm25(entry_text, 4.0, 1.0) AS score,
+      WITH best AS MATERIALIZED (
+        SELECT entry_text.rowid AS num, e.id, -bm25(entry_text, 4.0, 1.0) AS score
+        FROM entry_text JOIN entries e ON e.num = entry_text.rowid
+        WHERE entry_text MATCH ${match}
+          AND (${under} = '' OR e.id = ${under} OR substr(e.id, 1, length(${under}) + 1) = ${under} || '/')
+        ORDER BY bm25(entry_text, 4.0, 1.0), e.id LIMIT ${limit}
+      )
+      SELECT best.id, coalesce(nullif(entry_text.title, ''), best.id) AS title, best.score,
              snippet(entry_text, 1, ${markStart}, ${markEnd}, '…', 24) AS snippet
-      FROM entry_text JOIN entries e ON e.num = entry_text.rowid
-      WHERE entry_text MATCH ${match} AND (${under} = '' OR e.id = ${under} OR substr(e.id, 1, length(${under}) + 1) = ${under} || '/')
-      ORDER BY bm25(entry_text, 4.0, 1.0), e.id LIMIT ${limit}`.execute(query);
+      FROM best JOIN entry_text ON entry_text.rowid = best.num
+      WHERE entry_text MATCH ${match} ORDER BY best.score DESC, best.id`.execute(query);
     return found.rows;
   },
   async postgres(query: Query, terms: string[], under: string, limit: number): Promise<Hit[]> {
@@ -68,14 +80,18 @@ const rank = {
     const match = terms.map((term, i) => (i === last ? `'${term}':*` : `'${term}'`)).join(" | ");
     const options = `StartSel=${markStart}, StopSel=${markEnd}, MaxWords=28, MinWords=12, MaxFragments=1, FragmentDelimiter=…`;
     const found = await sql<Hit>`
-      SELECT best.id, coalesce(nullif(best.title, ''), best.id) AS title, best.score,
-             ts_headline('english', left(best.body, 100000), to_tsquery('english', ${match}), ${options}) AS snippet
-      FROM (
-        SELECT e.id, t.title, t.body, ts_rank_cd(t.words, q, 1) AS score
-        FROM entry_text t JOIN entries e ON e.num = t.rowid, to_tsquery('english', ${match}) q
-        WHERE t.words @@ q AND (${under} = '' OR e.id = ${under} OR starts_with(e.id, ${under} || '/'))
-        ORDER BY score DESC, e.id LIMIT ${limit}
-      ) best ORDER BY best.score DESC, best.id`.execute(query);
+      WITH asked AS MATERIALIZED (SELECT to_tsquery('english', ${match}) AS q),
+      chosen AS MATERIALIZED (
+        SELECT t.rowid AS num, e.id, t.words FROM asked, entry_text t JOIN entries e ON e.num = t.rowid
+        WHERE t.words @@ asked.q AND (${under} = '' OR e.id = ${under} OR starts_with(e.id, ${under} || '/'))
+        LIMIT ${candidates}
+      ),
+      best AS MATERIALIZED (
+        SELECT num, id, ts_rank(words, asked.q, 1) AS score FROM chosen, asked ORDER BY score DESC, id LIMIT ${limit}
+      )
+      SELECT best.id, coalesce(nullif(t.title, ''), best.id) AS title, best.score,
+             ts_headline('english', left(t.body, 20000), asked.q, ${options}) AS snippet
+      FROM asked, best JOIN entry_text t ON t.rowid = best.num ORDER BY best.score DESC, best.id`.execute(query);
     return found.rows;
   },
 };

@@ -1,90 +1,93 @@
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readdirSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
-  unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { mkdir, open, readdir, stat, unlink } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { Refused } from "../result.ts";
 import { crashPoint } from "./crash.ts";
 
+/** So that a name stays within 255 bytes. */
+export const longestNote = 170;
+
 const temporary = /^\.~.*\.tmp$/;
 
-/** Writes the bytes next to `path`, safe on disk but not yet in its place. No link leads out of `root`. */
-export async function stage(path: string, bytes: Buffer, root: string): Promise<string> {
+/**
+ * Writes the bytes next to `path`, safe on disk but not yet in its place. `note` goes into the
+ * temporary name: it says whose bytes these are, and costs no sync of its own. Nothing here waits
+ * for the event loop, since it happens inside transactions. No link leads out of `root`.
+ */
+export function stage(path: string, bytes: Buffer, root: string, note = ""): string {
   keepInside(path, root);
-  await mkdir(dirname(path), { recursive: true });
-  const staged = beside(path);
-  const mode = await stat(path).then(
-    (s) => s.mode & 0o777,
-    () => 0o644,
-  );
-  const file = await open(staged, "wx", mode);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  const staged = writeBeside(path, bytes, note);
   crashPoint("file-staged");
   return staged;
 }
-
-/** The same without a pause: inside a transaction nothing may wait for the event loop. */
-export function stageNow(path: string, bytes: Buffer, root: string): string {
-  keepInside(path, root);
-  mkdirSync(dirname(path), { recursive: true });
-  const staged = beside(path);
-  const handle = openSync(staged, "wx", (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o644) & 0o777);
-  try {
-    writeFileSync(handle, bytes);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  crashPoint("file-staged");
-  return staged;
-}
-
-export const discardNow = (staged: string) => rmSync(staged, { force: true });
 
 /**
- * Puts a staged file in its place if the place still holds what `expected` says. Someone's editor
- * may save between our look and our rename: the old file stays reachable by a second name until
- * we have seen that it was not touched, and is put back if it was.
+ * Puts a staged file in its place if the place still holds `held` (undefined: nothing). Someone's
+ * editor may save in the same instant: the old file is kept open until we have seen that it was
+ * not touched, and what it then holds is put back if it was. The staged name stays for `noteOf`;
+ * the caller discards it when all is done.
  */
-export function publish(staged: string, path: string, expected: (current: Buffer | undefined) => boolean): boolean {
-  const kept = beside(path);
-  const had = linkIfThere(path, kept);
-  crashPoint("file-linked");
-  if (!expected(had ? readFileSync(kept) : undefined)) {
-    if (had) unlinkSync(kept);
-    return false;
-  }
-  renameSync(staged, path);
+export function publish(staged: string, path: string, held: Buffer | undefined): boolean {
+  const done = held === undefined ? linkUnlessThere(staged, path) : replace(staged, path, held);
+  if (!done) return false;
   crashPoint("file-renamed");
-  if (had && !expected(readFileSync(kept))) {
-    renameSync(kept, path);
-    return false;
-  }
-  if (had) unlinkSync(kept);
   syncFolder(dirname(path));
   crashPoint("folder-synced");
   return true;
 }
 
-export const discard = (staged: string) => unlink(staged).catch(() => undefined);
+function replace(staged: string, path: string, held: Buffer): boolean {
+  const old = openIfThere(path);
+  if (old === undefined) return false;
+  try {
+    if (!readWhole(old).equals(held)) return false;
+    crashPoint("file-looked-at");
+    rename(staged, path);
+    const after = readWhole(old);
+    if (after.equals(held)) return true;
+    const saved = writeBeside(path, after, "");
+    renameSync(saved, path);
+    return false;
+  } finally {
+    closeSync(old);
+  }
+}
+
+/** Renames a second name of the file, so that the first stays. */
+function rename(staged: string, path: string): void {
+  const second = beside(path);
+  linkSync(staged, second);
+  renameSync(second, path);
+}
+
+export const discard = (staged: string) => rmSync(staged, { force: true });
+
+/** The note with which the file that now stands at `path` was staged, if it was and that was never finished. */
+export function noteOf(path: string): string | undefined {
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+  const folder = dirname(path);
+  if (inode === undefined) return undefined;
+  const found = readdirSync(folder).find(
+    (name) => temporary.test(name) && statSync(join(folder, name), { throwIfNoEntry: false })?.ino === inode,
+  );
+  const note = found?.split(".")[2];
+  return note && Buffer.from(note, "base64url").toString("utf8");
+}
 
 /** Removes what a crash left beside the files of `folder`, unless it is young enough to be in use. */
 export async function sweepTemporary(folder: string, olderThanMs: number): Promise<number> {
@@ -94,7 +97,7 @@ export async function sweepTemporary(folder: string, olderThanMs: number): Promi
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
     if (!found || Date.now() - Math.max(found.mtimeMs, found.ctimeMs) < olderThanMs) continue;
-    await discard(path);
+    discard(path);
     swept++;
   }
   return swept;
@@ -102,14 +105,51 @@ export async function sweepTemporary(folder: string, olderThanMs: number): Promi
 
 export const isTemporary = (path: string) => temporary.test(basename(path));
 
-const beside = (path: string) => join(dirname(path), `.~${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+/** No other process has this name: its number and the nanosecond are in it. */
+const beside = (path: string, note = "") => {
+  const unique = `${process.pid.toString(36)}-${process.hrtime.bigint().toString(36)}`;
+  return join(dirname(path), `.~${unique}.${Buffer.from(note).toString("base64url")}.tmp`);
+};
 
-function linkIfThere(path: string, name: string): boolean {
+function writeBeside(path: string, bytes: Buffer, note: string): string {
+  const name = beside(path, note);
+  const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o644) & 0o777;
+  const handle = openOrMakeFolder(name, mode);
   try {
-    linkSync(path, name);
+    writeFileSync(handle, bytes);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  return name;
+}
+
+function readWhole(handle: number): Buffer {
+  const bytes = Buffer.alloc(fstatSync(handle).size);
+  return bytes.subarray(0, readSync(handle, bytes, 0, bytes.length, 0));
+}
+
+function openOrMakeFolder(path: string, mode: number): number {
+  const handle = unless("ENOENT", () => openSync(path, "wx", mode));
+  if (handle !== undefined) return handle;
+  mkdirSync(dirname(path), { recursive: true });
+  return openSync(path, "wx", mode);
+}
+
+const openIfThere = (path: string) => unless("ENOENT", () => openSync(path, "r"));
+
+const linkUnlessThere = (staged: string, path: string) =>
+  unless("EEXIST", () => {
+    linkSync(staged, path);
     return true;
+  }) ?? false;
+
+/** What `act` gives, or undefined when it fails with just this code. */
+function unless<T>(code: string, act: () => T): T | undefined {
+  try {
+    return act();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if ((error as NodeJS.ErrnoException).code === code) return undefined;
     throw error;
   }
 }
@@ -127,7 +167,7 @@ function keepInside(file: string, root: string): void {
   const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   let folder = dirname(file);
   while (!lstatSync(folder, { throwIfNoEntry: false })) folder = dirname(folder);
-  const way = relative(realpathSync(root), realpathSync(folder));
+  const way = relative(realpathSync.native(root), realpathSync.native(folder));
   if (isLink(file) || way === ".." || way.startsWith(`..${sep}`)) {
     const message = `${relative(root, file)} leads out of the workspace by a link; replace the link by a file`;
     throw new Refused({ code: "invalid", message });

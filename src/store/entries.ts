@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
 import { appendEvent } from "./events.ts";
+import { prepared } from "./prepared.ts";
 import type { EntryRow, EntryVersionRow } from "./tables.ts";
 
 export type IndexedEntry = Omit<EntryRow, "num" | "indexed"> & { num: number; indexed: number };
@@ -10,13 +11,13 @@ export type NewVersion = EntryVersionRow & {
   title: string | null;
   words: number;
   stat: string;
-  /** What happened, in the event log: committed, appended, edited. */
+  /** What happened, in the event log. */
   kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
   data?: Record<string, unknown>;
 };
 
-export const findEntry = (query: Query, id: string): Promise<IndexedEntry | undefined> =>
-  query.selectFrom("entries").selectAll().where("id", "=", id).executeTakeFirst();
+export const findEntry = async (query: Query, id: string): Promise<IndexedEntry | undefined> =>
+  (await selectEntry(query, { id }))[0];
 
 export const allEntries = (query: Query): Promise<IndexedEntry[]> => query.selectFrom("entries").selectAll().execute();
 
@@ -28,8 +29,9 @@ export async function lockEntry(tx: Query, engine: Database["engine"], id: strin
 /** The version row, the index and the event, together. */
 export async function saveVersion(tx: Query, version: NewVersion): Promise<void> {
   const { title, words, stat, kind, data, ...row } = version;
-  await tx.insertInto("entry_versions").values(row).execute();
-  const index = {
+  await insertVersion(tx, row);
+  await upsertEntry(tx, {
+    id: row.entry_id,
     version: row.version,
     blob: row.blob,
     last_author: row.author,
@@ -37,12 +39,7 @@ export async function saveVersion(tx: Query, version: NewVersion): Promise<void>
     words,
     updated_at: row.at,
     stat,
-  };
-  await tx
-    .insertInto("entries")
-    .values({ id: row.entry_id, ...index })
-    .onConflict((conflict) => conflict.column("id").doUpdateSet(index))
-    .execute();
+  });
   const { entry_id, blob, author, role, run, task, epoch, at } = row;
   await appendEvent(tx, {
     at,
@@ -61,3 +58,40 @@ export const versionsOf = (query: Query, id: string, limit: number) =>
     .orderBy("version", "desc")
     .limit(limit)
     .execute();
+
+const selectEntry = prepared<{ id: string }, IndexedEntry>((query, slot) =>
+  query.selectFrom("entries").selectAll().where("id", "=", slot("id")),
+);
+
+const insertVersion = prepared<EntryVersionRow, unknown>((query, slot) =>
+  query.insertInto("entry_versions").values({
+    entry_id: slot("entry_id"),
+    version: slot("version"),
+    blob: slot("blob"),
+    content: slot("content"),
+    appended: slot("appended"),
+    author: slot("author"),
+    role: slot("role"),
+    run: slot("run"),
+    task: slot("task"),
+    epoch: slot("epoch"),
+    at: slot("at"),
+    summary: slot("summary"),
+  }),
+);
+
+const upsertEntry = prepared<Omit<EntryRow, "num" | "indexed">, unknown>((query, slot) => {
+  const index = {
+    version: slot("version"),
+    blob: slot("blob"),
+    last_author: slot("last_author"),
+    title: slot("title"),
+    words: slot("words"),
+    updated_at: slot("updated_at"),
+    stat: slot("stat"),
+  };
+  return query
+    .insertInto("entries")
+    .values({ id: slot("id"), ...index })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(index));
+});

@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
+import { prepared } from "./prepared.ts";
+import type { EventRow } from "./tables.ts";
 
 /** One line of the log that every mutation writes in its own transaction. */
 export type Event = {
@@ -13,11 +15,18 @@ export type Event = {
 };
 
 export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<void> {
-  await tx
-    .insertInto("events")
-    .values({ ...event, data: JSON.stringify(event.data) })
-    .execute();
+  await insertEvent(tx, { ...event, data: JSON.stringify(event.data) });
 }
+
+const insertEvent = prepared<Omit<EventRow, "seq">, unknown>((query, slot) =>
+  query.insertInto("events").values({
+    at: slot("at"),
+    actor: slot("actor"),
+    kind: slot("kind"),
+    subject: slot("subject"),
+    data: slot("data"),
+  }),
+);
 
 export async function eventsAfter(db: Database, cursor: string | undefined, limit: number): Promise<Event[]> {
   const rows = await after[db.engine](db.read, cursor, limit);

@@ -1,8 +1,14 @@
 import type { Query } from "./database.ts";
+import { prepared } from "./prepared.ts";
 import type { HandoffRow } from "./tables.ts";
 
+/** Asked before everything an agent does, so it is built once. */
 export const lastStep = async (query: Query, run: string): Promise<HandoffRow | undefined> =>
-  query.selectFrom("handoffs").selectAll().where("run", "=", run).orderBy("step", "desc").limit(1).executeTakeFirst();
+  (await selectLastStep(query, { run }))[0];
+
+const selectLastStep = prepared<{ run: string }, HandoffRow>((query, slot) =>
+  query.selectFrom("handoffs").selectAll().where("run", "=", slot("run")).orderBy("step", "desc").limit(1),
+);
 
 /** What waits for a role: the newest handoff to it that it has not yet passed on. */
 export const waitingFor = async (

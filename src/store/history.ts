@@ -1,5 +1,7 @@
 import type { Database, Query } from "./database.ts";
 import type { Git, Identity } from "./git.ts";
+import { prepared } from "./prepared.ts";
+import type { GitQueueRow } from "./tables.ts";
 
 /** A new version of a file, on its way into git. */
 export type Change = {
@@ -18,21 +20,32 @@ export type Change = {
 
 /** In the transaction that makes the version: nothing is lost if the process ends before git has it. */
 export async function enqueue(tx: Query, change: Change): Promise<void> {
-  await tx
-    .insertInto("git_queue")
-    .values({
-      path: change.path,
-      blob: change.blob,
-      base: change.base ?? null,
-      content: change.content,
-      appended: change.appended ? 1 : 0,
-      author: `${plain(change.author.name)} <${plain(change.author.email)}>`,
-      by_person: change.byPerson ? 1 : 0,
-      message: change.message,
-      at: change.at,
-    })
-    .execute();
+  await insertChange(tx, {
+    path: change.path,
+    blob: change.blob,
+    base: change.base ?? null,
+    content: change.content,
+    appended: change.appended ? 1 : 0,
+    author: `${plain(change.author.name)} <${plain(change.author.email)}>`,
+    by_person: change.byPerson ? 1 : 0,
+    message: change.message,
+    at: change.at,
+  });
 }
+
+const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>((query, slot) =>
+  query.insertInto("git_queue").values({
+    path: slot("path"),
+    blob: slot("blob"),
+    base: slot("base"),
+    content: slot("content"),
+    appended: slot("appended"),
+    author: slot("author"),
+    by_person: slot("by_person"),
+    message: slot("message"),
+    at: slot("at"),
+  }),
+);
 
 /** The bytes of a version, from git or from the queue before it. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {

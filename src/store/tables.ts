@@ -7,7 +7,6 @@ export interface Tables {
   events: EventRow;
   entries: EntryRow;
   entry_versions: EntryVersionRow;
-  entry_intents: EntryIntentRow;
   entry_text: { rowid: number; title: string; body: string };
   git_queue: GitQueueRow;
   handoffs: HandoffRow;
@@ -55,19 +54,6 @@ export interface EntryVersionRow {
   epoch: number | null;
   at: string;
   summary: string;
-}
-
-/** Written before a file is replaced, so that a crash right after cannot lose who did it. */
-export interface EntryIntentRow {
-  entry_id: string;
-  /** What will be recognised in the file: its blob, or for a log the new line. */
-  mark: string;
-  author: string;
-  role: string | null;
-  run: string | null;
-  task: string | null;
-  epoch: number | null;
-  at: string;
 }
 
 /** File versions on their way into git. */

@@ -6,7 +6,7 @@ import type { App } from "../app.ts";
 import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk.ts";
-import { parseDocument } from "./document.ts";
+import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
 import type { Schema } from "./schema.ts";
 
@@ -146,7 +146,7 @@ async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {
 
   for (const { id } of schema.sections) {
     const bytes = await readFile(files.fileOf(id)).catch(() => undefined);
-    const complaint = bytes && parseDocument(bytes, `${config.wiki}/${id}.md`).complaint;
+    const complaint = bytes && readFront(parseDocument(bytes), `${config.wiki}/${id}.md`).complaint;
     if (complaint)
       found.push({
         check: "files",

@@ -13,33 +13,30 @@ export type EntryDocument = {
   /** The text between the fences; undefined when the file has no frontmatter. */
   front: string | undefined;
   body: string;
-  title: string | undefined;
-  /** What is wrong with the frontmatter, if anything: it is kept, but not used. */
-  complaint: string | undefined;
 };
 
 const frontmatter = z.looseObject({ title: z.string().optional() });
 const frontmatterBytes = 64 * 1024;
 
-export function parseDocument(bytes: Buffer, file: string): EntryDocument {
+export function parseDocument(bytes: Buffer): EntryDocument {
   const raw = bytes.toString("utf8");
   const bom = raw.startsWith("\ufeff");
   const crlf = /^[^\n]*\r\n/.test(raw);
   const text = (bom ? raw.slice(1) : raw).replaceAll("\r\n", "\n");
-  const parts = splitFront(text);
-  if (!parts) {
-    const complaint = text.startsWith("---\n") ? `${file}:1:1: the frontmatter has no closing --- line` : undefined;
-    return { bom, crlf, front: undefined, body: text, title: undefined, complaint };
-  }
+  return { bom, crlf, ...(splitFront(text) ?? { front: undefined, body: text }) };
+}
 
-  const read = readYaml(parts.front, frontmatter, { file, maxBytes: frontmatterBytes });
-  return {
-    bom,
-    crlf,
-    ...parts,
-    title: read.ok ? read.value.value.title : undefined,
-    complaint: read.ok ? undefined : read.problem.message,
-  };
+/** The title in the frontmatter, and what is wrong with it, if anything: it is kept, but not used. */
+export function readFront(document: EntryDocument, file: string): { title?: string; complaint?: string } {
+  if (document.front === undefined) {
+    return document.body.startsWith("---\n")
+      ? { complaint: `${file}:1:1: the frontmatter has no closing --- line` }
+      : {};
+  }
+  const read = readYaml(document.front, frontmatter, { file, maxBytes: frontmatterBytes });
+  if (!read.ok) return { complaint: read.problem.message };
+  const { title } = read.value.value;
+  return title === undefined ? {} : { title };
 }
 
 /** The same file with another body. */
@@ -55,8 +52,6 @@ export const emptyDocument: EntryDocument = {
   crlf: false,
   front: undefined,
   body: "",
-  title: undefined,
-  complaint: undefined,
 };
 
 export function countWords(text: string): number {

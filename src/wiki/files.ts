@@ -6,13 +6,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result } from "../result.ts";
 import { crashPoint } from "../store/crash.ts";
 import type { Database, Query } from "../store/database.ts";
-import { discard, discardNow, publish, stage, stageNow } from "../store/disk.ts";
+import { discard, longestNote, noteOf, publish, stage } from "../store/disk.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
 import type { Git, Identity } from "../store/git.ts";
 import { commitMessage, enqueue, readVersion } from "../store/history.ts";
-import { blobOf, countWords, type EntryDocument, emptyDocument, parseDocument, withBody } from "./document.ts";
+import {
+  blobOf,
+  countWords,
+  type EntryDocument,
+  emptyDocument,
+  parseDocument,
+  readFront,
+  withBody,
+} from "./document.ts";
 import { type Author, describeEntry, type Entry, type EntryStore } from "./entry.ts";
-import { appendTo, keepsLog, logLine, logRemark, remarkOf } from "./log.ts";
+import { appendTo, keepsLog, logLine, logRemark } from "./log.ts";
 import type { Section } from "./schema.ts";
 import { staleCommit } from "./stale.ts";
 
@@ -30,7 +38,10 @@ type Deps = {
 export interface FileStore extends EntryStore {
   /** Compares the file with the index, and makes a version of what a person did to it. */
   reconcile(id: string): Promise<void>;
-  /** While something else (a watcher) calls `reconcile` in time, `list` goes by the index alone. */
+  /** Reconciles every file that looks changed. */
+  sweep(): Promise<void>;
+  /** The same, unless something else (a watcher) is trusted to call `reconcile` in time. */
+  refresh(): Promise<void>;
   trustIndex(trusted: boolean): void;
   fileOf(id: string): string;
 }
@@ -51,11 +62,11 @@ export function fileStore(deps: Deps): FileStore {
   async function current(id: string): Promise<Current> {
     for (let attempt = 1; attempt <= 50; attempt++) {
       const row = await findEntry(db.read, id);
-      const bytes = await readIfThere(fileOf(id));
+      const bytes = readIfThere(fileOf(id));
       if (!row && !bytes) return { version: 0, blob: undefined, document: emptyDocument, row };
       const blob = blobOf(bytes ?? "");
       if (row?.blob === blob) {
-        return { version: row.version, blob, document: parseDocument(bytes ?? Buffer.alloc(0), pathOf(id)), row };
+        return { version: row.version, blob, document: parseDocument(bytes ?? Buffer.alloc(0)), row };
       }
       // Another process may have written between our two looks: then the index agrees by now.
       const again = await findEntry(db.read, id);
@@ -75,16 +86,17 @@ export function fileStore(deps: Deps): FileStore {
     await db.write(async (tx) => {
       await lockEntry(tx, db.engine, id);
       const latest = await findEntry(tx, id);
-      if (latest?.version !== row?.version || blobOf(readNow(fileOf(id))) !== blob) return;
+      if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id)) ?? "") !== blob) return;
 
-      const document = parseDocument(bytes, pathOf(id));
-      const intent = await takeIntent(tx, id, blob, before, bytes);
-      const rewrites = before && log && !keepsLog(parseDocument(before, "").body, document.body);
+      const document = parseDocument(bytes);
+      const intent = readNote(noteOf(fileOf(id)), blob);
+      const rewrites = before && log && !keepsLog(parseDocument(before).body, document.body);
       await saveFileVersion(tx, {
         id,
         row,
         bytes,
-        document,
+        body: document.body,
+        title: readFront(document, pathOf(id)).title ?? null,
         author: intent ?? { name: person.name, email: person.email },
         verb: intent ? "Recover" : "Edit",
         kind: intent ? "entry-recovered" : "entry-edited",
@@ -93,32 +105,12 @@ export function fileStore(deps: Deps): FileStore {
     });
   }
 
-  /** A crash between rename and commit leaves an agent's text in the file; its intent says whose. */
-  async function takeIntent(tx: Query, id: string, blob: string, before: Buffer | undefined, after: Buffer) {
-    const was = before && parseDocument(before, "").body.trimEnd();
-    const is = parseDocument(after, "").body;
-    const added = was !== undefined && is.startsWith(was) ? is.slice(was.length).replace(/^\n+/, "") : "";
-    const marks = [blob, remarkOf(added)];
-    const found = await tx
-      .selectFrom("entry_intents")
-      .selectAll()
-      .where("entry_id", "=", id)
-      .where(
-        "mark",
-        "in",
-        marks.filter((mark): mark is string => mark !== undefined),
-      )
-      .executeTakeFirst();
-    if (!found) return undefined;
-    await tx.deleteFrom("entry_intents").where("entry_id", "=", id).where("mark", "=", found.mark).execute();
-    return authorOf(found);
-  }
-
   type FileVersion = {
     id: string;
     row: IndexedEntry | undefined;
     bytes: Buffer;
-    document: EntryDocument;
+    body: string;
+    title: string | null;
     author: Author;
     verb: "Commit" | "Append to" | "Edit" | "Recover";
     kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
@@ -128,7 +120,7 @@ export function fileStore(deps: Deps): FileStore {
   };
 
   async function saveFileVersion(tx: Query, made: FileVersion): Promise<number> {
-    const { id, row, bytes, author, document } = made;
+    const { id, row, bytes, author, body, title } = made;
     const version = (row?.version ?? 0) + 1;
     const at = now().toISOString();
     const summary = `${made.verb} ${id} (version ${version})`;
@@ -149,8 +141,8 @@ export function fileStore(deps: Deps): FileStore {
       ...by,
       at,
       summary,
-      title: document.title ?? null,
-      words: countWords(document.body),
+      title,
+      words: countWords(body),
       stat: statOf(fileOf(id)),
       kind: made.kind,
       ...(made.data ? { data: made.data } : {}),
@@ -170,27 +162,54 @@ export function fileStore(deps: Deps): FileStore {
     return version;
   }
 
-  async function remember(id: string, mark: string, by: Author): Promise<void> {
-    const row = {
-      author: by.name,
-      role: by.role ?? null,
-      run: by.run ?? null,
-      task: by.task ?? null,
-      epoch: by.epoch ?? null,
-      at: now().toISOString(),
-    };
-    await db.write(async (tx) => {
-      await tx
-        .insertInto("entry_intents")
-        .values({ entry_id: id, mark, ...row })
-        .onConflict((conflict) => conflict.columns(["entry_id", "mark"]).doUpdateSet(row))
-        .execute();
-    });
-    crashPoint("intent-written");
-  }
+  type Made = { body: string; verb: "Commit" | "Append to"; kind: "entry-committed" | "entry-appended" };
 
-  const forget = (tx: Query, id: string, mark: string) =>
-    tx.deleteFrom("entry_intents").where("entry_id", "=", id).where("mark", "=", mark).execute();
+  /**
+   * Writes the next version: `make` says what the body shall be, given what it is. All of it happens
+   * in one transaction, whose lock keeps every other process out. Undefined when `make` has nothing
+   * to write, or the file is not what the index says: then the caller looks again.
+   */
+  async function writeNext(
+    id: string,
+    title: string,
+    by: Author,
+    make: (row: IndexedEntry | undefined, body: string) => Made | undefined,
+  ): Promise<number | undefined> {
+    let staged: string | undefined;
+    const file = fileOf(id);
+    try {
+      return await db.write(async (tx) => {
+        await lockEntry(tx, db.engine, id);
+        const row = await findEntry(tx, id);
+        const held = readIfThere(file);
+        if (row ? blobOf(held ?? "") !== row.blob : held) return undefined;
+        const document = held ? parseDocument(held) : emptyDocument;
+        const made = make(row, document.body);
+        if (!made) return undefined;
+
+        const bytes = withBody(document, made.body, title);
+        staged = stage(file, bytes, root, spellNote(blobOf(bytes), by));
+        if (!publish(staged, file, held)) return undefined;
+        const added = held && made.kind === "entry-appended" && bytes.subarray(0, held.length).equals(held);
+        const version = await saveFileVersion(tx, {
+          id,
+          row,
+          bytes,
+          author: by,
+          ...made,
+          title: document.front === undefined ? title : (row?.title ?? null),
+          ...(added ? { added: bytes.subarray(held.length) } : {}),
+        });
+        crashPoint("version-saved");
+        return version;
+      });
+    } finally {
+      crashPoint("version-committed");
+      // Nobody waits for that; a crash before it leaves a name that the next start sweeps away.
+      const done = staged;
+      if (done) setImmediate(() => discard(done));
+    }
+  }
 
   async function commit(
     id: string,
@@ -198,76 +217,45 @@ export function fileStore(deps: Deps): FileStore {
     version: number,
     by: Author,
   ): Promise<Result<{ version: number }>> {
-    const before = await current(id);
-    if (before.version !== version) return staleCommit(store, id, content, version);
-    const bytes = withBody(before.document, content, await titleOf(id));
-    const blob = blobOf(bytes);
-    if (blob === before.blob) return ok({ version });
-
-    const [staged] = await Promise.all([stage(fileOf(id), bytes, root), remember(id, blob, by)]);
-    const saved = await db.write(async (tx) => {
-      await lockEntry(tx, db.engine, id);
-      await forget(tx, id, blob);
-      const row = await findEntry(tx, id);
-      if ((row?.version ?? 0) !== version) return undefined;
-      if (!publish(staged, fileOf(id), (now) => isStill(row, now))) return undefined;
-      const document = parseDocument(bytes, pathOf(id));
-      const saved = await saveFileVersion(tx, {
-        id,
-        row,
-        bytes,
-        document,
-        author: by,
-        verb: "Commit",
-        kind: "entry-committed",
+    const title = await titleOf(id);
+    const text = content.replaceAll("\r\n", "\n");
+    for (;;) {
+      const before = await current(id);
+      if (before.version !== version) return staleCommit(store, id, content, version);
+      if (version > 0 && before.document.body === text) return ok({ version });
+      const saved = await writeNext(id, title, by, (row) => {
+        if ((row?.version ?? 0) !== version) return undefined;
+        return { body: text, verb: "Commit", kind: "entry-committed" };
       });
-      crashPoint("version-saved");
-      return saved;
-    });
-    crashPoint("version-committed");
-    if (saved !== undefined) return ok({ version: saved });
-    await discard(staged);
-    return commit(id, content, version, by);
+      if (saved !== undefined) return ok({ version: saved });
+    }
   }
 
   async function append(id: string, line: string, by: Author): Promise<Result<{ version: number; line: string }>> {
     const remark = logRemark(line, by);
     if (!remark.ok) return remark;
-    await current(id);
     const title = await titleOf(id);
-    await remember(id, remark.value, by);
-    // The whole write happens in the transaction: appends never conflict, they queue.
-    const saved = await db.write(async (tx) => {
-      await lockEntry(tx, db.engine, id);
-      const row = await findEntry(tx, id);
-      const held = row && readNow(fileOf(id));
-      if (held && blobOf(held) !== row.blob) return undefined;
-      const document = held ? parseDocument(held, pathOf(id)) : emptyDocument;
-      const written = logLine(now().toISOString(), remark.value);
-      const body = appendTo(document.body, written);
-      const bytes = withBody(document, body, title);
-      const staged = stageNow(fileOf(id), bytes, root);
-      if (!publish(staged, fileOf(id), (now) => isStill(row, now))) {
-        discardNow(staged);
-        return undefined;
-      }
-      await forget(tx, id, remark.value);
-      const grown = held && bytes.subarray(0, held.length).equals(held);
-      const version = await saveFileVersion(tx, {
-        id,
-        row,
-        bytes,
-        document: { ...document, body },
-        author: by,
-        verb: "Append to",
-        kind: "entry-appended",
-        ...(grown ? { added: bytes.subarray(held.length) } : {}),
+    for (;;) {
+      let written = "";
+      const version = await writeNext(id, title, by, (_row, body) => {
+        written = logLine(now().toISOString(), remark.value);
+        return { body: appendTo(body, written), verb: "Append to", kind: "entry-appended" };
       });
-      crashPoint("version-saved");
-      return { version, line: written.trimEnd() };
-    });
-    crashPoint("version-committed");
-    return saved ? ok(saved) : append(id, line, by);
+      if (version !== undefined) return ok({ version, line: written.trimEnd() });
+      await current(id);
+    }
+  }
+
+  /** Looks at every file whose stat is not what it was. */
+  async function sweep(): Promise<void> {
+    const rows = byId(await allEntries(db.read));
+    const changed = (await deps.sections()).filter(({ id }) => looksChanged(fileOf(id), rows.get(id)));
+    for (let at = 0; at < changed.length; at += together) {
+      await Promise.all(changed.slice(at, at + together).map(({ id }) => current(id)));
+    }
+    if (changed.length === 0) return;
+    const after = byId(await allEntries(db.read));
+    await rememberStats(changed.flatMap(({ id }) => after.get(id) ?? []));
   }
 
   /** A file that was touched and not changed is not read again until it is touched again. */
@@ -306,20 +294,14 @@ export function fileStore(deps: Deps): FileStore {
     async reconcile(id) {
       await current(id);
     },
+    async refresh() {
+      if (!trusted) await sweep();
+    },
+    sweep,
     async list() {
-      const sections = await deps.sections();
-      let rows = byId(await allEntries(db.read));
-      if (!trusted) {
-        const changed = sections.filter(({ id }) => looksChanged(fileOf(id), rows.get(id)));
-        for (let at = 0; at < changed.length; at += together) {
-          await Promise.all(changed.slice(at, at + together).map(({ id }) => current(id)));
-        }
-        if (changed.length > 0) {
-          rows = byId(await allEntries(db.read));
-          await rememberStats(changed.flatMap(({ id }) => rows.get(id) ?? []));
-        }
-      }
-      return sections.map((section) => describeEntry(section, rows.get(section.id)));
+      if (!trusted) await sweep();
+      const rows = byId(await allEntries(db.read));
+      return (await deps.sections()).map((section) => describeEntry(section, rows.get(section.id)));
     },
     async fetch(id): Promise<Entry> {
       const { version, document, row } = await current(id);
@@ -336,7 +318,7 @@ export function fileStore(deps: Deps): FileStore {
         .where("version", "=", version)
         .executeTakeFirst();
       const bytes = row && (await readVersion(db, git, row.blob));
-      return bytes && parseDocument(bytes, pathOf(id)).body;
+      return bytes && parseDocument(bytes).body;
     },
   };
   return store;
@@ -344,23 +326,19 @@ export function fileStore(deps: Deps): FileStore {
 
 const byId = (rows: IndexedEntry[]) => new Map(rows.map((row) => [row.id, row]));
 
-const isStill = (row: IndexedEntry | undefined, bytes: Buffer | undefined) =>
-  row ? blobOf(bytes ?? "") === row.blob : bytes === undefined;
+/** Whose bytes are staged, recognised again by their blob after a crash. What does not fit into a file name is left out. */
+function spellNote(blob: string, { name, role, run, task, epoch }: Author): string {
+  const whole = { name: name === role ? undefined : name, role, epoch, run, task };
+  const spelt = [whole, { ...whole, task: undefined }, { role, epoch, name: whole.name?.slice(0, 20) }].map(
+    (author) => `${blob} ${JSON.stringify(author)}`,
+  );
+  return spelt.find((note) => Buffer.byteLength(note) <= longestNote) ?? `${blob} ${JSON.stringify({ role })}`;
+}
 
-function authorOf(row: {
-  author: string;
-  role: string | null;
-  run: string | null;
-  task: string | null;
-  epoch: number | null;
-}): Author {
-  return {
-    name: row.author,
-    ...(row.role === null ? {} : { role: row.role }),
-    ...(row.run === null ? {} : { run: row.run }),
-    ...(row.task === null ? {} : { task: row.task }),
-    ...(row.epoch === null ? {} : { epoch: row.epoch }),
-  };
+function readNote(note: string | undefined, blob: string): Author | undefined {
+  if (!note?.startsWith(`${blob} `)) return undefined;
+  const author = JSON.parse(note.slice(blob.length + 1)) as Partial<Author>;
+  return { ...author, name: author.name ?? author.role ?? "unknown" };
 }
 
 const identityOf = (author: Author): Identity => ({
@@ -368,20 +346,11 @@ const identityOf = (author: Author): Identity => ({
   email: author.email ?? (author.role ? `${author.role}@agents.invalid` : ""),
 });
 
-async function readIfThere(file: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-function readNow(file: string): Buffer {
+function readIfThere(file: string): Buffer | undefined {
   try {
     return readFileSync(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -393,7 +362,7 @@ function readNow(file: string): Buffer {
 async function settled(file: string, known: string | undefined): Promise<Buffer> {
   const began = Date.now();
   for (;;) {
-    const bytes = (await readIfThere(file)) ?? Buffer.alloc(0);
+    const bytes = readIfThere(file) ?? Buffer.alloc(0);
     if (known !== undefined && blobOf(bytes) === known) return bytes;
     const age = await stat(file).then(
       (found) => Date.now() - found.mtimeMs,

@@ -4,7 +4,7 @@ import type { Author } from "./entry.ts";
 const longest = 4000;
 const breaksLine = /[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/;
 
-/** What an append adds, without its time: `engineer (run r-1): text`. Recognises the line after a crash. */
+/** What an append adds, without its time: `engineer (run r-1): text`. */
 export function logRemark(line: string, by: Author): Result<string> {
   const text = line.trim();
   if (text === "") return refuse("invalid", "the line is empty; write one sentence that says what happened");
@@ -21,11 +21,6 @@ export function logRemark(line: string, by: Author): Result<string> {
 }
 
 export const logLine = (at: string, remark: string) => `- ${at} ${remark}\n`;
-
-/** The remark of a line that `logLine` made. */
-export function remarkOf(line: string): string | undefined {
-  return /^- \d{4}-\d\d-\d\dT[\d:.]+Z (.+)\n$/.exec(line)?.[1];
-}
 
 /** The body after an append: the line always starts on a line of its own. */
 export const appendTo = (body: string, line: string) =>

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ok, type Result } from "../result.ts";
 import type { Query } from "../store/database.ts";
-import { discardNow, publish, stageNow } from "../store/disk.ts";
+import { discard, publish, stage } from "../store/disk.ts";
 import { commitMessage, enqueue } from "../store/history.ts";
 import { blobOf } from "./document.ts";
 import { addSection, findSection, parseSchema, type Section } from "./schema.ts";
@@ -31,11 +31,10 @@ export async function applySection(
   const after = addSection(text, section, path);
   if (!after.ok) return after;
   const bytes = Buffer.from(after.value);
-  const staged = stageNow(file, bytes, root);
-  if (!publish(staged, file, (now) => now?.equals(before) === true)) {
-    discardNow(staged);
-    return applySection(tx, { root, wiki, now }, proposal, approver);
-  }
+  const staged = stage(file, bytes, root);
+  const published = publish(staged, file, before);
+  discard(staged);
+  if (!published) return applySection(tx, { root, wiki, now }, proposal, approver);
   await enqueue(tx, {
     path,
     blob: blobOf(bytes),

@@ -205,7 +205,7 @@ export const searchEntries = operation({
     results: z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), snippet: z.string() })),
   }),
   async run(app, { query, limit, section }) {
-    await app.entries.list();
+    await app.files?.refresh();
     const hits = await app.search.search(query, section ? { limit, section } : { limit });
     const results = hits.map((hit) => ({
       ...hit,

@@ -3,7 +3,7 @@ import { appendEvent } from "../store/events.ts";
 import type { Git } from "../store/git.ts";
 import { historyRef } from "../store/recorder.ts";
 import type { EntryVersionRow } from "../store/tables.ts";
-import { countWords, parseDocument } from "./document.ts";
+import { countWords, parseDocument, readFront } from "./document.ts";
 
 type Deps = { db: Database; git: Git; wiki: string; sources: string; now(): Date };
 
@@ -47,13 +47,13 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
         .execute();
     }
     const rows = [...latest.values()].map((version) => {
-      const document = parseDocument(texts.get(version.blob) ?? Buffer.alloc(0), `${version.entry_id}.md`);
+      const document = parseDocument(texts.get(version.blob) ?? Buffer.alloc(0));
       return {
         id: version.entry_id,
         version: version.version,
         blob: version.blob,
         last_author: version.author,
-        title: document.title ?? null,
+        title: readFront(document, `${version.entry_id}.md`).title ?? null,
         words: countWords(document.body),
         updated_at: version.at,
         stat: "",

@@ -1,4 +1,5 @@
-import { readFile, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
 import { blobOf } from "./document.ts";
@@ -12,7 +13,7 @@ const cacheKey = "schema";
  * so the result of a large one is kept in the database under the file's hash.
  */
 export function schemaReader(file: string, shownAs: string, db: Database): () => Promise<Result<Schema>> {
-  let known: { stat: string; result: Result<Schema> } | undefined;
+  let known: { stat: string; result: Promise<Result<Schema>> } | undefined;
 
   async function read(): Promise<Result<Schema>> {
     const text = await readFile(file, "utf8");
@@ -36,11 +37,12 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
   }
 
   return async () => {
-    const found = await stat(file, { bigint: true }).catch(() => undefined);
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     if (!found) return refuse("not_found", `${shownAs} is missing; restore it from git or run: scriptorium init`);
     const now = `${found.ino} ${found.size} ${found.mtimeNs}`;
     const young = Date.now() - Number(found.mtimeMs) < 50;
-    if (known?.stat !== now || young) known = { stat: now, result: await read() };
+    // Whoever asks while it is being read waits for that same reading.
+    if (known?.stat !== now || young) known = { stat: now, result: read() };
     return known.result;
   };
 }

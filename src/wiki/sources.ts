@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, readFileSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
@@ -54,11 +54,10 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
 
       const file = join(root, folder, path.value);
       const kept = `${folder}/${path.value}`;
-      const staged = await stage(file, bytes, root);
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
         const taken = await tx.selectFrom("sources").select("path").where("path", "=", path.value).executeTakeFirst();
-        if (taken || !publish(staged, file, (there) => there === undefined || there.equals(bytes))) return false;
+        if (taken || !putOnce(file, bytes, root)) return false;
         await tx.insertInto("sources").values(source).execute();
         await enqueue(tx, {
           path: kept,
@@ -86,7 +85,6 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
         return true;
       });
       if (added) return ok({ ...fromRow(source), added: true });
-      await discard(staged);
       const winner = await find(path.value);
       if (winner?.sha256 === sha256) return ok({ ...fromRow(winner), added: false });
       return alreadyThere(path.value, winner?.sha256 ?? "another text");
@@ -111,6 +109,16 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       return report;
     },
   };
+}
+
+/** Puts the file there, or finds that the same bytes lie there already. */
+function putOnce(file: string, bytes: Buffer, root: string): boolean {
+  const staged = stage(file, bytes, root);
+  try {
+    return publish(staged, file, undefined) || readFileSync(file).equals(bytes);
+  } finally {
+    discard(staged);
+  }
 }
 
 const alreadyThere = (path: string, sha256: string) =>

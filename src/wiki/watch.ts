@@ -51,9 +51,8 @@ export async function watchEntries(app: App): Promise<{ stop(): Promise<void> }>
   }
 
   async function sweep(): Promise<void> {
-    files?.trustIndex(false);
     try {
-      await files?.list();
+      await files?.sweep();
       files?.trustIndex(true);
     } catch (error) {
       log.warn({ error: String(error) }, "sweep-failed");

@@ -12,7 +12,6 @@ CREATE TABLE events (
   xid     XID8 NOT NULL DEFAULT pg_current_xact_id()
 );
 CREATE INDEX events_in_order ON events (xid, seq);
-CREATE INDEX events_by_subject ON events (subject, seq);
 
 CREATE TABLE entries (
   num         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -43,18 +42,6 @@ CREATE TABLE entry_versions (
   PRIMARY KEY (entry_id, version)
 );
 
-CREATE TABLE entry_intents (
-  entry_id TEXT NOT NULL,
-  mark     TEXT NOT NULL,
-  author   TEXT NOT NULL,
-  role     TEXT,
-  run      TEXT,
-  task     TEXT,
-  epoch    BIGINT,
-  at       TEXT NOT NULL,
-  PRIMARY KEY (entry_id, mark)
-);
-
 CREATE TABLE entry_text (
   rowid BIGINT PRIMARY KEY,
   title TEXT NOT NULL,
@@ -78,7 +65,6 @@ CREATE TABLE git_queue (
   at         TEXT NOT NULL,
   in_history BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX git_queue_by_blob ON git_queue (blob);
 
 CREATE TABLE handoffs (
   id        TEXT PRIMARY KEY,

@@ -8,7 +8,6 @@ CREATE TABLE events (
   subject TEXT NOT NULL,
   data    TEXT NOT NULL
 );
-CREATE INDEX events_by_subject ON events (subject, seq);
 
 CREATE TABLE entries (
   num         INTEGER PRIMARY KEY,
@@ -37,19 +36,7 @@ CREATE TABLE entry_versions (
   at       TEXT NOT NULL,
   summary  TEXT NOT NULL,
   PRIMARY KEY (entry_id, version)
-);
-
-CREATE TABLE entry_intents (
-  entry_id TEXT NOT NULL,
-  mark     TEXT NOT NULL,
-  author   TEXT NOT NULL,
-  role     TEXT,
-  run      TEXT,
-  task     TEXT,
-  epoch    INTEGER,
-  at       TEXT NOT NULL,
-  PRIMARY KEY (entry_id, mark)
-);
+) WITHOUT ROWID;
 
 CREATE VIRTUAL TABLE entry_text USING fts5 (title, body, tokenize = 'porter unicode61 remove_diacritics 2');
 
@@ -66,7 +53,6 @@ CREATE TABLE git_queue (
   at         TEXT NOT NULL,
   in_history INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX git_queue_by_blob ON git_queue (blob);
 
 CREATE TABLE handoffs (
   id        TEXT PRIMARY KEY,
