@@ -65,8 +65,10 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     },
 
     async head(): Promise<Head> {
-      const branch = await maybe(["symbolic-ref", "-q", "HEAD"]);
-      const commit = await maybe(["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
+      const [branch, commit] = await Promise.all([
+        maybe(["symbolic-ref", "-q", "HEAD"]),
+        maybe(["rev-parse", "-q", "--verify", "HEAD^{commit}"]),
+      ]);
       return { branch, commit };
     },
 

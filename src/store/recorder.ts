@@ -81,8 +81,7 @@ async function recordHistory(db: Database, git: Git): Promise<number> {
     .execute();
   if (rows.length === 0) return 0;
 
-  const { prefix } = await git.place();
-  const tip = await git.maybe(["rev-parse", "-q", "--verify", historyRef]);
+  const [{ prefix }, tip] = await Promise.all([git.place(), git.maybe(["rev-parse", "-q", "--verify", historyRef])]);
   const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
   await importCommits(git, [{ ref: historyRef, from: tip, commits: await withBytes(git, prefix, missing) }]);
@@ -180,10 +179,9 @@ async function moveBranch(git: Git, head: { branch: string; commit?: string }, r
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
   await importCommits(git, [{ ref: branchRef, from: head.commit, commits }]);
   crashPoint("branch-imported");
-  const tip = await git.text(["rev-parse", "--verify", branchRef]);
-  const none = "0".repeat(40);
-  const { code } = await git.run(["update-ref", "-m", "scriptorium: record", head.branch, tip, head.commit ?? none]);
-  await git.run(["update-ref", "-d", branchRef]);
+  const before = head.commit ?? "0".repeat(40);
+  const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;
+  const { code } = await git.run(["update-ref", "-m", "scriptorium: record", "--stdin"], moves);
   return code === 0;
 }
 

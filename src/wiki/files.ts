@@ -89,7 +89,7 @@ export function fileStore(deps: Deps): FileStore {
       if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id)) ?? "") !== blob) return;
 
       const document = parseDocument(bytes);
-      const intent = readNote(noteOf(fileOf(id)), blob);
+      const noted = readNote(noteOf(fileOf(id)), blob);
       const rewrites = before && log && !keepsLog(parseDocument(before).body, document.body);
       await saveFileVersion(tx, {
         id,
@@ -97,9 +97,9 @@ export function fileStore(deps: Deps): FileStore {
         bytes,
         body: document.body,
         title: readFront(document, pathOf(id)).title ?? null,
-        author: intent ?? { name: person.name, email: person.email },
-        verb: intent ? "Recover" : "Edit",
-        kind: intent ? "entry-recovered" : "entry-edited",
+        author: noted ?? { name: person.name, email: person.email },
+        verb: noted ? "Recover" : "Edit",
+        kind: noted ? "entry-recovered" : "entry-edited",
         data: rewrites ? { rewroteLog: true } : {},
       });
     });
