@@ -1,12 +1,8 @@
-import { lstatSync, readFileSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
-import { userInfo } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result } from "../result.ts";
 import { crashPoint } from "../store/crash.ts";
 import type { Database, Query } from "../store/database.ts";
-import { discard, longestNote, noteOf, publish, stage } from "../store/disk.ts";
+import { discard, noteOf, publish, stage } from "../store/disk.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
 import type { Git, Identity } from "../store/git.ts";
 import { commitMessage, enqueue, readVersion } from "../store/history.ts";
@@ -21,6 +17,8 @@ import {
 } from "./document.ts";
 import { type Author, describeEntry, type Entry, type EntryStore } from "./entry.ts";
 import { appendTo, keepsLog, logLine, logRemark } from "./log.ts";
+import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
+import { readNote, spellNote } from "./note.ts";
 import type { Section } from "./schema.ts";
 import { staleCommit } from "./stale.ts";
 
@@ -49,9 +47,7 @@ export interface FileStore extends EntryStore {
 /** What an entry is at this moment: the file's bytes, and the version they are. */
 type Current = { version: number; blob: string | undefined; document: EntryDocument; row: IndexedEntry | undefined };
 
-const quietMs = 80;
 const together = 32;
-const returnsMs = 250;
 
 export function fileStore(deps: Deps): FileStore {
   const { db, git, root, now } = deps;
@@ -326,74 +322,7 @@ export function fileStore(deps: Deps): FileStore {
 
 const byId = (rows: IndexedEntry[]) => new Map(rows.map((row) => [row.id, row]));
 
-/** Whose bytes are staged, recognised again by their blob after a crash. What does not fit into a file name is left out. */
-function spellNote(blob: string, { name, role, run, task, epoch }: Author): string {
-  const whole = { name: name === role ? undefined : name, role, epoch, run, task };
-  const spelt = [whole, { ...whole, task: undefined }, { role, epoch, name: whole.name?.slice(0, 20) }].map(
-    (author) => `${blob} ${JSON.stringify(author)}`,
-  );
-  return spelt.find((note) => Buffer.byteLength(note) <= longestNote) ?? `${blob} ${JSON.stringify({ role })}`;
-}
-
-function readNote(note: string | undefined, blob: string): Author | undefined {
-  if (!note?.startsWith(`${blob} `)) return undefined;
-  const author = JSON.parse(note.slice(blob.length + 1)) as Partial<Author>;
-  return { ...author, name: author.name ?? author.role ?? "unknown" };
-}
-
 const identityOf = (author: Author): Identity => ({
   name: author.name,
   email: author.email ?? (author.role ? `${author.role}@agents.invalid` : ""),
 });
-
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-/**
- * Editors save in steps: they truncate and then write, or take the file away and put another in
- * its place. What we see is believed once it has been quiet, and emptiness only after a while.
- */
-async function settled(file: string, known: string | undefined): Promise<Buffer> {
-  const began = Date.now();
-  for (;;) {
-    const bytes = readIfThere(file) ?? Buffer.alloc(0);
-    if (known !== undefined && blobOf(bytes) === known) return bytes;
-    const age = await stat(file).then(
-      (found) => Date.now() - found.mtimeMs,
-      () => Date.now() - began,
-    );
-    if (age < 0 || age > (bytes.length === 0 ? returnsMs : quietMs)) return bytes;
-    await sleep(20);
-  }
-}
-
-/** Size, time and inode tell an untouched file from a touched one without reading it, as git does. */
-function statOf(file: string): string {
-  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : "gone";
-}
-
-function looksChanged(file: string, row: IndexedEntry | undefined): boolean {
-  const now = statOf(file);
-  if (!row) return now !== "gone";
-  if (now !== row.stat) return true;
-  // A file written in the same clock tick as our look may have changed without changing its stat.
-  const written = Number(now.split(" ")[2] ?? 0) / 1e6;
-  return Math.abs(Date.parse(row.updated_at) - written) < 20 && Date.now() - written < 2_000;
-}
-
-async function ownerOf(file: string): Promise<string> {
-  const owner = await stat(file).catch(() => undefined);
-  const self = userInfo();
-  if (!owner || owner.uid === self.uid) return self.username;
-  const line = (await readFile("/etc/passwd", "utf8").catch(() => ""))
-    .split("\n")
-    .find((l) => l.split(":")[2] === String(owner.uid));
-  return line?.split(":")[0] ?? `user ${owner.uid}`;
-}

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { addSection, parseSchema, type Section } from "./schema.ts";
 
@@ -147,4 +148,12 @@ test("K11: a list in one line takes a section too", () => {
   expect(added.ok && parseSchema(added.value, "s")).toMatchObject({
     value: { sections: [{ id: "a" }, { id: "limits" }] },
   });
+});
+
+test("K12: the mistakes shown in the docs are reported just so", () => {
+  const page = readFileSync(new URL("../../docs/schema.md", import.meta.url), "utf8");
+  const [, text, said] =
+    /## When the file is wrong[\s\S]*?```yaml\n([\s\S]*?)```[\s\S]*?```\n([\s\S]*?)```/.exec(page) ?? [];
+  const read = parseSchema(text ?? "", "wiki/schema.yaml");
+  expect(read.ok ? "no mistake" : `${read.problem.message}\n`).toBe(said);
 });
