@@ -10,6 +10,7 @@ import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
 import { openRecorder, type Recorder } from "./store/recorder.ts";
+import { type TaskEngine, taskEngine } from "./tasks/engine.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
@@ -41,6 +42,7 @@ export interface App {
   sources: SourceStore;
   proposals: ProposalStore;
   tokens: TokenStore;
+  tasks: TaskEngine;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -86,6 +88,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     tokens: tokenStore(db, now, newId),
+    tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,
     now,

@@ -24,6 +24,15 @@ export const configFile = z.strictObject({
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
     .default("sqlite")
     .describe("sqlite (in .scriptorium/), or a PostgreSQL address; SCRIPTORIUM_DATABASE_URL goes before it"),
+  claims: z
+    .strictObject({
+      strategy: z
+        .enum(["queue", "lease", "optimistic"], { error: "expected queue, lease or optimistic" })
+        .default("queue"),
+      lease_seconds: z.number().min(1).max(86_400).default(300),
+    })
+    .default({ strategy: "queue", lease_seconds: 300 })
+    .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
 });
 
@@ -36,6 +45,7 @@ export type Config = {
   sources: string;
   store: "files" | "database";
   database: DatabaseAddress;
+  claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
@@ -71,6 +81,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     sources: value.sources,
     store: value.store,
     database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
+    claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
     port: value.port,
     stateFolder,
     environment: env,

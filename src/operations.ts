@@ -1,6 +1,7 @@
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
 
@@ -24,6 +25,13 @@ export const operations = {
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
+  create_todo: tasks.createTodo,
+  list_todos: tasks.listTodos,
+  update_todo: tasks.updateTodo,
+  lock_todo: tasks.lockTodo,
+  unlock_todo: tasks.unlockTodo,
+  get_task_context: tasks.getTaskContext,
+  release_task: tasks.releaseTask,
   status,
   doctor,
 };

@@ -6,6 +6,7 @@ import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
+import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
@@ -33,6 +34,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     searchCommand(common),
     sourceCommand(common),
     proposalCommand(common),
+    taskCommand(common),
     tokenCommand(common),
     completionCommand(),
   ] as Command[];

@@ -47,7 +47,8 @@ function addTool(server: McpServer, app: App, operation: Operation, caller: Call
     {
       description: guidance ? `${summary} ${guidance}` : summary,
       inputSchema: unchecked(jsonSchema(input)),
-      outputSchema: unchecked(jsonSchema(output, "output")),
+      // A union of objects says so only inside; the protocol wants it said at the top.
+      outputSchema: unchecked({ type: "object", ...jsonSchema(output, "output") }),
       annotations: {
         readOnlyHint: effect === "reads",
         destructiveHint: effect === "destroys",

@@ -13,6 +13,8 @@ export interface Tables {
   sources: SourceRow;
   proposals: ProposalRow;
   tokens: TokenRow;
+  tasks: TaskRow;
+  task_dependencies: { task_id: string; depends_on: string };
 }
 
 export interface EventRow {
@@ -115,4 +117,28 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface TaskRow {
+  num: Generated<number>;
+  id: string;
+  run: string | null;
+  title: string;
+  description: string;
+  state: string;
+  priority: number;
+  attempt: number;
+  max_retries: number;
+  blockers_left: number;
+  lost_blockers: number;
+  epoch: number;
+  holder: string | null;
+  /** Milliseconds of the store's own clock, like `lease_until`. */
+  claimed_at: number | null;
+  lease_until: number | null;
+  result: string;
+  version: number;
+  created_at: string;
+  created_by: string;
+  updated_at: string;
 }

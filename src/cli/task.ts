@@ -1,0 +1,125 @@
+import { Command } from "@commander-js/extra-typings";
+import {
+  createTodo,
+  getTaskContext,
+  listTodos,
+  lockTodo,
+  releaseTask,
+  unlockTodo,
+  updateTodo,
+} from "../tasks/operations.ts";
+import { type Common, report } from "./session.ts";
+import { bold, table } from "./text.ts";
+
+export const taskCommand = (common: () => Common) =>
+  new Command("task")
+    .description("see and move tasks")
+    .addCommand(
+      new Command("add")
+        .description(createTodo.summary)
+        .argument("<title...>")
+        .option("--description <text>", "what done means")
+        .option("--after <id...>", "tasks that must be completed first")
+        .option("--priority <n>", "higher is taken first", Number)
+        .action((words, { description, after, priority }) =>
+          report(
+            common(),
+            createTodo,
+            { title: words.join(" "), description, depends_on: after, priority },
+            (t) => `${t.id} is ${t.state}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("list")
+        .description(listTodos.summary)
+        .option("--state <state>", "only tasks in this state")
+        .option("--run <id>", "only tasks of this run")
+        .option("--limit <n>", "how many at the most", Number)
+        .action(({ state, run, limit }) =>
+          report(
+            common(),
+            listTodos,
+            { state, run, limit: limit ?? 200 },
+            { text: listed, json: (found) => found.todos },
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("show")
+        .description(getTaskContext.summary)
+        .argument("<id>")
+        .action((id) => report(common(), getTaskContext, { id }, described)),
+    )
+    .addCommand(
+      new Command("claim")
+        .description(lockTodo.summary)
+        .argument("<id>")
+        .requiredOption("--as <name>", "who you are")
+        .action((id, { as }) =>
+          report(common(), lockTodo, { id, agentId: as }, (got) => {
+            if (got.status === "locked") return `${id} is yours until ${got.expiresAt} (epoch ${got.epoch})`;
+            process.exitCode = 1;
+            return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (its lease has run out)"}`;
+          }),
+        ),
+    )
+    .addCommand(
+      new Command("release")
+        .description("Give a task back, or with --force take it from whoever holds it.")
+        .argument("<id>")
+        .option("--epoch <n>", "the epoch of your claim", Number)
+        .option("--force", "break the claim of another")
+        .action((id, { epoch, force }) =>
+          force
+            ? report(common(), releaseTask, { id }, (t) => `taken from ${t.from?.holder}; ${id} is ${t.state}`)
+            : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${t.state}`),
+        ),
+    )
+    .addCommand(
+      new Command("retry")
+        .description("Open a failed or cancelled task again; what waits behind it is free to go on.")
+        .argument("<id>")
+        .action((id) => report(common(), updateTodo, { id, status: "reopened" }, (t) => `${id} is ${t.state}`)),
+    )
+    .addCommand(
+      new Command("cancel")
+        .description("Give a task up; what depends on it is blocked.")
+        .argument("<id>")
+        .option("--reason <text>", "why")
+        .action((id, { reason }) =>
+          report(common(), updateTodo, { id, status: "cancelled", output: reason }, (t) => `${id} is ${t.state}`),
+        ),
+    );
+
+type Line = { id: string; title: string; state: string; priority: number; holder?: string; waitsFor?: number };
+
+function listed({ todos }: { todos: Line[] }): string {
+  if (todos.length === 0) return "no tasks; make one with: scriptorium task add <title>";
+  return table([
+    ["id", "state", "priority", "holder", "title"],
+    ...todos.map((t) => [
+      t.id,
+      t.waitsFor ? `${t.state} (waits for ${t.waitsFor})` : t.state,
+      String(t.priority),
+      t.holder ?? "–",
+      t.title,
+    ]),
+  ]);
+}
+
+function described(
+  t: Line & {
+    description: string;
+    dependencies: { id: string; title: string; state: string }[];
+    blockedBy?: { id: string; title: string; state: string }[];
+  },
+): string {
+  return [
+    bold(t.title),
+    `${t.id}, ${t.state}${t.holder ? `, held by ${t.holder}` : ""}`,
+    ...(t.description ? ["", t.description] : []),
+    ...t.dependencies.map((d) => `  after ${d.id} (${d.state}): ${d.title}`),
+    ...(t.blockedBy ?? []).map((b) => `  blocked by ${b.id} (${b.state}): ${b.title}`),
+  ].join("\n");
+}

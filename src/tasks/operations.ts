@@ -1,0 +1,245 @@
+import * as z from "zod";
+import { collaborators, everyone, operation, writers } from "../operation.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { isOver, shownState, states, type Task } from "./task.ts";
+import type { Step } from "./transition.ts";
+
+const id = z.string().max(64).describe("The task's id, as list_todos shows it");
+const epoch = z.int().min(1).optional().describe("The epoch lock_todo gave you; needed while you hold the task");
+const title = z.string().trim().min(1, "a task needs a title").max(300);
+const description = z.string().max(20_000);
+const priority = z.int().min(-1000).max(1000).describe("Higher is taken first");
+
+const line = z.object({
+  id: z.string(),
+  title: z.string(),
+  state: z.enum([...states, "blocked"]),
+  priority: z.int(),
+  run: z.string().optional(),
+  attempt: z.int().optional(),
+  holder: z.string().optional(),
+  waitsFor: z.int().optional().describe("How many tasks it depends on are not completed"),
+});
+
+export const createTodo = operation({
+  name: "create_todo",
+  summary: "Create a task that someone can claim.",
+  guidance:
+    "It can be claimed once every task in depends_on is completed. Do not create one for what you do at once yourself.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/tasks" },
+  input: z.object({
+    title: title.describe("What is to be done, in one line"),
+    description: description.default("").describe("What done means, and what to look at"),
+    depends_on: z.array(id).max(200).default([]).describe("Tasks that must be completed first"),
+    priority: priority.default(0),
+  }),
+  output: z.object({ id: z.string(), state: z.string() }),
+  async run(app, input, caller) {
+    const { depends_on: dependsOn, ...words } = input;
+    const made = await app.tasks.create({ ...words, dependsOn, run: null, maxRetries: 2 }, nameOf(caller));
+    return made.ok ? ok({ id: made.value.id, state: shownState(made.value) }) : made;
+  },
+});
+
+export const listTodos = operation({
+  name: "list_todos",
+  summary: "List tasks with their states, oldest first.",
+  guidance: "Small lines only; get_task_context gives one task whole. Go on with `cursor` when there are more.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/tasks" },
+  input: z.object({
+    state: z.enum(states).optional(),
+    run: z.string().max(64).optional(),
+    limit: z.int().min(1).max(200).default(30),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}$/, "give back the cursor you got")
+      .optional(),
+  }),
+  output: z.object({ todos: z.array(line), cursor: z.string().optional() }),
+  async run(app, { state, run, limit, cursor }) {
+    const after = cursor === undefined ? 0 : Number(cursor);
+    const rows = await app.tasks.list({ limit, after, ...(state ? { state } : {}), ...(run ? { run } : {}) });
+    const last = rows.length === limit ? rows.at(-1) : undefined;
+    return ok({ todos: rows.map(brief), ...(last ? { cursor: String(last.num) } : {}) });
+  },
+});
+
+export const lockTodo = operation({
+  name: "lock_todo",
+  summary: "Claim a task, so that nobody else works on it.",
+  guidance:
+    "Status `locked`: it is yours until expiresAt; remember the epoch, every write about the task needs it. " +
+    "Status `held`: someone else has it; take another. Locking again with your epoch makes the lease longer.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/tasks/{id}/lock" },
+  input: z.object({
+    id,
+    agentId: z.string().trim().min(1).max(200).describe("Who you are, so that others see who holds it"),
+    epoch,
+    lease_seconds: z.number().min(1).max(86_400).optional(),
+  }),
+  output: z.union([
+    z.object({ status: z.literal("locked"), epoch: z.int(), expiresAt: z.string() }),
+    z.object({
+      status: z.literal("held"),
+      holder: z.string(),
+      since: z.string(),
+      until: z.string(),
+      alive: z.boolean(),
+    }),
+  ]),
+  async run(app, { id, agentId, epoch, lease_seconds }) {
+    const ms = lease_seconds === undefined ? undefined : lease_seconds * 1000;
+    if (epoch !== undefined) {
+      const renewed = await app.tasks.renew(id, epoch, ms);
+      return renewed.ok ? ok({ status: "locked" as const, epoch, expiresAt: renewed.value.expiresAt }) : renewed;
+    }
+    const locked = await app.tasks.lock(id, agentId, ms);
+    if (!locked.ok) return locked;
+    if (!("epoch" in locked.value)) return ok({ status: "held" as const, ...locked.value });
+    return ok({ status: "locked" as const, epoch: locked.value.epoch, expiresAt: locked.value.expiresAt });
+  },
+});
+
+export const unlockTodo = operation({
+  name: "unlock_todo",
+  summary: "Give a task back that you hold and will not finish.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/tasks/{id}/unlock" },
+  input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
+  output: z.object({ id: z.string(), state: z.string() }),
+  async run(app, { id, epoch }, caller) {
+    const released = await app.tasks.release(id, nameOf(caller), { epoch });
+    return released.ok ? ok({ id, state: shownState(released.value.task) }) : released;
+  },
+});
+
+export const releaseTask = operation({
+  name: "release_task",
+  summary: "Break a claim: take a task from whoever holds it.",
+  effect: "destroys",
+  callers: collaborators,
+  http: { method: "post", path: "/tasks/{id}/release" },
+  input: z.object({ id }),
+  output: z.object({
+    id: z.string(),
+    state: z.string(),
+    from: z.object({ holder: z.string(), since: z.string(), until: z.string(), alive: z.boolean() }).nullable(),
+  }),
+  async run(app, { id }, caller) {
+    const released = await app.tasks.release(id, nameOf(caller), { force: true });
+    return released.ok ? ok({ id, state: shownState(released.value.task), from: released.value.from }) : released;
+  },
+});
+
+export const updateTodo = operation({
+  name: "update_todo",
+  summary: "Change a task's words or priority, or say what became of it.",
+  guidance:
+    "status `completed` with the output ends a task that you hold (a task of a run is `submitted` instead, and verified before it counts). " +
+    "Without status, title, description and priority are changed.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "put", path: "/tasks/{id}" },
+  input: z.object({
+    id,
+    epoch,
+    title: title.optional(),
+    description: description.optional(),
+    priority: priority.optional(),
+    status: z.enum(["completed", "submitted", "cancelled", "reopened"]).optional(),
+    output: z.string().max(200_000).default("").describe("What was done, with evidence; for cancelled, the reason"),
+  }),
+  output: z.object({ id: z.string(), state: z.string() }),
+  async run(app, { id, epoch, status, output, ...words }, caller) {
+    const actor = nameOf(caller);
+    const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
+    if (status === undefined && Object.keys(change).length === 0)
+      return refuse("invalid", "say what to change: status, title, description or priority");
+    // People decide what is given up and what is tried again.
+    if (caller.kind === "agent" && (status === "cancelled" || status === "reopened")) {
+      return refuse("denied", `an agent may not set a task to ${status}; a person does that`);
+    }
+    let task: Result<Task> | undefined;
+    if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, epoch);
+    if (task && !task.ok) return task;
+    if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, epoch);
+    if (!task) return refuse("invalid", "nothing to change");
+    return task.ok ? ok({ id, state: shownState(task.value) }) : task;
+  },
+});
+
+function stepFor(status: "completed" | "submitted" | "cancelled" | "reopened", output: string): Step {
+  switch (status) {
+    case "completed":
+      return { type: "finish", output };
+    case "submitted":
+      return { type: "submit", output };
+    case "cancelled":
+      return { type: "cancel", reason: output || "cancelled" };
+    case "reopened":
+      return { type: "reopen" };
+  }
+}
+
+export const getTaskContext = operation({
+  name: "get_task_context",
+  summary: "Read one task: what is asked, what it depends on, and what those left behind.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/tasks/{id}" },
+  input: z.object({ id }),
+  output: line.extend({
+    description: z.string(),
+    epoch: z.int(),
+    result: z.record(z.string(), z.unknown()),
+    dependencies: z.array(
+      z.object({ id: z.string(), title: z.string(), state: z.string(), output: z.string().optional() }),
+    ),
+    blockedBy: z.array(z.object({ id: z.string(), title: z.string(), state: z.string() })).optional(),
+    heldUntil: z.string().optional(),
+  }),
+  async run(app, { id }) {
+    const task = await app.tasks.find(id);
+    if (!task) return refuse("not_found", `there is no task ${id}; see list_todos`);
+    const dependencies = (await app.tasks.dependencies(id)).slice(0, mostDependencies).map((dependency) => ({
+      id: dependency.id,
+      title: dependency.title,
+      state: shownState(dependency),
+      ...(typeof dependency.result.output === "string"
+        ? { output: dependency.result.output.slice(0, longestExcerpt) }
+        : {}),
+    }));
+    const blocked = task.lostBlockers > 0 && !isOver(task.state);
+    return ok({
+      ...brief(task),
+      description: task.description,
+      epoch: task.epoch,
+      result: task.result,
+      dependencies,
+      ...(blocked ? { blockedBy: await app.tasks.lostAncestors(id) } : {}),
+      ...(task.leaseUntil === null ? {} : { heldUntil: new Date(task.leaseUntil).toISOString() }),
+    });
+  },
+});
+
+const mostDependencies = 5;
+const longestExcerpt = 1000;
+
+const brief = (task: Task): z.infer<typeof line> => ({
+  id: task.id,
+  title: task.title,
+  state: shownState(task),
+  priority: task.priority,
+  ...(task.run ? { run: task.run } : {}),
+  ...(task.attempt > 0 ? { attempt: task.attempt } : {}),
+  ...(task.holder ? { holder: task.holder } : {}),
+  ...(task.blockersLeft > 0 ? { waitsFor: task.blockersLeft } : {}),
+});

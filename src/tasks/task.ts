@@ -1,0 +1,46 @@
+/** The states of O5. `blocked` is not among them: it follows from what a task depends on. */
+export const states = [
+  "pending",
+  "worker_executing",
+  "worker_completed",
+  "qc_executing",
+  "qc_passed",
+  "qc_failed",
+  "preparing_retry",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
+export type State = (typeof states)[number];
+
+export type Task = {
+  id: string;
+  /** The run it belongs to; a todo of its own has none, and nobody verifies it. */
+  run: string | null;
+  title: string;
+  description: string;
+  state: State;
+  priority: number;
+  /** 0 before the first; attempts go to max retries + 1. */
+  attempt: number;
+  maxRetries: number;
+  blockersLeft: number;
+  lostBlockers: number;
+  /** Grows with every claim. A write under an older one is refused. */
+  epoch: number;
+  holder: string | null;
+  claimedAt: number | null;
+  leaseUntil: number | null;
+  /** What the attempts left: output, score, feedback, reasons. */
+  result: Record<string, unknown>;
+  version: number;
+  createdAt: string;
+  createdBy: string;
+  updatedAt: string;
+};
+
+export const isOver = (state: State) => state === "completed" || state === "failed" || state === "cancelled";
+
+/** What people see: a task behind one that failed or was cancelled cannot be done until that one is. */
+export const shownState = (task: Task): State | "blocked" =>
+  task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;

@@ -1,0 +1,102 @@
+import { ok, type Result, refuse } from "../result.ts";
+import type { State, Task } from "./task.ts";
+
+/**
+ *   pending ──claim──▶ worker_executing ──submit──▶ worker_completed ──verify──▶ qc_executing
+ *     ▲  ▲                │   │                         ▲                         │  │   │
+ *     │  └────release─────┘   │ finish (todos)          └────────release──────────┘  │   │ pass
+ *     │                       ▼                                               reject │   ▼
+ *   failed ◀──give_up── qc_failed ◀──────────────────────────────────────────────────┘  qc_passed
+ *     (reopen)              │ retry                                                        │ accept
+ *                           ▼                                                              ▼
+ *                     preparing_retry ──claim──▶ worker_executing                      completed
+ *
+ *   every state that is not over ──cancel──▶ cancelled
+ */
+export type Step =
+  | { type: "claim"; by: string }
+  | { type: "release"; reason: string }
+  | { type: "submit"; output: string }
+  | { type: "finish"; output: string }
+  | { type: "verify"; by: string }
+  | { type: "pass"; score: number; feedback: string }
+  | { type: "reject"; score: number; feedback: string }
+  | { type: "accept" }
+  | { type: "retry"; reason: string }
+  | { type: "give_up"; reason: string }
+  | { type: "reopen" }
+  | { type: "cancel"; reason: string };
+
+const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
+  pending: { claim: "worker_executing", cancel: "cancelled" },
+  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", cancel: "cancelled" },
+  worker_completed: { verify: "qc_executing", cancel: "cancelled" },
+  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", cancel: "cancelled" },
+  qc_passed: { accept: "completed", cancel: "cancelled" },
+  qc_failed: { retry: "preparing_retry", give_up: "failed", cancel: "cancelled" },
+  preparing_retry: { claim: "worker_executing", cancel: "cancelled" },
+  completed: {},
+  failed: { reopen: "pending" },
+  cancelled: { reopen: "pending" },
+};
+
+const passAt = 80;
+const longestOutput = 50_000;
+
+type Next = Pick<Task, "state" | "attempt" | "epoch" | "holder" | "result">;
+
+/** What a step makes of a task. The store keeps the lease; nobody else assigns `state`. */
+export function transition(task: Task, step: Step): Result<Next> {
+  const state = leadsTo[task.state][step.type];
+  if (!state) return refuse("conflict", `cannot ${step.type} a task that is ${task.state}`, { state: task.state });
+  const no = objection(task, step);
+  if (no) return refuse("conflict", no, { state: task.state });
+
+  const result = { ...task.result, ...recorded(step) };
+  const same = { attempt: task.attempt, epoch: task.epoch, holder: task.holder, result };
+  switch (step.type) {
+    case "claim":
+      return ok({ ...same, state, attempt: task.attempt + 1, epoch: task.epoch + 1, holder: step.by });
+    case "verify":
+      return ok({ ...same, state, epoch: task.epoch + 1, holder: step.by });
+    case "release":
+      // What was not brought to its end is no attempt: the next worker takes it over under its number.
+      if (task.state === "qc_executing") return ok({ ...same, state, holder: null });
+      return ok({
+        ...same,
+        state: task.attempt > 1 ? "preparing_retry" : state,
+        attempt: task.attempt - 1,
+        holder: null,
+      });
+    case "reopen":
+      return ok({ ...same, state, attempt: 0, holder: null });
+    default:
+      return ok({ ...same, state, holder: null });
+  }
+}
+
+function objection(task: Task, step: Step): string | undefined {
+  if (step.type === "claim" && task.blockersLeft > 0) return `it waits for ${task.blockersLeft} tasks it depends on`;
+  if (step.type === "finish" && task.run !== null) return "a task of a run is verified before it is completed";
+  if (step.type === "pass" && !(step.score >= passAt))
+    return `a score of ${step.score} does not pass; it takes ${passAt}`;
+  if (step.type === "retry" && task.attempt > task.maxRetries) return `all ${task.maxRetries + 1} attempts are used`;
+  return undefined;
+}
+
+function recorded(step: Step): Record<string, unknown> {
+  switch (step.type) {
+    case "submit":
+    case "finish":
+      return { output: step.output.slice(0, longestOutput) };
+    case "pass":
+    case "reject":
+      return { score: step.score, feedback: step.feedback };
+    case "retry":
+    case "give_up":
+    case "cancel":
+      return { reason: step.reason };
+    default:
+      return {};
+  }
+}
