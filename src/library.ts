@@ -4,13 +4,14 @@ import type { Operation } from "./operation.ts";
 import { type OperationName, type Operations, operations } from "./operations.ts";
 import { type Caller, newTurn } from "./people/caller.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./result.ts";
+import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
 type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? I : never;
 type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
 
-export type { Caller, Entry, OperationName, Problem, Result };
+export type { Caller, Entry, Execute, OperationName, Problem, Result, WorkerPool };
 
 /** A refusal as agents get it: `status` is denied, conflict, refused, invalid or not_found. */
 export type Refusal = { status: Problem["code"]; error?: string; message?: string } & Record<string, unknown>;
@@ -30,6 +31,8 @@ export interface Workspace {
   call<N extends OperationName>(name: N, input: Partial<Input<N>>, caller?: Caller): Promise<Result<Output<N>>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
+  /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
+  workers(name: string, execute: Execute, run?: string): WorkerPool;
   close(): Promise<void>;
 }
 
@@ -52,6 +55,10 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
         appendLog: async (id, line) => answer(await store.appendLog(id, line)),
         transferFocus: async (target, summary) => answer(await store.transferFocus(target, summary)),
       };
+    },
+    workers(name, execute, run) {
+      const { leaseMs } = app.config.claims;
+      return workerPool({ db: app.db, tasks: app.tasks, execute, name, leaseMs, ...(run ? { run } : {}) });
     },
     close: () => app.close(),
   };
