@@ -13,6 +13,9 @@ export interface Tables {
   sources: SourceRow;
   proposals: ProposalRow;
   tokens: TokenRow;
+  nodes: NodeRow;
+  node_text: { rowid: number; title: string; body: string };
+  edges: EdgeRow;
 }
 
 export interface EventRow {
@@ -115,4 +118,27 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface NodeRow {
+  num: Generated<number>;
+  id: string;
+  type: string;
+  title: string;
+  properties: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
+}
+
+export interface EdgeRow {
+  num: Generated<number>;
+  id: string;
+  type: string;
+  from_id: string;
+  to_id: string;
+  properties: string;
+  created_at: string;
+  created_by: string;
 }
