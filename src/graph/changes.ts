@@ -80,7 +80,7 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
       const edge: Edge = { ...wanted, properties, id: newId("e"), createdAt: at, createdBy: actor };
       return db.write(async (tx) => {
         const ends = await holdNodes(tx, db.engine, [edge.from, edge.to]);
-        const missing = [edge.from, edge.to].find((id) => !ends.includes(id));
+        const missing = [edge.from, edge.to].find((id) => !ends.has(id));
         if (missing !== undefined) return noNode(missing);
         if ((await insertEdges(tx, [edgeRow(edge)])).length === 0) {
           const there = await findEdge(tx, edgeRow(edge));
@@ -111,7 +111,12 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
           const addedNodes = new Set(await insertNodes(tx, nodes.map(nodeRow)));
           const taken = nodes.find((node) => !addedNodes.delete(node.id));
           if (taken) throw new Unfit(`there is a node ${taken.id} already`);
-          await refuseLooseEnds(tx, edges, new Set(nodes.map((node) => node.id)));
+          const ends = await holdNodes(tx, db.engine, [...new Set(edges.flatMap(({ from, to }) => [from, to]))]);
+          const loose = edges.find(({ from, to }) => !ends.has(from) || !ends.has(to));
+          if (loose) {
+            const missing = ends.has(loose.from) ? loose.to : loose.from;
+            throw new Unfit(`edge ${loose.id} needs the node ${missing}, which does not exist`);
+          }
           const addedEdges = new Set(await insertEdges(tx, edges.map(edgeRow)));
           const double = edges.find((edge) => !addedEdges.delete(edge.id));
           if (double) throw new Unfit(`there is an edge ${double.id}, or one of its type between its ends, already`);
@@ -132,16 +137,6 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
 
 /** Thrown to take back all that the transaction has done so far. */
 class Unfit extends Error {}
-
-async function refuseLooseEnds(tx: Query, edges: Edge[], known: Set<string>): Promise<void> {
-  for (const { id, from, to } of edges) {
-    for (const end of [from, to]) {
-      if (known.has(end)) continue;
-      if (!(await findNode(tx, end))) throw new Unfit(`edge ${id} needs the node ${end}, which does not exist`);
-      known.add(end);
-    }
-  }
-}
 
 const searchable = (node: Pick<Node, "id" | "properties">) => ({ title: titleOf(node), body: textOf(node) });
 

@@ -38,16 +38,11 @@ const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
   query.selectFrom("nodes").select(nodeColumns).where("id", "=", slot("id")),
 );
 
-/** Until the transaction ends nobody deletes these nodes. SQLite has one writer at a time anyway. */
-export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<string[]> {
-  const found = await tx
-    .selectFrom("nodes")
-    .select("id")
-    .where("id", "in", ids)
-    .orderBy("id")
-    .$if(engine === "postgres", (select) => select.forKeyShare())
-    .execute();
-  return found.map((node) => node.id);
+/** Those of `ids` that exist. Until the transaction ends nobody deletes them; SQLite has one writer at a time anyway. */
+export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<Set<string>> {
+  const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
+  const text = sql<{ id: string }>`SELECT id FROM nodes WHERE id ${among[engine](ids)} ORDER BY id ${lock}`;
+  return new Set((await text.execute(tx)).rows.map((node) => node.id));
 }
 
 /** Adds the nodes whose ids are free, and tells which. */
