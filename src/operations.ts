@@ -1,3 +1,4 @@
+import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
@@ -18,6 +19,18 @@ export const operations = {
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
+  memory_search_nodes: graph.search,
+  memory_query_nodes: graph.queryNodes,
+  memory_get_node: graph.getNode,
+  memory_get_neighbors: graph.getNeighbors,
+  memory_get_subgraph: graph.getSubgraph,
+  memory_find_path: graph.findPath,
+  memory_add_node: graph.addNode,
+  memory_update_node: graph.updateNode,
+  memory_delete_node: graph.deleteNode,
+  memory_add_edge: graph.addEdge,
+  memory_delete_edge: graph.deleteEdge,
+  import_graph: graph.importGraph,
   list_proposals: review.listProposals,
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,

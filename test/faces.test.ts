@@ -333,6 +333,17 @@ describe("help", () => {
       "transfer-focus",
       "search-entries",
       "create-section",
+      "memory-search-nodes",
+      "memory-query-nodes",
+      "memory-get-node",
+      "memory-get-neighbors",
+      "memory-get-subgraph",
+      "memory-find-path",
+      "memory-add-node",
+      "memory-update-node",
+      "memory-delete-node",
+      "memory-add-edge",
+      "memory-delete-edge",
     ]);
   });
 

@@ -7,6 +7,22 @@ import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 
 const version = { name: "test", version: "1" };
 
+/** Those that read come first. */
+const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
+const graphTools = [
+  "memory_search_nodes",
+  "memory_query_nodes",
+  "memory_get_node",
+  "memory_get_neighbors",
+  "memory_get_subgraph",
+  "memory_find_path",
+  "memory_add_node",
+  "memory_update_node",
+  "memory_delete_node",
+  "memory_add_edge",
+  "memory_delete_edge",
+];
+
 describe.each(eras)("over stdio, for a client of %s,", (era) => {
   test("the server says which protocol it speaks and tells the agent its role, its sections and the five steps (K5)", async () => {
     const { root } = await newWorkspace();
@@ -35,14 +51,23 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "transfer_focus",
       "search_entries",
       "create_section",
+      ...graphTools,
+      ...todoTools,
     ]);
-    const readers = ["list_entries", "fetch_entry", "search_entries"];
+    const readers = [
+      "list_entries",
+      "fetch_entry",
+      "search_entries",
+      ...graphTools.slice(0, 6),
+      "list_todos",
+      "get_task_context",
+    ];
     for (const tool of tools) {
       expect(tool.description?.length, tool.name).toBeGreaterThan(100);
       expect(tool.description?.length, tool.name).toBeLessThan(800);
       expect(tool.annotations, tool.name).toMatchObject({
         readOnlyHint: readers.includes(tool.name),
-        destructiveHint: false,
+        destructiveHint: tool.name.includes("delete"),
         openWorldHint: false,
       });
       expect(tool.inputSchema, tool.name).toMatchObject({ type: "object" });
@@ -143,7 +168,7 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section"];
+  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", ...graphTools, ...todoTools];
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);
     const { tools } = await client.listTools();

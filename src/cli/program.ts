@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
+import { graphCommand } from "./graph.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
@@ -32,6 +33,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     doctorCommand(common),
     entryCommand(common),
     searchCommand(common),
+    graphCommand(common),
     sourceCommand(common),
     proposalCommand(common),
     taskCommand(common),

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations } from "../operations.ts";
 import { type Caller, newTurn } from "../people/caller.ts";
@@ -11,7 +11,7 @@ import { json } from "./text.ts";
 /** The field of an operation that a script gives on stdin. */
 const fromStdin: Record<string, string> = { commit_entry: "content" };
 
-type Field = { type?: string; description?: string; enum?: string[] };
+type Field = { type?: string; description?: string; enum?: string[]; items?: { type?: string } };
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
 export async function runScribe(argv: string[]): Promise<void> {
@@ -59,10 +59,21 @@ function commandFor(operation: Operation): Command {
     const option = new Option(`--${name.replaceAll("_", "-")}${value}`, field.description ?? "");
     if (required.includes(name)) option.makeOptionMandatory();
     if (field.type === "integer" || field.type === "number") option.argParser(Number);
+    if (field.type === "object") option.argParser(fromJson);
+    if (field.items?.type === "object")
+      option.argParser((text, before: unknown[] | undefined) => [...(before ?? []), fromJson(text)]);
     if (field.enum) option.choices(field.enum);
     command.addOption(option);
   }
   return command.action(() => perform(operation, Object.keys(properties), stdin, command.opts()));
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`expected JSON: ${(error as Error).message}`);
+  }
 }
 
 type Given = { role: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<

@@ -41,7 +41,7 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
 async function answer(c: Context<Env>, app: App, operation: Operation, signIn: SignIn): Promise<Response> {
   const body = await readBody(c);
   if (body instanceof Response) return body;
-  const input = { ...fromText(operation, c.req.query()), ...body, ...c.req.param() };
+  const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
   const { tokenId } = c.get("principal");
   const result = await operation.perform(app, input, signIn.callerFor(tokenId, ""));
   if (result.ok) return c.json(result.value as object, 200);
@@ -84,14 +84,16 @@ async function readText(c: Context<Env>): Promise<string | undefined> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Query strings are text; the operation's own schema says which of them are numbers and truths. */
-function fromText(operation: Operation, query: Record<string, string>): Record<string, unknown> {
+/** Query strings are text; the operation's own schema says which of them are numbers, truths and lists. */
+function fromText(operation: Operation, query: Record<string, string[]>): Record<string, unknown> {
   const { properties = {} } = jsonSchema(operation.input) as { properties?: Record<string, { type?: string }> };
-  const read = (type: string | undefined, text: string) => {
+  const read = (type: string | undefined, texts: string[]) => {
+    const [text = ""] = texts;
+    if (type === "array") return texts;
     if ((type === "integer" || type === "number") && text.trim() !== "") return Number(text);
     return type === "boolean" ? (truths.get(text) ?? text) : text;
   };
-  return Object.fromEntries(Object.entries(query).map(([name, text]) => [name, read(properties[name]?.type, text)]));
+  return Object.fromEntries(Object.entries(query).map(([name, texts]) => [name, read(properties[name]?.type, texts)]));
 }
 
 const truths = new Map([

@@ -18,6 +18,13 @@ export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<
   await insertEvent(tx, { ...event, data: JSON.stringify(event.data) });
 }
 
+/** Many at once, for work that makes many changes in one transaction. */
+export async function appendEvents(tx: Query, events: Omit<Event, "id">[]): Promise<void> {
+  if (events.length === 0) return;
+  const rows = events.map((event) => ({ ...event, data: JSON.stringify(event.data) }));
+  await tx.insertInto("events").values(rows).execute();
+}
+
 const insertEvent = prepared<Omit<EventRow, "seq">, unknown>((query, slot) =>
   query.insertInto("events").values({
     at: slot("at"),

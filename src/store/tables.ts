@@ -15,6 +15,9 @@ export interface Tables {
   tokens: TokenRow;
   tasks: TaskRow;
   task_dependencies: { task_id: string; depends_on: string };
+  nodes: NodeRow;
+  node_text: { rowid: number; title: string; body: string };
+  edges: EdgeRow;
 }
 
 export interface EventRow {
@@ -141,4 +144,27 @@ export interface TaskRow {
   created_at: string;
   created_by: string;
   updated_at: string;
+}
+
+export interface NodeRow {
+  num: Generated<number>;
+  id: string;
+  type: string;
+  title: string;
+  properties: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
+}
+
+export interface EdgeRow {
+  num: Generated<number>;
+  id: string;
+  type: string;
+  from_id: string;
+  to_id: string;
+  properties: string;
+  created_at: string;
+  created_by: string;
 }

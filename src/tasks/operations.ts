@@ -7,8 +7,8 @@ import type { Step } from "./transition.ts";
 
 const id = z.string().max(64).describe("The task's id, as list_todos shows it");
 const epoch = z.int().min(1).optional().describe("The epoch lock_todo gave you; needed while you hold the task");
-const title = z.string().trim().min(1, "a task needs a title").max(300);
-const description = z.string().max(20_000);
+const title = z.string().trim().min(1, "a task needs a title").max(300).describe("What is to be done, in one line");
+const description = z.string().max(20_000).describe("What done means, and what to look at");
 const priority = z.int().min(-1000).max(1000).describe("Higher is taken first");
 
 const line = z.object({
@@ -31,8 +31,8 @@ export const createTodo = operation({
   callers: writers,
   http: { method: "post", path: "/tasks" },
   input: z.object({
-    title: title.describe("What is to be done, in one line"),
-    description: description.default("").describe("What done means, and what to look at"),
+    title,
+    description: description.default(""),
     depends_on: z.array(id).max(200).default([]).describe("Tasks that must be completed first"),
     priority: priority.default(0),
   }),
@@ -52,13 +52,14 @@ export const listTodos = operation({
   callers: everyone,
   http: { method: "get", path: "/tasks" },
   input: z.object({
-    state: z.enum(states).optional(),
-    run: z.string().max(64).optional(),
-    limit: z.int().min(1).max(200).default(30),
+    state: z.enum(states).optional().describe("Only tasks in this state"),
+    run: z.string().max(64).optional().describe("Only tasks of this run"),
+    limit: z.int().min(1).max(200).default(30).describe("How many at the most"),
     cursor: z
       .string()
       .regex(/^\d{1,15}$/, "give back the cursor you got")
-      .optional(),
+      .optional()
+      .describe("The cursor of the answer before, to go on from there"),
   }),
   output: z.object({ todos: z.array(line), cursor: z.string().optional() }),
   async run(app, { state, run, limit, cursor }) {
@@ -82,7 +83,7 @@ export const lockTodo = operation({
     id,
     agentId: z.string().trim().min(1).max(200).describe("Who you are, so that others see who holds it"),
     epoch,
-    lease_seconds: z.number().min(1).max(86_400).optional(),
+    lease_seconds: z.number().min(1).max(86_400).optional().describe("How long it is yours without a sign of life"),
   }),
   output: z.union([
     z.object({ status: z.literal("locked"), epoch: z.int(), expiresAt: z.string() }),
@@ -110,6 +111,8 @@ export const lockTodo = operation({
 export const unlockTodo = operation({
   name: "unlock_todo",
   summary: "Give a task back that you hold and will not finish.",
+  guidance:
+    "The next worker takes it over at once instead of waiting for your lease to run out; what you did on it counts as no attempt.",
   effect: "writes",
   callers: writers,
   http: { method: "post", path: "/tasks/{id}/unlock" },
@@ -154,7 +157,10 @@ export const updateTodo = operation({
     title: title.optional(),
     description: description.optional(),
     priority: priority.optional(),
-    status: z.enum(["completed", "submitted", "cancelled", "reopened"]).optional(),
+    status: z
+      .enum(["completed", "submitted", "cancelled", "reopened"])
+      .optional()
+      .describe("What became of it; cancelled and reopened are a person's to say"),
     output: z.string().max(200_000).default("").describe("What was done, with evidence; for cancelled, the reason"),
   }),
   output: z.object({ id: z.string(), state: z.string() }),
@@ -192,6 +198,8 @@ function stepFor(status: "completed" | "submitted" | "cancelled" | "reopened", o
 export const getTaskContext = operation({
   name: "get_task_context",
   summary: "Read one task: what is asked, what it depends on, and what those left behind.",
+  guidance:
+    "Read it before you start. Outputs of the tasks before are cut to what fits; blockedBy names what stands in the way.",
   effect: "reads",
   callers: everyone,
   http: { method: "get", path: "/tasks/{id}" },

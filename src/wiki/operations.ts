@@ -3,7 +3,7 @@ import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
-import { markEnd, markStart } from "../search/entries.ts";
+import { readable } from "../search/rank.ts";
 import type { EntryMetadata } from "./entry.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 
@@ -207,12 +207,7 @@ export const searchEntries = operation({
   async run(app, { query, limit, section }) {
     await app.files?.refresh();
     const hits = await app.search.search(query, section ? { limit, section } : { limit });
-    const results = hits.map((hit) => ({
-      ...hit,
-      score: Math.round(hit.score * 1000) / 1000,
-      snippet: hit.snippet.replaceAll(markStart, "«").replaceAll(markEnd, "»"),
-    }));
-    return ok({ results });
+    return ok({ results: hits.map(readable) });
   },
 });
 

@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { Command, Option } from "@commander-js/extra-typings";
+import { exportLines, type Format, formats } from "../graph/exchange.ts";
+import { findPath, getSubgraph, importGraph, queryNodes, search } from "../graph/operations.ts";
+import { type Common, readInput, report, withApp } from "./session.ts";
+import { bold, dim, inert, json, plural, table } from "./text.ts";
+
+export const graphCommand = (common: () => Common) =>
+  new Command("graph")
+    .description("look at the knowledge graph, and carry it elsewhere")
+    .addCommand(
+      new Command("search")
+        .description(search.summary)
+        .argument("<words...>")
+        .option("--type <type>", "only nodes of this type")
+        .option("--limit <n>", "how many nodes at the most", Number)
+        .action((words, { type, limit }) =>
+          report(
+            common(),
+            search,
+            { query: words.join(" "), type, limit },
+            { text: hits, json: (found) => found.nodes },
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("query")
+        .description(queryNodes.summary)
+        .option("--type <type>", "only nodes of this type")
+        .option(
+          "--where <condition...>",
+          "such as status=open, status!=open, size>10, title~part, or a property that must be there",
+        )
+        .option("--fields <names...>", "properties to show")
+        .option("--limit <n>", "how many nodes at the most", Number)
+        .option("--cursor <cursor>", "go on where the answer before ended")
+        .action(({ where, ...given }) =>
+          report(common(), queryNodes, { ...given, where: where?.map(conditionIn) }, listed),
+        ),
+    )
+    .addCommand(
+      new Command("subgraph")
+        .description(getSubgraph.summary)
+        .argument("<id>")
+        .option("--depth <n>", "how many edges away at the most, 1 to 4", Number, 2)
+        .option("--max-nodes <n>", "how many nodes at the most", Number)
+        .option("--edge-types <types...>", "follow only edges of these types")
+        .action((id, { depth, maxNodes, edgeTypes }) =>
+          report(common(), getSubgraph, { id, depth, max_nodes: maxNodes, edge_types: edgeTypes }, drawn),
+        ),
+    )
+    .addCommand(
+      new Command("path")
+        .description(findPath.summary)
+        .argument("<from>")
+        .argument("<to>")
+        .option("--max-depth <n>", "how many edges at the most", Number)
+        .action((from, to, { maxDepth }) =>
+          report(common(), findPath, { from, to, max_depth: maxDepth }, (way) =>
+            way.found ? drawn(way) : `no way from ${from} to ${to} within that many edges`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("export")
+        .description("Write the whole graph to stdout.")
+        .addOption(new Option("--format <format>", "in which form").choices(formats).default("jsonl" as const))
+        .action(({ format }) => exportGraph(common(), format)),
+    )
+    .addCommand(
+      new Command("import")
+        .description(importGraph.summary)
+        .argument("<file>", "JSON Lines, as export writes them (- is stdin)")
+        .action(async (file) => {
+          const lines = (await readInput(file)).toString("utf8");
+          await report(
+            common(),
+            importGraph,
+            { lines },
+            (done) => `imported ${plural(done.nodes, "node")} and ${plural(done.edges, "edge")}`,
+          );
+        }),
+    );
+
+const operators = { "=": "eq", "!=": "ne", ">": "gt", "<": "lt", "~": "contains" } as const;
+
+/** `size>10` as a condition; numbers, true and false are taken as such, all else as text. */
+function conditionIn(text: string) {
+  const [, property = text, sign, value = ""] = /^(.+?)(!=|[=<>~])(.*)$/s.exec(text) ?? [];
+  if (!sign) return { property, op: "exists" };
+  const isPlain = /^(true|false|-?\d+(\.\d+)?)$/.test(value);
+  return { property, op: operators[sign as keyof typeof operators], value: isPlain ? JSON.parse(value) : value };
+}
+
+/** With --json one value; otherwise line by line, as fast as whoever reads takes them. */
+async function exportGraph(common: Common, format: Format): Promise<void> {
+  await withApp(common, async (app) => {
+    const isJson = format === "jsonl";
+    const collected: string[] = [];
+    for await (const line of exportLines(app.db, format)) {
+      if (common.json) collected.push(line);
+      else if (!process.stdout.write(`${isJson ? json(JSON.parse(line)) : inert(line)}\n`))
+        await once(process.stdout, "drain");
+    }
+    if (!common.json) return;
+    const value = isJson ? collected.map((line) => JSON.parse(line)) : collected.join("\n");
+    process.stdout.write(`${json(value)}\n`);
+  });
+}
+
+type Line = { id: string; type: string; title: string };
+
+function hits({ nodes }: { nodes: (Line & { snippet: string })[] }): string {
+  if (nodes.length === 0) return "nothing found; fewer or other words may help";
+  const lines = nodes.map(
+    (node) => `${bold(node.id)}  ${node.type}  ${dim(node.title)}\n  ${node.snippet.replaceAll(/\s+/g, " ")}`,
+  );
+  return [...lines, dim(plural(nodes.length, "node"))].join("\n");
+}
+
+type Listed = { nodes: (Line & { properties?: object | undefined })[]; cursor?: string | undefined };
+
+function listed({ nodes, cursor }: Listed): string {
+  if (nodes.length === 0) return "no such nodes";
+  const rows = nodes.map(({ id, type, title, properties }) => [
+    id,
+    type,
+    title,
+    ...(properties ? [JSON.stringify(properties)] : []),
+  ]);
+  return [table([["id", "type", "title"], ...rows]), ...(cursor ? [dim(`more with --cursor ${cursor}`)] : [])].join(
+    "\n",
+  );
+}
+
+type Drawn = { nodes: Line[]; edges: { from: string; type: string; to: string }[]; truncated?: boolean | undefined };
+
+function drawn({ nodes, edges, truncated }: Drawn): string {
+  return [
+    table(nodes.map(({ id, type, title }) => [bold(id), type, title])),
+    ...edges.map(({ from, type, to }) => `${from} ${dim(`─${type}→`)} ${to}`),
+    ...(truncated ? [dim("there is more than this")] : []),
+  ].join("\n");
+}

@@ -1,0 +1,141 @@
+import * as z from "zod";
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database } from "../store/database.ts";
+import { edgesFrom, nodesFrom } from "../store/graph.ts";
+import { type Edge, edgeFrom, type Json, type Node, nodeFrom, nodeId, properties, titleOf, typeName } from "./node.ts";
+
+export const formats = ["jsonl", "dot", "mermaid", "cypher"] as const;
+export type Format = (typeof formats)[number];
+
+const rowsAtOnce = 500;
+
+/** The whole graph, nodes before edges, one line at a time. */
+export async function* exportLines(db: Database, format: Format): AsyncGenerator<string> {
+  const form = forms[format];
+  yield* form.head;
+  let last = 0;
+  for (let rows = await nodesFrom(db.read, 0, rowsAtOnce); rows.length > 0; ) {
+    for (const row of rows) {
+      last = row.num;
+      yield form.node(nodeFrom(row), row.num);
+    }
+    rows = await nodesFrom(db.read, last, rowsAtOnce);
+  }
+  let after = 0;
+  for (let rows = await edgesFrom(db.read, 0, last, rowsAtOnce); rows.length > 0; ) {
+    for (const row of rows) {
+      after = row.num;
+      yield form.edge(edgeFrom(row), row.from_num, row.to_num);
+    }
+    rows = await edgesFrom(db.read, after, last, rowsAtOnce);
+  }
+  yield* form.foot;
+}
+
+type Form = {
+  head: string[];
+  node(node: Node, num: number): string;
+  edge(edge: Edge, from: number, to: number): string;
+  foot: string[];
+};
+
+const forms: Record<Format, Form> = {
+  jsonl: {
+    head: [],
+    node: (node) => JSON.stringify({ kind: "node", ...node }),
+    edge: (edge) => JSON.stringify({ kind: "edge", ...edge }),
+    foot: [],
+  },
+  dot: {
+    head: ["digraph scriptorium {"],
+    node: (node) => `  ${quoted(node.id)} [label=${quoted(titleOf(node))}, class=${quoted(node.type)}];`,
+    edge: (edge) => `  ${quoted(edge.from)} -> ${quoted(edge.to)} [label=${quoted(edge.type)}];`,
+    foot: ["}"],
+  },
+  mermaid: {
+    head: ["graph LR"],
+    node: (node, num) => `  n${num}["${entities(titleOf(node))}"]`,
+    edge: (edge, from, to) => `  n${from} -->|"${entities(edge.type)}"| n${to}`,
+    foot: [],
+  },
+  cypher: {
+    head: [],
+    node: ({ id, type, properties }) => `CREATE (:${named(type)} ${cypherMap({ ...properties, id })});`,
+    edge: ({ from, to, type, properties }) =>
+      `MATCH (a {id: ${cypher(from)}}), (b {id: ${cypher(to)}}) CREATE (a)-[:${named(type)} ${cypherMap(properties)}]->(b);`,
+    foot: [],
+  },
+};
+
+const quoted = (text: string) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+
+/** Nothing that is left can end a label or start a tag. */
+const entities = (text: string) => text.replaceAll(/[^\p{L}\p{N} .,:/_-]/gu, (c) => `#${c.codePointAt(0)};`);
+
+const named = (name: string) => `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "``")}\``;
+
+const cypherMap = (properties: Record<string, Json>) =>
+  `{${Object.entries(properties)
+    .map(([name, value]) => `${named(name)}: ${cypher(value)}`)
+    .join(", ")}}`;
+
+/** Cypher keeps texts, numbers, truths and lists of them; anything else goes as JSON text. */
+function cypher(value: Json): string {
+  if (typeof value === "string") return `'${JSON.stringify(value).slice(1, -1).replaceAll("'", "\\'")}'`;
+  if (Array.isArray(value) && value.every((part) => typeof part === typeof value[0] && typeof part !== "object"))
+    return `[${value.map(cypher).join(", ")}]`;
+  return value !== null && typeof value === "object" ? cypher(JSON.stringify(value)) : String(value);
+}
+
+const time = z.iso.datetime();
+const name = z.string().min(1).max(200);
+
+const record = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("node"),
+    id: nodeId,
+    type: typeName,
+    properties,
+    version: z.int().min(1).default(1),
+    createdAt: time.optional(),
+    updatedAt: time.optional(),
+    createdBy: name.optional(),
+  }),
+  z.object({
+    kind: z.literal("edge"),
+    id: nodeId,
+    type: typeName,
+    from: nodeId,
+    to: nodeId,
+    properties,
+    createdAt: time.optional(),
+    createdBy: name.optional(),
+  }),
+]);
+
+/** What `jsonl` wrote, or someone in its form; what a line does not say about its making is said by `made`. */
+export function parseLines(text: string, made: { at: string; by: string }): Result<{ nodes: Node[]; edges: Edge[] }> {
+  const nodes: Node[] = [];
+  const edges: Edge[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const parsed = record.safeParse(jsonIn(line));
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      return refuse("invalid", `line ${index + 1}: ${[...(issue?.path ?? []), issue?.message].join(": ")}`);
+    }
+    const { kind: _, ...given } = parsed.data;
+    const said = { ...given, createdAt: given.createdAt ?? made.at, createdBy: given.createdBy ?? made.by };
+    if ("from" in said) edges.push(said);
+    else nodes.push({ ...said, updatedAt: said.updatedAt ?? said.createdAt });
+  }
+  return ok({ nodes, edges });
+}
+
+function jsonIn(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
