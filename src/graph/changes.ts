@@ -9,6 +9,7 @@ import {
   holdNodes,
   insertEdges,
   insertNodes,
+  lookAgain,
   type NewEdge,
   type NewNode,
   removeEdge,
@@ -17,6 +18,9 @@ import {
 } from "../store/graph.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, textOf, titleOf, troubleWith } from "./node.ts";
+
+/** So many changes at once that the engine should notice. */
+const many = 1000;
 
 /** Every change to the graph, each with its event in one transaction. */
 export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId">, actor: string) {
@@ -125,6 +129,7 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
             ...edges.map((edge) => edgeAdded(edge, actor, at)),
           ];
           for (let from = 0; from < events.length; from += 500) await appendEvents(tx, events.slice(from, from + 500));
+          if (events.length >= many) await lookAgain(tx, db.engine);
         });
       } catch (error) {
         if (error instanceof Unfit) return refuse("conflict", `${error.message}; nothing was imported`);

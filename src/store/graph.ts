@@ -210,6 +210,11 @@ export const edgesFrom = (query: Query, after: number, last: number, limit: numb
     .limit(limit)
     .execute();
 
+/** After many rows at once PostgreSQL plans for the table it knew, and walks read all of it, until it has looked again. */
+export async function lookAgain(tx: Query, engine: Database["engine"]): Promise<void> {
+  if (engine === "postgres") await sql`ANALYZE nodes, node_text, edges`.execute(tx);
+}
+
 /** Many values as one parameter: the text of the query stays the same, and can stay prepared. */
 const among = {
   sqlite: (values: string[]) => sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
