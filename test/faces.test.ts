@@ -344,6 +344,12 @@ describe("help", () => {
       "memory-delete-node",
       "memory-add-edge",
       "memory-delete-edge",
+      "create-todo",
+      "list-todos",
+      "update-todo",
+      "lock-todo",
+      "unlock-todo",
+      "get-task-context",
     ]);
   });
 

@@ -7,10 +7,9 @@ import { nodesAround } from "../src/graph/walk.ts";
 import { type OperationName, type Operations, operations } from "../src/operations.ts";
 import type { Caller } from "../src/people/caller.ts";
 import { unwrap } from "../src/result.ts";
-import { eventsAfter } from "../src/store/events.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import { overStdio } from "./support/mcp.ts";
-import { agent, engines, newWorkspace, person } from "./support/workspace.ts";
+import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
 type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
 
@@ -574,7 +573,7 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     await ask("memory_delete_node", { id: "a", confirm: true });
     // PostgreSQL shows an event once no older transaction runs, and other tests run some.
     const events = await vi.waitFor(async () => {
-      const all = await eventsAfter(app.db, "0", 1000);
+      const all = await allEvents(app);
       const ours = all.filter((event) => /^(node|edge)-/.test(event.kind));
       expect(ours).toHaveLength(7);
       return ours;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
-import { eventsAfter } from "../src/store/events.ts";
 import { createSection, listEntries, searchEntries } from "../src/wiki/operations.ts";
-import { agent, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
+import { agent, allEvents, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
 
 /** The contract of the knowledge base. Whatever keeps the entries keeps all of this (K16). */
 describe.each(backends)("K16: entries in $store on $engine", (backend) => {
@@ -204,7 +203,7 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     const { app } = await newWorkspace(backend);
     const done = unwrap(await app.knowledge(agent("architect", "r-1")).transferFocus(target, "again please"));
     expect(done).toMatchObject({ target: "engineer", requested: target, forced: true });
-    const forced = (await eventsAfter(app.db, "0", 1000)).filter((event) => event.kind === "handoff-forced");
+    const forced = (await allEvents(app)).filter((event) => event.kind === "handoff-forced");
     expect(forced).toMatchObject([
       { actor: "architect", subject: "run:r-1", data: { requested: target, to: "engineer" } },
     ]);
@@ -265,7 +264,7 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     const { app } = await newWorkspace(backend);
     await write(app, "planner", "notes", "one");
     unwrap(await app.knowledge(agent("engineer")).appendLog("decisions", "so be it"));
-    const events = (await eventsAfter(app.db, "0", 1000)).filter((event) => /committed|appended/.test(event.kind));
+    const events = (await allEvents(app)).filter((event) => /committed|appended/.test(event.kind));
     expect(events.map(({ kind, actor, subject }) => ({ kind, actor, subject }))).toEqual([
       { kind: "entry-committed", actor: "planner", subject: "entry:notes" },
       { kind: "entry-appended", actor: "engineer", subject: "entry:decisions" },

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
-import { eventsAfter } from "../src/store/events.ts";
 import { type Strategy, taskEngine } from "../src/tasks/engine.ts";
 import {
   createTodo,
@@ -16,7 +15,7 @@ import {
   updateTodo,
 } from "../src/tasks/operations.ts";
 import { scriptorium } from "./support/commands.ts";
-import { agent, engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
+import { agent, allEvents, engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
 type App = TestWorkspace["app"];
 const strategies: Strategy[] = ["queue", "lease", "optimistic"];
@@ -69,7 +68,7 @@ describe.each(every)("O12: claims by $strategy on $engine", ({ engine, strategy 
     expect(unwrap(await tasks.step(id, { type: "finish", output: "mine" }, "other", second?.epoch)).result.output).toBe(
       "mine",
     );
-    const refused = (await eventsAfter(app.db, "0", 1000)).filter((event) => event.kind === "task-write-refused");
+    const refused = (await allEvents(app)).filter((event) => event.kind === "task-write-refused");
     expect(refused).toHaveLength(2);
     expect(refused[0]).toMatchObject({ actor: "sleeper", subject: `task:${id}`, data: { step: "finish", epoch: 1 } });
   });
@@ -252,7 +251,7 @@ describe.each(engines)("T6: a stopped worker (%s)", (engine) => {
     child.stdin.write("go\n");
     expect(await heard(2)).toMatchObject({ ok: false, problem: { code: "conflict" } });
     expect(await app.tasks.find(id)).toMatchObject({ state: "completed", result: { output: "by the living" } });
-    const refused = (await eventsAfter(app.db, "0", 1000)).filter((event) => event.kind === "task-write-refused");
+    const refused = (await allEvents(app)).filter((event) => event.kind === "task-write-refused");
     expect(refused).toHaveLength(1);
   });
 });

@@ -292,7 +292,10 @@ function faultsIn(html: string, { whole = true } = {}): string[] {
 }
 
 function isAllowedAddress(value: string): boolean {
-  if (/&(?!#x2[26];)/.test(value)) return false;
-  const href = value.replace(/&#x(2[26]);/g, (_, hex) => (hex === "26" ? "&" : '"'));
-  return URL.canParse(href, "http://a.test") && /^(https?|mailto):$/.test(new URL(href, "http://a.test").protocol);
+  if (/&(?!#x2[267];)/.test(value)) return false;
+  const spelt: Record<string, string> = { 22: '"', 26: "&", 27: "'" };
+  const href = value.replace(/&#x(2[267]);/g, (_, hex: string) => spelt[hex] ?? "");
+  // What a browser cannot read as an address leads nowhere; it still must not look like another scheme.
+  if (!URL.canParse(href, "http://a.test")) return /^https?:\/\//.test(href);
+  return /^(https?|mailto):$/.test(new URL(href, "http://a.test").protocol);
 }

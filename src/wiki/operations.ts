@@ -205,6 +205,8 @@ export const searchEntries = operation({
     results: z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), snippet: z.string() })),
   }),
   async run(app, { query, limit, section }) {
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
     await app.files?.refresh();
     const hits = await app.search.search(query, section ? { limit, section } : { limit });
     return ok({ results: hits.map(readable) });

@@ -144,3 +144,12 @@ export const person = (rank: "reader" | "collaborator" | "admin" = "admin"): Cal
 });
 
 export const read = (path: string) => readFileSync(path, "utf8");
+
+/**
+ * Every event, as the table has it. Readers of the feed on PostgreSQL wait for the oldest transaction
+ * of the whole server, and other tests have theirs; what was written is there at once.
+ */
+export async function allEvents(app: App): Promise<{ actor: string; kind: string; subject: string; data: unknown }[]> {
+  const rows = await app.db.read.selectFrom("events").selectAll().orderBy("seq").execute();
+  return rows.map(({ actor, kind, subject, data }) => ({ actor, kind, subject, data: JSON.parse(data) }));
+}
