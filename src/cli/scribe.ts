@@ -48,11 +48,12 @@ function commandFor(operation: Operation): Command {
   const command = bareCommand(operation)
     .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
     .requiredOption("--role <role>", "your role in schema.yaml")
-    .option("--run <id>", "the run you work for")
-    .option("--task <id>", "the task you work on")
-    .option("--epoch <n>", "the epoch of your claim", Number)
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
+  // An operation that takes one of these itself means the same by it.
+  if (!properties.run) command.option("--run <id>", "the run you work for");
+  if (!properties.task) command.option("--task <id>", "the task you work on");
+  if (!properties.epoch) command.option("--epoch <n>", "the epoch of your claim", Number);
   for (const [name, field] of Object.entries(properties)) {
     if (name === stdin) continue;
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
