@@ -1,0 +1,105 @@
+-- What changed and is not in the index yet. A later change takes a new ticket, so that the one
+-- who indexed the earlier state cannot strike it off.
+CREATE TABLE search_queue (
+  ticket INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind   TEXT NOT NULL,
+  thing  TEXT NOT NULL,
+  UNIQUE (kind, thing)
+);
+
+-- What can be found, of any kind: an entry, a source, a task, a node.
+CREATE TABLE things (
+  num    INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind   TEXT NOT NULL,
+  id     TEXT NOT NULL,
+  title  TEXT NOT NULL,
+  author TEXT NOT NULL,
+  at     TEXT NOT NULL,
+  run    TEXT NOT NULL,
+  UNIQUE (kind, id)
+);
+
+-- Its parts, as they are shown. The engines index other words: passage_text.
+CREATE TABLE passages (
+  num     INTEGER PRIMARY KEY AUTOINCREMENT,
+  thing   INTEGER NOT NULL REFERENCES things (num) ON DELETE CASCADE,
+  part    INTEGER NOT NULL,
+  heading TEXT NOT NULL,
+  line    INTEGER NOT NULL,
+  body    TEXT NOT NULL,
+  -- Names what is embedded, and all that is indexed: what stays the same is left alone.
+  hash    TEXT NOT NULL,
+  state   TEXT NOT NULL
+);
+CREATE INDEX passages_of_thing ON passages (thing, part);
+CREATE INDEX passages_by_hash ON passages (hash);
+
+CREATE VIRTUAL TABLE passage_text USING fts5 (
+  title, body, near, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE passage_links (
+  passage INTEGER NOT NULL REFERENCES passages (num) ON DELETE CASCADE,
+  target  TEXT NOT NULL,
+  PRIMARY KEY (passage, target)
+) WITHOUT ROWID;
+CREATE INDEX passage_links_to ON passage_links (target, passage);
+
+-- The words of all texts, for those who mistype one.
+CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID;
+
+-- By what was embedded, so that the same text is embedded once; seq tells who has read them what is new.
+CREATE TABLE vectors (
+  seq    INTEGER PRIMARY KEY AUTOINCREMENT,
+  model  TEXT NOT NULL,
+  hash   TEXT NOT NULL,
+  vector BLOB NOT NULL,
+  UNIQUE (model, hash)
+);
+
+CREATE TABLE source_texts (
+  sha256 TEXT PRIMARY KEY,
+  format TEXT NOT NULL,
+  text   TEXT NOT NULL
+);
+
+ALTER TABLE sources ADD COLUMN origin TEXT;
+ALTER TABLE sources ADD COLUMN gone_at TEXT;
+CREATE INDEX sources_by_origin ON sources (origin) WHERE origin IS NOT NULL;
+
+DROP TABLE entry_text;
+
+INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries;
+INSERT INTO search_queue (kind, thing) SELECT 'source', path FROM sources;
+INSERT INTO search_queue (kind, thing) SELECT 'task', id FROM tasks;
+INSERT INTO search_queue (kind, thing) SELECT 'node', id FROM nodes;
+
+CREATE TRIGGER entries_search_new AFTER INSERT ON entries
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
+CREATE TRIGGER entries_search_changed AFTER UPDATE OF version, title ON entries
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
+CREATE TRIGGER entries_search_gone AFTER DELETE ON entries
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', old.id); END;
+
+CREATE TRIGGER sources_search_new AFTER INSERT ON sources
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', new.path); END;
+CREATE TRIGGER sources_search_changed AFTER UPDATE ON sources
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', new.path); END;
+CREATE TRIGGER sources_search_gone AFTER DELETE ON sources
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', old.path); END;
+
+-- Claims and leases change a task all the time; only what is searched counts.
+CREATE TRIGGER tasks_search_new AFTER INSERT ON tasks
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', new.id); END;
+CREATE TRIGGER tasks_search_changed AFTER UPDATE OF title, description, result ON tasks
+WHEN old.title <> new.title OR old.description <> new.description OR old.result <> new.result
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', new.id); END;
+CREATE TRIGGER tasks_search_gone AFTER DELETE ON tasks
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', old.id); END;
+
+CREATE TRIGGER nodes_search_new AFTER INSERT ON nodes
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', new.id); END;
+CREATE TRIGGER nodes_search_changed AFTER UPDATE OF title, properties ON nodes
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', new.id); END;
+CREATE TRIGGER nodes_search_gone AFTER DELETE ON nodes
+BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', old.id); END;
