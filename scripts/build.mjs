@@ -12,6 +12,7 @@ export async function buildAll(outdir = "dist") {
       scribe: "src/scribe.ts",
       library: "src/library.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
+      "embedder-worker": "src/search/embedder/worker.ts",
     },
     outdir,
     bundle: true,
@@ -19,7 +20,7 @@ export async function buildAll(outdir = "dist") {
     format: "esm",
     platform: "node",
     target: "node20.19",
-    external: ["better-sqlite3", "pg", "pino", "chokidar"],
+    external: ["better-sqlite3", "pg", "pino", "chokidar", "onnxruntime-web", "unpdf", "mammoth"],
     // Its other build is CommonJS, of which nothing can be left out.
     alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
     // Parsing is most of a cold start; names stay, so that a stack trace can be read.

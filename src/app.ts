@@ -2,15 +2,17 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { nodeKind } from "./graph/searchable.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
-import { entrySearch } from "./search/entries.ts";
+import { openSearch, type Search } from "./search/open.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
 import { openRecorder, type Recorder } from "./store/recorder.ts";
 import { type TaskEngine, taskEngine } from "./tasks/engine.ts";
+import { taskKind } from "./tasks/searchable.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
@@ -19,6 +21,7 @@ import { rebuildIndex } from "./wiki/rebuild.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
 import { schemaReader } from "./wiki/schema-file.ts";
+import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { type SourceStore, sourceStore } from "./wiki/sources.ts";
 
 export interface Log {
@@ -38,7 +41,7 @@ export interface App {
   files: FileStore | undefined;
   /** The knowledge base as this caller may use it. */
   knowledge(caller: Caller): KnowledgeStore;
-  search: ReturnType<typeof entrySearch>;
+  search: Search;
   sources: SourceStore;
   proposals: ProposalStore;
   tokens: TokenStore;
@@ -68,6 +71,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
+  const search = openSearch({
+    db,
+    kinds: [entryKind(db, entries, sections), sourceKind(db, join(root, config.sources)), taskKind(db), nodeKind(db)],
+    modelFolder: config.modelFolder,
+    embeddings: config.embeddings,
+    sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
+  });
   const section = async (
     tx: Parameters<typeof applySection>[0],
     proposal: Parameters<typeof applySection>[2],
@@ -81,10 +91,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
-    search: entrySearch(db, async (id) => {
-      const entry = await entries.fetch(id);
-      return { title: entry.metadata.title, body: entry.content };
-    }),
+    search,
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     tokens: tokenStore(db, now, newId),
@@ -96,6 +103,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     log,
     async close() {
       await recorder.drain(2000);
+      await search.close();
       await db.close();
     },
   };

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { ok, type Result, refuse } from "./result.ts";
@@ -33,6 +34,17 @@ export const configFile = z.strictObject({
     })
     .default({ strategy: "queue", lease_seconds: 300 })
     .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
+  search: z
+    .strictObject({
+      embeddings: z
+        .strictObject({
+          url: z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" }),
+          model: z.string().min(1).max(200),
+        })
+        .optional(),
+    })
+    .default({})
+    .describe("A server for embeddings in place of the local model; its key, if any, is SCRIPTORIUM_EMBEDDINGS_KEY"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
 });
 
@@ -46,6 +58,10 @@ export type Config = {
   store: "files" | "database";
   database: DatabaseAddress;
   claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
+  /** A server that embeds texts, in place of a local model. */
+  embeddings: { url: string; model: string; key: string | undefined } | undefined;
+  /** Where `model install` puts the local model, for all workspaces of this person. */
+  modelFolder: string;
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
@@ -54,6 +70,10 @@ export type Config = {
 
 /** The environment is read here and nowhere else. */
 export const environment = (): Environment => ({ ...process.env });
+
+/** What can be brought again, and is no workspace's own. */
+export const cacheFolder = (env: Environment) =>
+  join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
 
 /** The workspace that holds `from`: the nearest folder upwards with a scriptorium.yaml. */
 export function findWorkspace(from: string): Result<string> {
@@ -82,6 +102,8 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     store: value.store,
     database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
+    embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
+    modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     port: value.port,
     stateFolder,
     environment: env,

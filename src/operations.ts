@@ -2,6 +2,7 @@ import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
@@ -45,6 +46,11 @@ export const operations = {
   unlock_todo: tasks.unlockTodo,
   get_task_context: tasks.getTaskContext,
   release_task: tasks.releaseTask,
+  search: search.search,
+  recall: search.recall,
+  model_status: search.modelStatus,
+  install_model: search.installLocalModel,
+  rebuild_search: search.rebuildSearch,
   status,
   doctor,
 };

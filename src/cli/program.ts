@@ -1,9 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
-import { entryCommand, searchCommand } from "./entry.ts";
+import { entryCommand } from "./entry.ts";
 import { graphCommand } from "./graph.ts";
 import { proposalCommand } from "./proposal.ts";
+import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
@@ -38,6 +39,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     proposalCommand(common),
     taskCommand(common),
     tokenCommand(common),
+    modelCommand(common),
     completionCommand(),
   ] as Command[];
   for (const command of commands) program.addCommand(command);

@@ -37,7 +37,8 @@ export function chunk({ text }: Document): Chunk[] {
 const headingLine = /^(#{1,6})\s+(.+?)\s*#*\s*$/;
 const fence = /^\s*(```|~~~)/;
 /** `Ada: yes`, `**Ada**: yes`, `[10:32] Ada: yes`, `10:32 ada: yes`. */
-const turn = /^(?:\[?\d[\d:., TZ-]*\]?\s+)?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s+\S/u;
+const turn =
+  /^(?:\[?\d[\d:., TZ-]*\]?\s+)?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s+\S/u;
 /** A log line, or any other that begins with when. */
 const dated = /^(?:[-*]\s+)?\[?\d{4}-\d\d-\d\d[T\s\]]/;
 
@@ -51,7 +52,8 @@ function blocksOf(text: string): Block[] {
 
   const close = () => {
     const body = open?.lines.join("\n").trim();
-    if (open && body) blocks.push({ heading: headings.filter(Boolean).join(" › "), line: open.line, body, alone: open.alone });
+    if (open && body)
+      blocks.push({ heading: headings.filter(Boolean).join(" › "), line: open.line, body, alone: open.alone });
     open = undefined;
   };
   for (const [at, line] of lines.entries()) {
@@ -72,9 +74,9 @@ function blocksOf(text: string): Block[] {
     open.lines.push(line);
   }
   close();
-  // A heading with nothing under it can be looked for too.
+  // What has only a title, or headings, is found by those.
   const last = headings.filter(Boolean).join(" › ");
-  if (blocks.length === 0 && last) blocks.push({ heading: last, line: 1, body: last, alone: false });
+  if (blocks.length === 0) blocks.push({ heading: last, line: 1, body: "", alone: false });
   return blocks;
 }
 
@@ -134,3 +136,7 @@ function around(chunks: Block[], at: number): string {
 /** What a passage is found by beside its own words: where it stands, and when it was, as people say it. */
 export const titleWords = (document: Document, chunk: Pick<Chunk, "heading" | "body">) =>
   `${document.title} ${chunk.heading} ${dateWords(`${document.title} ${chunk.heading} ${chunk.body.slice(0, 200)}`)}`;
+
+/** What a model is given of a passage: a turn or a line of a log speaks for itself, all else needs to know what it is about. */
+export const embeddedText = (title: string, { heading, body }: Pick<Chunk, "heading" | "body">) =>
+  turn.test(body) || dated.test(body) ? body : [title, heading, body].filter(Boolean).join("\n");

@@ -16,10 +16,12 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
       body: JSON.stringify({ model, input: texts, encoding_format: "float" }),
       signal: AbortSignal.timeout(patienceMs),
     });
-    if (!response.ok) throw new Error(`the embeddings server answers ${response.status}: ${(await response.text()).slice(0, 200)}`);
+    if (!response.ok)
+      throw new Error(`the embeddings server answers ${response.status}: ${(await response.text()).slice(0, 200)}`);
     const { data } = (await response.json()) as { data?: { index?: number; embedding?: number[] }[] };
     const ordered = [...(data ?? [])].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
-    if (ordered.length !== texts.length) throw new Error(`the embeddings server gave ${ordered.length} vectors for ${texts.length} texts`);
+    if (ordered.length !== texts.length)
+      throw new Error(`the embeddings server gave ${ordered.length} vectors for ${texts.length} texts`);
     return ordered.map(({ embedding = [] }) => unit(embedding));
   },
   close: async () => undefined,

@@ -42,6 +42,9 @@ export function byPage<T extends { page: string; score: number }>(hits: T[]): (T
     else page.more.push(hit);
   }
   return [...pages.values()]
-    .map((page) => ({ ...page, score: page.score + page.more.reduce((sum, hit, at) => sum + hit.score * further ** (at + 1), 0) }))
+    .map((page) => ({
+      ...page,
+      score: page.score + page.more.reduce((sum, hit, at) => sum + hit.score * further ** (at + 1), 0),
+    }))
     .sort((a, b) => b.score - a.score);
 }

@@ -13,12 +13,32 @@ import { lengthOf, lexemes, wordsIn } from "./words.ts";
 const atOnce = 200;
 
 /** Keeps the index true: behind writes, and before each search. */
-export function indexKeeper(db: Database, kinds: readonly Kind[]) {
+export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () => Promise<string[]> = async () => []) {
   const byName = new Map(kinds.map((kind) => [kind.name, kind]));
   const known = new Set<string>();
+  let seen: string | undefined;
+
+  /** A section that left the schema takes its entry out of sight, though the entry is as it was. */
+  async function noticeSections(): Promise<void> {
+    const now = nameOf(...(await sections()));
+    if (now === seen) return;
+    const row = await db.read.selectFrom("meta").select("value").where("key", "=", sectionsSeen).executeTakeFirst();
+    if (row?.value !== now) {
+      await db.write(async (tx) => {
+        await again[db.engine].execute(tx);
+        await tx
+          .insertInto("meta")
+          .values({ key: sectionsSeen, value: now })
+          .onConflict((conflict) => conflict.column("key").doUpdateSet({ value: now }))
+          .execute();
+      });
+    }
+    seen = now;
+  }
 
   /** Takes in some of what changed; how much it was. */
   async function catchUp(): Promise<number> {
+    await noticeSections();
     const tickets = await db.read.selectFrom("search_queue").selectAll().orderBy("ticket").limit(atOnce).execute();
     if (tickets.length === 0) return 0;
     const latest = new Map(tickets.map((row) => [`${row.kind}:${row.thing}`, row]));
@@ -30,7 +50,10 @@ export function indexKeeper(db: Database, kinds: readonly Kind[]) {
     );
     await db.write(async (tx) => {
       await lockEntry(tx, db.engine, "(search)");
-      const waiting = await stillWaiting(tx, tickets.map((row) => row.ticket));
+      const waiting = await stillWaiting(
+        tx,
+        tickets.map((row) => row.ticket),
+      );
       const fresh: Fresh[] = [];
       for (const { kind, id, ticket, found } of work) {
         // Whoever struck the ticket off has indexed this state, or a later one.
@@ -39,7 +62,14 @@ export function indexKeeper(db: Database, kinds: readonly Kind[]) {
       await add(tx, db.engine, fresh);
       const words = work.flatMap(({ found }) => found?.chunks.flatMap(({ words }) => words.body) ?? []);
       await learnWords(tx, words, known);
-      await tx.deleteFrom("search_queue").where("ticket", "in", tickets.map((row) => row.ticket)).execute();
+      await tx
+        .deleteFrom("search_queue")
+        .where(
+          "ticket",
+          "in",
+          tickets.map((row) => row.ticket),
+        )
+        .execute();
     });
     return tickets.length;
   }
@@ -48,7 +78,9 @@ export function indexKeeper(db: Database, kinds: readonly Kind[]) {
     catchUp,
     /** Everything again from the beginning, as after a change of how texts are cut. */
     async rebuild(): Promise<number> {
-      const ids = await Promise.all(kinds.map(async (kind) => (await kind.all()).map((thing) => ({ kind: kind.name, thing }))));
+      const ids = await Promise.all(
+        kinds.map(async (kind) => (await kind.all()).map((thing) => ({ kind: kind.name, thing }))),
+      );
       const rows = ids.flat();
       await db.write(async (tx) => {
         await lockEntry(tx, db.engine, "(search)");
@@ -56,7 +88,10 @@ export function indexKeeper(db: Database, kinds: readonly Kind[]) {
         for (const table of ["passage_links", "passages", "things", "vocabulary", "search_queue"] as const)
           await tx.deleteFrom(table).execute();
         for (let from = 0; from < rows.length; from += 500)
-          await tx.insertInto("search_queue").values(rows.slice(from, from + 500)).execute();
+          await tx
+            .insertInto("search_queue")
+            .values(rows.slice(from, from + 500))
+            .execute();
       });
       known.clear();
       while ((await catchUp()) > 0);
@@ -72,12 +107,22 @@ export function indexKeeper(db: Database, kinds: readonly Kind[]) {
   };
 }
 
+const sectionsSeen = "search-sections";
+
+const again = {
+  sqlite: sql`INSERT OR REPLACE INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`,
+  postgres: sql`INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`,
+};
+
 const empty = {
   sqlite: sql`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`,
   postgres: sql`DELETE FROM passage_text`,
 };
 
-type Prepared = { about: Readable; chunks: (Chunk & { words: ReturnType<typeof wordsIn>; hash: string; state: string; links: string[] })[] };
+type Prepared = {
+  about: Readable;
+  chunks: (Chunk & { words: ReturnType<typeof wordsIn>; hash: string; state: string; links: string[] })[];
+};
 
 function prepare(found: Readable): Prepared {
   const document: Document = { title: clean(found.title), text: clean(found.text) };
@@ -89,7 +134,7 @@ function prepare(found: Readable): Prepared {
 }
 
 /** PostgreSQL keeps neither NUL nor half of a surrogate pair. */
-const clean = (text: string) => text.replaceAll("\0", "").toWellFormed();
+const clean = (text: string) => text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\ufffd");
 
 const nameOf = (...texts: string[]) => createHash("sha256").update(texts.join("\0")).digest("base64url").slice(0, 22);
 
@@ -102,11 +147,18 @@ type Part = Prepared["chunks"][number];
 type Fresh = { thing: number; part: number; chunk: Part };
 
 /** Parts that are as they were stay as they are: a line more in a long log costs a line. Gives what is to be added. */
-async function replace(tx: Query, { kind, id }: { kind: string; id: string }, found: Prepared | undefined): Promise<Fresh[]> {
+async function replace(
+  tx: Query,
+  { kind, id }: { kind: string; id: string },
+  found: Prepared | undefined,
+): Promise<Fresh[]> {
   const row = (await findThing(tx, { kind, id }))[0];
   const had = row ? await partsOf(tx, { thing: row.num }) : [];
   if (!found || found.chunks.length === 0) {
-    await forget(tx, had.map((part) => part.num));
+    await forget(
+      tx,
+      had.map((part) => part.num),
+    );
     if (row) await tx.deleteFrom("things").where("num", "=", row.num).execute();
     return [];
   }
@@ -124,7 +176,10 @@ async function replace(tx: Query, { kind, id }: { kind: string; id: string }, fo
     else if (old.part !== part || old.line !== chunk.line)
       await tx.updateTable("passages").set({ part, line: chunk.line }).where("num", "=", old.num).execute();
   }
-  await forget(tx, [...same.values()].flat().map((part) => part.num));
+  await forget(
+    tx,
+    [...same.values()].flat().map((part) => part.num),
+  );
   return fresh;
 }
 
@@ -135,12 +190,23 @@ const findThing = prepared<{ kind: string; id: string }, { num: number }>((query
 const insertThing = prepared<Omit<ThingRow, "num">, { num: number }>((query, slot) =>
   query
     .insertInto("things")
-    .values({ kind: slot("kind"), id: slot("id"), title: slot("title"), author: slot("author"), at: slot("at"), run: slot("run") })
+    .values({
+      kind: slot("kind"),
+      id: slot("id"),
+      title: slot("title"),
+      author: slot("author"),
+      at: slot("at"),
+      run: slot("run"),
+    })
     .returning("num"),
 );
 
 const partsOf = prepared<{ thing: number }, { num: number; part: number; line: number; state: string }>((query, slot) =>
-  query.selectFrom("passages").select(["num", "part", "line", "state"]).where("thing", "=", slot("thing")).orderBy("part"),
+  query
+    .selectFrom("passages")
+    .select(["num", "part", "line", "state"])
+    .where("thing", "=", slot("thing"))
+    .orderBy("part"),
 );
 
 async function add(tx: Query, engine: Database["engine"], fresh: Fresh[]): Promise<void> {
@@ -148,7 +214,15 @@ async function add(tx: Query, engine: Database["engine"], fresh: Fresh[]): Promi
     const rows = await tx
       .insertInto("passages")
       .values(
-        some.map(({ thing, part, chunk: { heading, line, body, hash, state } }) => ({ thing, part, heading, line, body, hash, state })),
+        some.map(({ thing, part, chunk: { heading, line, body, hash, state } }) => ({
+          thing,
+          part,
+          heading,
+          line,
+          body,
+          hash,
+          state,
+        })),
       )
       .returning(["num", "thing", "part"])
       .execute();
@@ -183,12 +257,16 @@ const insertTexts = {
     const words = parts.map(({ chunk }) => lexemes(chunk.words));
     await sql`
       INSERT INTO passage_text (rowid, length, words)
-      SELECT n, l, w::tsvector FROM unnest(${nums}::bigint[], ${lengths}::bigint[], ${words}::text[]) AS x (n, l, w)`.execute(tx);
+      SELECT n, l, w::tsvector FROM unnest(${nums}::bigint[], ${lengths}::bigint[], ${words}::text[]) AS x (n, l, w)`.execute(
+      tx,
+    );
   },
 };
 
 const insertWords = prepared<{ rowid: number; title: string; body: string; near: string }, unknown>((query, slot) =>
-  query.insertInto("passage_text").values({ rowid: slot("rowid"), title: slot("title"), body: slot("body"), near: slot("near") }),
+  query
+    .insertInto("passage_text")
+    .values({ rowid: slot("rowid"), title: slot("title"), body: slot("body"), near: slot("near") }),
 );
 
 function* portions<T>(items: T[], size: number): Generator<T[]> {

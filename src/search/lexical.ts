@@ -16,17 +16,31 @@ const common = 4000;
 /** When only such words are asked for, this many of the newest passages are ranked. */
 const ranked = 6000;
 
-/**
- * The best passages for these words by BM25; any may match, the last one also as the beginning of a
- * word. `found` says in how many passages each word is, up to a bound.
- */
-export async function lexical(db: Database, terms: string[], scope: Scope, limit: number) {
-  if (terms.length === 0 || scope.kinds.length === 0) return { hits: [] as Scored[], found: [] as number[] };
-  const found = await counts[db.engine](db.read, terms);
-  const rarer = terms.filter((_, at) => (found[at] ?? 0) < common && (found[at] ?? 0) > 0);
-  const chosen = rarer.length > 0 ? terms.filter((_, at) => (found[at] ?? 0) < common) : terms.slice(-4);
-  const hits = await rank[db.engine](db.read, chosen, found.filter((_, at) => chosen.includes(terms[at] ?? "")), scope, limit);
-  return { hits, found };
+/** In how many passages each word is, up to a bound. */
+export const countsOf = async (db: Database, terms: string[]): Promise<number[]> =>
+  terms.length === 0 ? [] : counts[db.engine](db.read, terms);
+
+/** Words, and in how many passages each is. */
+export type Counted = { terms: string[]; counts: number[] };
+
+/** The best passages for these words by BM25; any may match, the last one also as the beginning of a word. */
+export async function lexical(
+  db: Database,
+  { terms, counts }: Counted,
+  scope: Scope,
+  limit: number,
+): Promise<Scored[]> {
+  if (terms.length === 0 || scope.kinds.length === 0) return [];
+  const all = terms.map((term, at) => ({ term, count: counts[at] ?? 0 }));
+  const rare = all.filter(({ count }) => count < common);
+  const chosen = rare.some(({ count }) => count > 0) ? rare : all.slice(-4);
+  return rank[db.engine](
+    db.read,
+    chosen.map(({ term }) => term),
+    chosen.map(({ count }) => count),
+    scope,
+    limit,
+  );
 }
 
 const prefixLength = 3;
@@ -41,7 +55,9 @@ const counts = {
   async postgres(query: Query, terms: string[]): Promise<number[]> {
     const rows = await sql<{ n: number }>`
       SELECT (SELECT count(*) FROM passage_text WHERE words @@ q.word::tsquery) AS n
-      FROM unnest(${terms.map((term) => `'${stem(term)}'`)}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at`.execute(query);
+      FROM unnest(${terms.map((term) => `'${stem(term)}'`)}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at`.execute(
+      query,
+    );
     return rows.rows.map((row) => Number(row.n));
   },
 };
@@ -62,14 +78,24 @@ const rank = {
     return bestOf(query, match, limit, scope);
   },
   async postgres(query: Query, terms: string[], found: number[], scope: Scope, limit: number): Promise<Scored[]> {
-    const { rows: [all] } = await totals.execute(query);
+    const {
+      rows: [all],
+    } = await totals.execute(query);
     const count = Math.max(1, Number(all?.count ?? 1));
     const average = Math.max(1, Number(all?.average ?? 1));
     const stems = terms.map(stem);
     const last = stems.at(-1) ?? "";
-    const any = [...rarest(stems, found).map((word) => `'${word}'`), ...(last.length >= prefixLength ? [`'${last}':*`] : [])];
-    const idf = terms.map((_, at) => Math.max(1e-6, Math.log((count - (found[at] ?? 0) + 0.5) / ((found[at] ?? 0) + 0.5))));
-    const words = last.length >= prefixLength ? [...stems.map((word) => `'${word}'`), `'${last}':*`] : stems.map((word) => `'${word}'`);
+    const any = [
+      ...rarest(stems, found).map((word) => `'${word}'`),
+      ...(last.length >= prefixLength ? [`'${last}':*`] : []),
+    ];
+    const idf = terms.map((_, at) =>
+      Math.max(1e-6, Math.log((count - (found[at] ?? 0) + 0.5) / ((found[at] ?? 0) + 0.5))),
+    );
+    const words =
+      last.length >= prefixLength
+        ? [...stems.map((word) => `'${word}'`), `'${last}':*`]
+        : stems.map((word) => `'${word}'`);
     const weights = last.length >= prefixLength ? [...idf, 1e-6] : idf;
     const { near } = fieldWeights;
     const { rows } = await sql<Scored>`
@@ -112,7 +138,9 @@ async function bestOf(query: Query, match: string, limit: number, scope?: Scope)
 async function inScope(query: Query, hits: Scored[], scope: Scope): Promise<Scored[]> {
   const { rows } = await sql<{ num: number }>`
     SELECT p.num FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num IN (SELECT value FROM json_each(${JSON.stringify(hits.map((hit) => hit.num))})) AND ${within("sqlite", scope)}`.execute(query);
+    WHERE p.num IN (SELECT value FROM json_each(${JSON.stringify(hits.map((hit) => hit.num))})) AND ${within("sqlite", scope)}`.execute(
+    query,
+  );
   const inside = new Set(rows.map((row) => row.num));
   return hits.filter((hit) => inside.has(hit.num));
 }
@@ -120,10 +148,15 @@ async function inScope(query: Query, hits: Scored[], scope: Scope): Promise<Scor
 function rarest(terms: string[], found: number[]): string[] {
   const order = terms.map((term, at) => ({ term, count: found[at] ?? 0 })).sort((a, b) => a.count - b.count);
   let sum = 0;
-  return order.filter(({ count }, at) => {
-    sum += count;
-    return at === 0 || sum <= candidates;
-  }).map(({ term }) => term);
+  return order
+    .filter(({ count }, at) => {
+      sum += count;
+      return at === 0 || sum <= candidates;
+    })
+    .map(({ term }) => term);
 }
 
-const totals = sql<{ count: number; average: number }>`SELECT count(*) AS count, avg(length) AS average FROM passage_text`;
+const totals = sql<{
+  count: number;
+  average: number;
+}>`SELECT count(*) AS count, avg(length) AS average FROM passage_text`;

@@ -13,7 +13,9 @@ export function snippet(body: string, terms: string[]): { text: string; found: s
   const found = new Set<string>();
   const text = body.slice(0, mostCharacters).replaceAll(/[\u0001\u0002]/g, " ");
   const marked = text.replace(token, (word) => {
-    const matches = wordsOf(word).filter((part) => wanted.has(stem(part)) || (last.length >= 3 && part.startsWith(last)));
+    const matches = wordsOf(word).filter(
+      (part) => wanted.has(stem(part)) || (last.length >= 3 && part.startsWith(last)),
+    );
     for (const part of matches) found.add(wanted.get(stem(part)) ?? last);
     return matches.length > 0 ? `${markStart}${word}${markEnd}` : word;
   });

@@ -18,7 +18,8 @@ export function readQuery(raw: string): Asked {
   asked.words = raw
     .replace(pair, (_whole, name: string, quoted: string | undefined, bare: string | undefined) => {
       const value = (quoted ?? bare ?? "").trim();
-      if (value === "") asked.complaints.push(`${name.toLowerCase()}: needs a value, such as ${examples[name.toLowerCase()]}`);
+      if (value === "")
+        asked.complaints.push(`${name.toLowerCase()}: needs a value, such as ${examples[name.toLowerCase()]}`);
       else take(asked, name.toLowerCase(), value);
       return " ";
     })
@@ -30,7 +31,8 @@ function take(asked: Asked, name: string, value: string): void {
   if (name === "type") asked.types.push(...value.toLowerCase().split(","));
   else if (name === "section") asked.section = value.replace(/\/+$/, "");
   else if (name === "author") asked.author = value;
-  else if (!day.test(value)) asked.complaints.push(`${name}: takes a day such as 2026-11-15, a month or a year; not ${value}`);
+  else if (!day.test(value))
+    asked.complaints.push(`${name}: takes a day such as 2026-11-15, a month or a year; not ${value}`);
   else if (name === "before") asked.before = value;
   else asked.after = value;
 }

@@ -10,7 +10,11 @@ export async function learnWords(tx: Query, words: string[], known: Set<string>)
   const fresh = [...new Set(words.filter((word) => !known.has(word) && worth.test(word) && !isStopWord(word)))];
   for (let from = 0; from < fresh.length; from += 500) {
     const rows = fresh.slice(from, from + 500).map((word) => ({ word }));
-    await tx.insertInto("vocabulary").values(rows).onConflict((conflict) => conflict.doNothing()).execute();
+    await tx
+      .insertInto("vocabulary")
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   }
   if (known.size > mostKnown) known.clear();
   for (const word of fresh) known.add(word);

@@ -42,11 +42,13 @@ const longEndings = pairs(
     "ation>ate ator>ate alism>al iveness>ive fulness>ful ousness>ous aliti>al iviti>ive biliti>ble logi>log",
 );
 const middleEndings = pairs("icate>ic ative> alize>al iciti>ic ical>ic ful> ness>");
-const lastEndings =
-  "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split(" ");
+const lastEndings = "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split(" ");
 
 function replaceEnding(w: string, endings: [string, string][], least: number): string {
-  const found = longest(w, endings.map(([ending]) => ending));
+  const found = longest(
+    w,
+    endings.map(([ending]) => ending),
+  );
   if (found === undefined) return w;
   const rest = w.slice(0, w.length - found.length);
   if (measure(rest) <= least) return w;

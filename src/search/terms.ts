@@ -52,9 +52,7 @@ export function wordsOf(text: string): string[] {
 /** The whole of an identifier without its joints, and its parts. */
 export function partsOf(word: string): string[] {
   if (word.length > 1 && unspaced.test(word)) return [...word];
-  const parts = word
-    .split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u)
-    .filter(Boolean);
+  const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u).filter(Boolean);
   return parts.length > 1 ? [...parts, parts.join("")] : parts;
 }
 

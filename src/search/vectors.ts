@@ -27,7 +27,10 @@ export function vectorIndex(db: Database, model: string) {
   async function refresh(): Promise<void> {
     if (Date.now() - counted > countEveryMs && nums.length > 0) {
       counted = Date.now();
-      const { count } = await db.read.selectFrom("passages").select((x) => x.fn.countAll<number>().as("count")).executeTakeFirstOrThrow();
+      const { count } = await db.read
+        .selectFrom("passages")
+        .select((x) => x.fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow();
       if (Number(count) < nums.length * 0.9) forget();
     }
     const before = { num: lastNum, seq: lastSeq };
@@ -58,7 +61,9 @@ export function vectorIndex(db: Database, model: string) {
   function add(row: Row): void {
     lastSeq = Math.max(lastSeq, Number(row.seq));
     if (have.has(row.num)) return;
-    const vector = new Float32Array(row.vector.buffer.slice(row.vector.byteOffset, row.vector.byteOffset + row.vector.byteLength));
+    const vector = new Float32Array(
+      row.vector.buffer.slice(row.vector.byteOffset, row.vector.byteOffset + row.vector.byteLength),
+    );
     if (size === 0) size = vector.length;
     if (vector.length !== size) return;
     const at = nums.length;

@@ -20,7 +20,11 @@ const lastPosition = 16_000;
 export function lexemes(words: Words): string {
   const places = new Map<string, string[]>();
   let position = 0;
-  for (const [letter, list] of [["A", words.title], ["B", words.body], ["C", words.near]] as const) {
+  for (const [letter, list] of [
+    ["A", words.title],
+    ["B", words.body],
+    ["C", words.near],
+  ] as const) {
     for (const word of list) {
       const key = stem(word);
       const at = places.get(key) ?? [];

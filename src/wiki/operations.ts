@@ -192,24 +192,41 @@ export const searchEntries = operation({
   name: "search_entries",
   summary: "Search the texts of all entries.",
   guidance:
-    "Ranked passages with « » around what matched. Use it to find which entry to fetch, or to check one fact without spending a read. Any words work; there are no operators.",
+    "Ranked passages with « » around what matched, and the heading and line they stand under. Use it to find which entry to fetch, or to check one fact without spending a read. " +
+    "Words or a whole question; there are no operators. `suggestion` is what was probably meant by a word that nobody wrote.",
   effect: "reads",
   callers: everyone,
-  http: { method: "get", path: "/search" },
+  http: { method: "get", path: "/search/entries" },
   input: z.object({
     query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
     limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
     section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
   }),
   output: z.object({
-    results: z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), snippet: z.string() })),
+    results: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        score: z.number(),
+        snippet: z.string(),
+        heading: z.string(),
+        line: z.int(),
+        why: z.array(z.string()),
+      }),
+    ),
+    suggestion: z.string().optional(),
   }),
-  async run(app, { query, limit, section }) {
+  async run(app, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     await app.files?.refresh();
-    const hits = await app.search.search(query, section ? { limit, section } : { limit });
-    return ok({ results: hits.map(readable) });
+    const scope = app.search.scope(caller, { kinds: ["entry"], ...(section ? { section } : {}) });
+    const found = await app.search.find.pages(query, { scope, limit, through: ["node"] });
+    const results = found.hits.map((hit) => {
+      const { id, title, score, snippet, heading, line, why } = readable(hit);
+      return { id, title, score, snippet, heading, line, why };
+    });
+    return ok({ results, ...(found.suggestion ? { suggestion: found.suggestion } : {}) });
   },
 });
 

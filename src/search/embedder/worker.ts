@@ -18,7 +18,10 @@ async function answer({ id, texts }: Question): Promise<void> {
   try {
     const embed = await ready;
     const vectors = await embed(texts);
-    parentPort?.postMessage({ id, vectors } satisfies Answer, vectors.map((vector) => vector.buffer as ArrayBuffer));
+    parentPort?.postMessage(
+      { id, vectors } satisfies Answer,
+      vectors.map((vector) => vector.buffer as ArrayBuffer),
+    );
   } catch (error) {
     parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies Answer);
   }
@@ -46,7 +49,11 @@ async function load() {
       }
     }
     const tensor = (data: BigInt64Array) => new runtime.Tensor("int64", data, shape);
-    const input = { input_ids: tensor(ids), attention_mask: tensor(mask), token_type_ids: tensor(new BigInt64Array(ids.length)) };
+    const input = {
+      input_ids: tensor(ids),
+      attention_mask: tensor(mask),
+      token_type_ids: tensor(new BigInt64Array(ids.length)),
+    };
     const { last_hidden_state: states } = await session.run(input);
     if (!states) throw new Error("the model gives no last_hidden_state");
     const size = states.dims[2] ?? 0;
