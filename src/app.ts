@@ -18,6 +18,7 @@ import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
 import { applySection } from "./wiki/new-section.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
+import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
 import { schemaReader } from "./wiki/schema-file.ts";
@@ -42,6 +43,7 @@ export interface App {
   /** The knowledge base as this caller may use it. */
   knowledge(caller: Caller): KnowledgeStore;
   search: Search;
+  links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
   tokens: TokenStore;
@@ -65,8 +67,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
   const sections = async () => unwrap(await schema()).sections;
 
-  const files = config.store === "files" ? fileStore({ db, git, root, wiki, sections, now }) : undefined;
-  const entries = files ?? rowStore({ db, sections, now });
+  const files =
+    config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
+  const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
@@ -92,6 +95,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
     search,
+    links: linkKeeper({
+      db,
+      entries,
+      schema,
+      folders: { wiki, sources: config.sources },
+      refresh: async () => files?.refresh(),
+    }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     tokens: tokenStore(db, now, newId),

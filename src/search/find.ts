@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
+import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
 import type { indexKeeper } from "./keeper.ts";
 import { type Counted, countsOf, lexical, type Scored } from "./lexical.ts";
@@ -9,23 +10,6 @@ import type { Meaning } from "./meaning.ts";
 import { type Scope, within } from "./scope.ts";
 import type { Speller } from "./spelling.ts";
 import { searchTerms } from "./terms.ts";
-
-/** A passage that was found: what it says, where it stands, and why it is here. */
-export type Hit = {
-  num: number;
-  kind: string;
-  id: string;
-  title: string;
-  heading: string;
-  line: number;
-  part: number;
-  body: string;
-  author: string;
-  at: string;
-  score: number;
-  snippet: string;
-  why: string[];
-};
 
 export type Found = {
   hits: Hit[];

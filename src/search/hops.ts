@@ -1,6 +1,8 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { linksOf as edgesOf } from "../store/edges.ts";
 import { best, type Scores } from "./fuse.ts";
+import { refOf } from "./hit.ts";
 import { type Scope, within } from "./scope.ts";
 
 /** How many of the best passages are followed. */
@@ -20,16 +22,15 @@ export async function linkedFrom(
 ): Promise<{ scores: Scores; from: Map<number, string> } | undefined> {
   const start = best(scores, followed);
   if (start.length === 0) return undefined;
-  const nums = start.map((hit) => hit.num);
-  const links = await linksOf(db, nums);
+  const names = await namesOf(
+    db,
+    start.map((hit) => hit.num),
+  );
+  const links = await linksOf(db, names);
   if (links.length === 0) return undefined;
 
   const targets = [...new Set(links.map((link) => link.target))];
-  const [places, names, incoming] = await Promise.all([
-    placesOf(db, targets, scope),
-    namesOf(db, nums),
-    incomingOf(db, targets),
-  ]);
+  const [places, incoming] = await Promise.all([placesOf(db, targets, scope), incomingOf(db, targets)]);
   const out = new Map<number, number>();
   for (const { source } of links) out.set(source, (out.get(source) ?? 0) + 1);
 
@@ -62,16 +63,18 @@ const texts = (db: Database, values: string[]) =>
     ? sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`
     : sql`= ANY(${values}::text[])`;
 
-/** Links written in the passages, and edges of the graph from the nodes among them. */
-async function linksOf(db: Database, nums: number[]): Promise<Link[]> {
+/** Links written in the passages, and edges of the graph between what they are parts of and anything else. */
+async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]> {
+  const nums = [...names.keys()];
   const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${numbers(db, nums)} LIMIT ${sql.lit(mostLinks)}`;
-  const edges = sql<Link>`
-    SELECT p.num AS source, n.kind || ':' || n.id AS target
-    FROM passages p JOIN things t ON t.num = p.thing AND t.kind = 'node'
-    JOIN edges e ON e.from_id = t.id OR e.to_id = t.id
-    JOIN things n ON n.kind = 'node' AND n.id = CASE WHEN e.from_id = t.id THEN e.to_id ELSE e.from_id END
-    WHERE p.num ${numbers(db, nums)} AND p.part = 0 LIMIT ${sql.lit(mostLinks)}`;
-  return [...(await written.execute(db.read)).rows, ...(await edges.execute(db.read)).rows];
+  const first = new Map<string, number>();
+  for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
+  const edges = await edgesOf(db, [...first.keys()], undefined, mostLinks);
+  const isPlaced = (id: string) => /^(entry|source|task|topic|run):/.test(id);
+  return [
+    ...(await written.execute(db.read)).rows,
+    ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: isPlaced(far) ? far : `node:${far}` })),
+  ];
 }
 
 /** The passages that each target means: all of a thing, or the one that a line is in. */
@@ -121,10 +124,12 @@ async function incomingOf(db: Database, targets: string[]): Promise<Map<string, 
   return new Map(rows.map((row) => [row.target, Number(row.count)]));
 }
 
+/** What each passage is a part of, the best first. */
 async function namesOf(db: Database, nums: number[]): Promise<Map<number, string>> {
-  const { rows } = await sql<{ num: number; name: string }>`
-    SELECT p.num, t.kind || ':' || t.id AS name FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${numbers(db, nums)}`.execute(
+  const { rows } = await sql<{ num: number; kind: string; id: string }>`
+    SELECT p.num, t.kind, t.id FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${numbers(db, nums)}`.execute(
     db.read,
   );
-  return new Map(rows.map((row) => [row.num, row.name]));
+  const names = new Map(rows.map((row) => [row.num, refOf(row)]));
+  return new Map(nums.flatMap((num) => (names.has(num) ? [[num, names.get(num) as string]] : [])));
 }

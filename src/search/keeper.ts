@@ -25,7 +25,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
     const row = await db.read.selectFrom("meta").select("value").where("key", "=", sectionsSeen).executeTakeFirst();
     if (row?.value !== now) {
       await db.write(async (tx) => {
-        await again[db.engine].execute(tx);
+        await again.execute(tx);
         await tx
           .insertInto("meta")
           .values({ key: sectionsSeen, value: now })
@@ -109,10 +109,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
 
 const sectionsSeen = "search-sections";
 
-const again = {
-  sqlite: sql`INSERT OR REPLACE INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`,
-  postgres: sql`INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`,
-};
+const again = sql`INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`;
 
 const empty = {
   sqlite: sql`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`,
@@ -162,8 +159,8 @@ async function replace(
     if (row) await tx.deleteFrom("things").where("num", "=", row.num).execute();
     return [];
   }
-  const { title, author, at, run = "" } = found.about;
-  const about = { title, author, at, run };
+  const { title, author, at, run = "", type = kind } = found.about;
+  const about = { title, author, at, run, type };
   if (row) await tx.updateTable("things").set(about).where("num", "=", row.num).execute();
   const thing = row?.num ?? (await insertThing(tx, { kind, id, ...about }))[0]?.num ?? 0;
 
@@ -197,6 +194,7 @@ const insertThing = prepared<Omit<ThingRow, "num">, { num: number }>((query, slo
       author: slot("author"),
       at: slot("at"),
       run: slot("run"),
+      type: slot("type"),
     })
     .returning("num"),
 );

@@ -8,6 +8,8 @@ export type Readable = {
   at: string;
   /** The run it belongs to; an agent at work on a task finds only what is of its own run, or of none. */
   run?: string;
+  /** What sort of its kind it is, where there are several. */
+  type?: string;
 };
 
 /**

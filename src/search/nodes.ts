@@ -1,16 +1,17 @@
-import { sql } from "kysely";
-import type { Database } from "../store/database.ts";
-import { type Hit, rank } from "./rank.ts";
-import { searchTerms } from "./terms.ts";
+import type { App } from "../app.ts";
+import type { Caller } from "../people/caller.ts";
+import { type Hit, refOf } from "./hit.ts";
 
-const searched = { things: "nodes", texts: "node_text" } as const;
+type Options = { limit: number; type?: string };
 
-/** Full text over the nodes of the graph: titles, ids, and every text in their properties. */
-export const searchNodes = (db: Database, query: string, options: { limit: number; type?: string }): Promise<Hit[]> =>
-  rank(
-    db,
-    searched,
-    searchTerms(query),
-    options.type === undefined ? sql`TRUE` : sql`e.type = ${options.type}`,
-    options.limit,
-  );
+/** Search over the graph: its own nodes, and what other tables keep of it. */
+export async function searchNodes(
+  { search }: Pick<App, "search">,
+  caller: Caller,
+  query: string,
+  { limit, type }: Options,
+): Promise<Hit[]> {
+  const scope = search.scope(caller, type === undefined ? {} : { type });
+  const { hits } = await search.find.pages(query, { scope, limit, without: ["links"] });
+  return hits.map((hit) => ({ ...hit, id: refOf(hit) }));
+}

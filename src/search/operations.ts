@@ -3,10 +3,9 @@ import { everyone, operation, people } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
 import { appendEvent } from "../store/events.ts";
-import type { Hit } from "./find.ts";
+import { type Hit, readable } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model.ts";
 import { readQuery } from "./query.ts";
-import { readable } from "./rank.ts";
 import { bundle, joining } from "./recall.ts";
 
 const query = z.string().trim().min(1, "say what to look for").max(2000);

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { edgesAmong, linksOf, nodeLines } from "../store/graph.ts";
-import type { Hit } from "./find.ts";
+import { edgesBetween, linksOf } from "../store/edges.ts";
+import { nodeLines } from "../store/graph.ts";
+import { type Hit, refOf } from "./hit.ts";
 
 /** A passage as an agent is given it. */
 export type Recalled = {
@@ -24,9 +25,6 @@ export type Subgraph = {
   nodes: { id: string; type: string; title: string }[];
   edges: { from: string; type: string; to: string }[];
 };
-
-/** The name of a thing in the graph: nodes have their own, everything else is called by its kind. */
-export const refOf = ({ kind, id }: { kind: string; id: string }) => (kind === "node" ? id : `${kind}:${id}`);
 
 /** Each text once, with all the places it stands in; as many as weigh no more than `bytes`. */
 export function bundle(hits: Hit[], bytes: number): { passages: Recalled[]; omitted: number } {
@@ -80,7 +78,7 @@ export async function joining(db: Database, refs: string[], bytes: number): Prom
   const between = [...touched].filter(([id, ends]) => !found.has(id) && ends.size > 1).map(([id]) => id);
   const ids = [...found, ...between.slice(0, 20)];
   const [edges, written, nodes] = await Promise.all([
-    edgesAmong(db, ids, undefined, 100),
+    edgesBetween(db, ids, ids, undefined, 100),
     writtenAmong(db, ids),
     nodeLines(db, between.slice(0, 20)),
   ]);

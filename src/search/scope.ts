@@ -6,6 +6,8 @@ export type Scope = {
   kinds: string[];
   /** For an agent at work on a task of a run: nothing that belongs to another run. */
   run?: string;
+  /** Nodes of this type only, or things of a kind of this name. */
+  type?: string;
   /** This id, or the ids of this folder. */
   section?: string;
   author?: string;
@@ -18,6 +20,7 @@ export type Scope = {
 export function within(engine: Database["engine"], scope: Scope): RawBuilder<boolean> {
   const rules = [sql`t.kind ${among[engine](scope.kinds)}`];
   if (scope.run !== undefined) rules.push(sql`t.run IN ('', ${scope.run})`);
+  if (scope.type !== undefined) rules.push(sql`t.type = ${scope.type}`);
   if (scope.section !== undefined) {
     const folder = `${scope.section}/`;
     rules.push(sql`(t.id = ${scope.section} OR substr(t.id, 1, ${sql.lit(folder.length)}) = ${folder})`);
@@ -28,12 +31,13 @@ export function within(engine: Database["engine"], scope: Scope): RawBuilder<boo
   return sql<boolean>`${sql.join(rules, sql` AND `)}`;
 }
 
-type Described = { kind: string; id: string; author: string; at: string; run: string };
+type Described = { kind: string; type: string; id: string; author: string; at: string; run: string };
 
 /** The same for what is held in memory. If you change one, change the other. */
 export const allows = (scope: Scope, thing: Described): boolean =>
   scope.kinds.includes(thing.kind) &&
   (scope.run === undefined || thing.run === "" || thing.run === scope.run) &&
+  (scope.type === undefined || thing.type === scope.type) &&
   (scope.section === undefined || thing.id === scope.section || thing.id.startsWith(`${scope.section}/`)) &&
   (scope.author === undefined || thing.author.toLowerCase().includes(scope.author.toLowerCase())) &&
   (scope.before === undefined || thing.at < scope.before) &&

@@ -3,7 +3,7 @@ import type { Database } from "../store/database.ts";
 import type { Scored } from "./lexical.ts";
 import { allows, type Scope } from "./scope.ts";
 
-type Thing = { kind: string; id: string; author: string; at: string; run: string };
+type Thing = { kind: string; type: string; id: string; author: string; at: string; run: string };
 type Row = Thing & { num: number; seq: number; thing: number; vector: Buffer };
 
 const atOnce = 5000;
@@ -45,7 +45,7 @@ export function vectorIndex(db: Database, model: string) {
     for (let after = 0; ; ) {
       const column = order === "seq" ? sql`v.seq` : sql`p.num`;
       const { rows } = await sql<Row>`
-        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.id, t.author, t.at, t.run
+        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.type, t.id, t.author, t.at, t.run
         FROM vectors v JOIN passages p ON p.hash = v.hash JOIN things t ON t.num = p.thing
         WHERE v.model = ${model} AND ${which} AND ${column} > ${after}
         ORDER BY ${column} LIMIT ${sql.lit(atOnce)}`.execute(db.read);
@@ -73,8 +73,8 @@ export function vectorIndex(db: Database, model: string) {
       values = larger;
     }
     values.set(vector, at * size);
-    const { kind, id, author, at: when, run } = row;
-    const thing = known.get(row.thing) ?? { kind, id, author, at: when, run };
+    const { kind, type, id, author, at: when, run } = row;
+    const thing = known.get(row.thing) ?? { kind, type, id, author, at: when, run };
     known.set(row.thing, thing);
     have.add(row.num);
     nums.push(row.num);

@@ -22,9 +22,10 @@ export interface Tables {
   proposals: ProposalRow;
   tokens: TokenRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
+  entry_links: { entry_id: string; to_id: string };
   nodes: NodeRow;
-  node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
 }
 
@@ -50,6 +51,8 @@ export interface EntryRow {
   /** The file's stat when `blob` was taken from it; empty in the database store. */
   stat: string;
   indexed: Generated<number>;
+  /** The node ids that its text links to, as a JSON list; null until somebody has read the text. */
+  links: string | null;
 }
 
 export interface EntryVersionRow {
@@ -118,6 +121,8 @@ export interface ThingRow {
   author: string;
   at: string;
   run: string;
+  /** Of a node its type, of everything else its kind. */
+  type: string;
 }
 
 /** A part of a thing as it is shown, not as the engines index it. */
@@ -166,6 +171,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
@@ -192,6 +199,12 @@ export interface NodeRow {
   created_at: string;
   updated_at: string;
   created_by: string;
+  /** Under what it was last written. */
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
 }
 
 export interface EdgeRow {
@@ -203,4 +216,9 @@ export interface EdgeRow {
   properties: string;
   created_at: string;
   created_by: string;
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
-import { readable } from "../search/rank.ts";
+import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 

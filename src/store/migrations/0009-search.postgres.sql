@@ -15,6 +15,8 @@ CREATE TABLE things (
   author TEXT NOT NULL,
   at     TEXT NOT NULL,
   run    TEXT NOT NULL,
+  -- Of a node its type, of everything else its kind.
+  type   TEXT NOT NULL,
   UNIQUE (kind, id)
 );
 
@@ -73,7 +75,13 @@ ALTER TABLE sources ADD COLUMN origin TEXT;
 ALTER TABLE sources ADD COLUMN gone_at TEXT;
 CREATE INDEX sources_by_origin ON sources (origin) WHERE origin IS NOT NULL;
 
+-- One index for all: what each kind had for itself is no longer needed.
 DROP TABLE entry_text;
+DROP TABLE node_text;
+DROP TRIGGER task_text_added ON tasks;
+DROP TRIGGER task_text_changed ON tasks;
+DROP FUNCTION keep_task_text();
+DROP TABLE task_text;
 
 INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries;
 INSERT INTO search_queue (kind, thing) SELECT 'source', path FROM sources;

@@ -3,8 +3,7 @@
 CREATE TABLE search_queue (
   ticket INTEGER PRIMARY KEY AUTOINCREMENT,
   kind   TEXT NOT NULL,
-  thing  TEXT NOT NULL,
-  UNIQUE (kind, thing)
+  thing  TEXT NOT NULL
 );
 
 -- What can be found, of any kind: an entry, a source, a task, a node.
@@ -16,6 +15,8 @@ CREATE TABLE things (
   author TEXT NOT NULL,
   at     TEXT NOT NULL,
   run    TEXT NOT NULL,
+  -- Of a node its type, of everything else its kind.
+  type   TEXT NOT NULL,
   UNIQUE (kind, id)
 );
 
@@ -67,7 +68,13 @@ ALTER TABLE sources ADD COLUMN origin TEXT;
 ALTER TABLE sources ADD COLUMN gone_at TEXT;
 CREATE INDEX sources_by_origin ON sources (origin) WHERE origin IS NOT NULL;
 
+-- One index for all: what each kind had for itself is no longer needed.
 DROP TABLE entry_text;
+DROP TABLE node_text;
+DROP TRIGGER task_text_added;
+DROP TRIGGER task_text_changed;
+DROP TRIGGER task_text_gone;
+DROP TABLE task_text;
 
 INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries;
 INSERT INTO search_queue (kind, thing) SELECT 'source', path FROM sources;
@@ -75,31 +82,31 @@ INSERT INTO search_queue (kind, thing) SELECT 'task', id FROM tasks;
 INSERT INTO search_queue (kind, thing) SELECT 'node', id FROM nodes;
 
 CREATE TRIGGER entries_search_new AFTER INSERT ON entries
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
 CREATE TRIGGER entries_search_changed AFTER UPDATE OF version, title ON entries
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
 CREATE TRIGGER entries_search_gone AFTER DELETE ON entries
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('entry', old.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('entry', old.id); END;
 
 CREATE TRIGGER sources_search_new AFTER INSERT ON sources
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', new.path); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('source', new.path); END;
 CREATE TRIGGER sources_search_changed AFTER UPDATE ON sources
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', new.path); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('source', new.path); END;
 CREATE TRIGGER sources_search_gone AFTER DELETE ON sources
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('source', old.path); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('source', old.path); END;
 
 -- Claims and leases change a task all the time; only what is searched counts.
 CREATE TRIGGER tasks_search_new AFTER INSERT ON tasks
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('task', new.id); END;
 CREATE TRIGGER tasks_search_changed AFTER UPDATE OF title, description, result ON tasks
 WHEN old.title <> new.title OR old.description <> new.description OR old.result <> new.result
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('task', new.id); END;
 CREATE TRIGGER tasks_search_gone AFTER DELETE ON tasks
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('task', old.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('task', old.id); END;
 
 CREATE TRIGGER nodes_search_new AFTER INSERT ON nodes
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('node', new.id); END;
 CREATE TRIGGER nodes_search_changed AFTER UPDATE OF title, properties ON nodes
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', new.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('node', new.id); END;
 CREATE TRIGGER nodes_search_gone AFTER DELETE ON nodes
-BEGIN INSERT OR REPLACE INTO search_queue (kind, thing) VALUES ('node', old.id); END;
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('node', old.id); END;
