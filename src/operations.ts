@@ -20,6 +20,7 @@ export const operations = {
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
+  follow_folder: wiki.followSources,
   memory_search_nodes: graph.search,
   memory_query_nodes: graph.queryNodes,
   memory_get_node: graph.getNode,

@@ -8,7 +8,12 @@ import type { Author } from "./entry.ts";
 import { filesAt } from "./intake.ts";
 import type { Source, SourceStore } from "./sources.ts";
 
-export type Followed = { kind: "added" | "changed" | "removed" | "refused"; file: string; source?: string; why?: string };
+export type Followed = {
+  kind: "added" | "changed" | "removed" | "refused";
+  file: string;
+  source?: string;
+  why?: string;
+};
 
 type Deps = { db: Database; sources: SourceStore; now(): Date };
 
@@ -19,8 +24,15 @@ type Deps = { db: Database; sources: SourceStore; now(): Date };
 export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<Followed[]> {
   const root = resolve(folder);
   const files = new Map((await filesAt(root)).map(({ file, name }) => [resolve(file), name]));
-  const rows = await db.read.selectFrom("sources").select(["path", "sha256", "origin"]).where("origin", "is not", null).where("gone_at", "is", null).execute();
-  const known = new Map(rows.filter((row) => row.origin?.startsWith(`${root}/`)).map((row) => [row.origin as string, row]));
+  const rows = await db.read
+    .selectFrom("sources")
+    .select(["path", "sha256", "origin"])
+    .where("origin", "is not", null)
+    .where("gone_at", "is", null)
+    .execute();
+  const known = new Map(
+    rows.filter((row) => row.origin?.startsWith(`${root}/`)).map((row) => [row.origin as string, row]),
+  );
   const done: Followed[] = [];
 
   for (const [file, name] of files) {
@@ -46,7 +58,13 @@ export async function followFolder({ db, sources, now }: Deps, folder: string, b
 }
 
 /** Under its own name if that is free, else with the beginning of its hash. */
-async function addNamed(sources: SourceStore, name: string, sha256: string, bytes: Buffer, by: Author): Promise<Result<Source>> {
+async function addNamed(
+  sources: SourceStore,
+  name: string,
+  sha256: string,
+  bytes: Buffer,
+  by: Author,
+): Promise<Result<Source>> {
   const first = await sources.add(name, bytes, by);
   if (first.ok || first.problem.code !== "conflict") return first;
   const ending = extname(name);
@@ -60,8 +78,15 @@ async function mark(db: Database, now: () => Date, by: Author, { path, origin, b
   await db.write(async (tx) => {
     if (before !== undefined && before !== path) {
       await tx.updateTable("sources").set({ gone_at: at }).where("path", "=", before).execute();
-      await appendEvent(tx, { at, actor: by.name, kind: path ? "source-replaced" : "source-gone", subject: `source:${before}`, data: { by: path ?? null } });
+      await appendEvent(tx, {
+        at,
+        actor: by.name,
+        kind: path ? "source-replaced" : "source-gone",
+        subject: `source:${before}`,
+        data: { by: path ?? null },
+      });
     }
-    if (path !== undefined) await tx.updateTable("sources").set({ origin, gone_at: null }).where("path", "=", path).execute();
+    if (path !== undefined)
+      await tx.updateTable("sources").set({ origin, gone_at: null }).where("path", "=", path).execute();
   });
 }

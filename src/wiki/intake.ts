@@ -32,7 +32,9 @@ async function collect(folder: string, name: string, above: Rules[], found: Inta
 }
 
 async function rulesIn(folder: string): Promise<Rules[]> {
-  const files = [".gitignore", ".ignore", ".scriptoriumignore"].map((file) => join(folder, file)).filter((file) => existsSync(file));
+  const files = [".gitignore", ".ignore", ".scriptoriumignore"]
+    .map((file) => join(folder, file))
+    .filter((file) => existsSync(file));
   if (files.length === 0) return [];
   const matcher = ignore();
   for (const file of files) matcher.add(await readFile(file, "utf8"));

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
@@ -5,6 +6,7 @@ import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
 import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
+import { followFolder } from "./follow.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 
 const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
@@ -346,6 +348,30 @@ export const verifySources = operation({
     unknown: z.array(z.string()),
   }),
   run: async (app) => ok(await app.sources.verify()),
+});
+
+export const followSources = operation({
+  name: "follow_folder",
+  summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
+  effect: "writes",
+  // Not over HTTP: it reads whatever path it is given.
+  callers: ["admin"],
+  input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
+  output: z.object({
+    changes: z.array(
+      z.object({
+        kind: z.enum(["added", "changed", "removed", "refused"]),
+        file: z.string(),
+        source: z.string().optional(),
+        why: z.string().optional(),
+      }),
+    ),
+  }),
+  async run(app, { folder }, caller) {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      return refuse("not_found", `there is no folder ${folder}`);
+    return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
+  },
 });
 
 const authorFor = (caller: Parameters<typeof nameOf>[0]) =>
