@@ -55,6 +55,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "create_section",
       ...graphTools,
       ...todoTools,
+      "recall",
     ]);
     const readers = [
       "list_entries",
@@ -63,6 +64,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       ...graphTools.slice(0, 8),
       "list_todos",
       "get_task_context",
+      "recall",
     ];
     for (const tool of tools) {
       expect(tool.description?.length, tool.name).toBeGreaterThan(100);
@@ -170,7 +172,7 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", ...graphTools, ...todoTools];
+  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", ...graphTools, ...todoTools, "recall"];
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);
     const { tools } = await client.listTools();

@@ -23,6 +23,7 @@ export function readQuery(raw: string): Asked {
       else take(asked, name.toLowerCase(), value);
       return " ";
     })
+    .replaceAll(/\s+/g, " ")
     .trim();
   return asked;
 }
