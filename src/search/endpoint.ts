@@ -6,7 +6,7 @@ const patienceMs = 60_000;
 
 /** A server that speaks the OpenAI protocol for embeddings: OpenAI, Ollama, vLLM, llama.cpp and others. */
 export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedder => ({
-  model: `${model} @ ${new URL(url).host}`,
+  model: `${model}${hostOf(url)}`,
   weight,
   async embed(texts) {
     if (texts.length === 0) return [];
@@ -26,6 +26,12 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
   },
   close: async () => undefined,
 });
+
+const hostOf = (url: string) => ` @ ${new URL(url).host}`;
+
+/** The server's own name for a model, if it is one of this server. */
+export const modelAt = (name: string, url: string): string | undefined =>
+  name.endsWith(hostOf(url)) ? name.slice(0, -hostOf(url).length) : undefined;
 
 function unit(values: number[]): Float32Array {
   const vector = Float32Array.from(values);

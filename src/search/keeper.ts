@@ -84,8 +84,14 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
       const rows = ids.flat();
       await db.write(async (tx) => {
         await lockEntry(tx, db.engine, "(search)");
-        await empty[db.engine].execute(tx);
-        for (const table of ["passage_links", "passages", "things", "vocabulary", "search_queue"] as const)
+        for (const table of [
+          "passage_text",
+          "passage_links",
+          "passages",
+          "things",
+          "vocabulary",
+          "search_queue",
+        ] as const)
           await tx.deleteFrom(table).execute();
         for (let from = 0; from < rows.length; from += 500)
           await tx
@@ -110,11 +116,6 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
 const sectionsSeen = "search-sections";
 
 const again = sql`INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries`;
-
-const empty = {
-  sqlite: sql`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`,
-  postgres: sql`DELETE FROM passage_text`,
-};
 
 type Prepared = {
   about: Readable;

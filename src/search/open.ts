@@ -3,7 +3,7 @@ import type { Caller } from "../people/caller.ts";
 import { kindOf } from "../people/caller.ts";
 import type { Database } from "../store/database.ts";
 import { type Embedder, localEmbedder } from "./embedder.ts";
-import { endpointEmbedder } from "./endpoint.ts";
+import { endpointEmbedder, modelAt } from "./endpoint.ts";
 import { finder } from "./find.ts";
 import { indexKeeper } from "./keeper.ts";
 import type { Kind } from "./kinds.ts";
@@ -25,7 +25,7 @@ type Options = {
 };
 
 /** Vectors of servers we know nothing about count a little less than those we have measured. */
-const unknownWeight = 0.35;
+const unknownWeight = 0.25;
 
 /** Everything there is to search with, over one database. */
 export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Options) {
@@ -34,7 +34,12 @@ export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Opt
   const wanted: Embedder | undefined = embeddings
     ? endpointEmbedder({ ...embeddings, weight: unknownWeight })
     : local();
-  const named = (model: string) => (model === localModel.name ? local() : undefined);
+  /** The model that the vectors of before were made with, as far as it can still be asked. */
+  const named = (model: string): Embedder | undefined => {
+    if (model === localModel.name) return local();
+    const before = embeddings && modelAt(model, embeddings.url);
+    return before ? endpointEmbedder({ ...embeddings, model: before, weight: unknownWeight }) : undefined;
+  };
   const keeper = indexKeeper(db, kinds, sections);
   const vectors = meaning(db, { wanted, named });
   const find = finder({ db, keeper, meaning: vectors, speller: speller(db) });

@@ -36,7 +36,9 @@ test("stems are those of SQLite's own index", () => {
       "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries",
   );
   const db = new Sqlite(":memory:");
-  db.exec("CREATE VIRTUAL TABLE t USING fts5 (w, tokenize = 'porter unicode61'); CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)");
+  db.exec(
+    "CREATE VIRTUAL TABLE t USING fts5 (w, tokenize = 'porter unicode61'); CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)",
+  );
   for (const [at, word] of words.entries()) db.prepare("INSERT INTO t (rowid, w) VALUES (?, ?)").run(at, word);
   const stems = db.prepare("SELECT term FROM v ORDER BY doc").pluck().all();
   db.close();
@@ -53,7 +55,11 @@ test("marks never lose or add a character", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.array(fc.string()), (body, terms) => {
       const { text } = snippet(body.slice(0, 80), terms);
-      const plain = (value: string) => value.replaceAll(/[\u0001\u0002…]/g, "").split(/\s+/).filter(Boolean);
+      const plain = (value: string) =>
+        value
+          .replaceAll(/[\u0001\u0002…]/g, "")
+          .split(/\s+/)
+          .filter(Boolean);
       const shown = plain(text).slice(1, -1);
       for (const word of shown) expect(body).toContain(word);
     }),
