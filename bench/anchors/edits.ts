@@ -12,7 +12,8 @@ export const edits: Record<string, Edit> = {
     const chosen = others.filter(() => chance() < 0.3).reverse();
     return chosen.reduce((text, p) => rewordIn(text, p, chance, 0.5), page);
   },
-  "move its section": (page, passage, chance) => moveBlock(page, sectionOf(page.text, passage), sections(page.text), chance),
+  "move its section": (page, passage, chance) =>
+    moveBlock(page, sectionOf(page.text, passage), sections(page.text), chance),
   "move its paragraph": (page, passage, chance) =>
     moveBlock(page, blockOf(paragraphs(page.text), passage), paragraphs(page.text), chance),
   "swap with its twin": (page, passage) => swapTwins(page, passage),
@@ -49,7 +50,13 @@ export const edits: Record<string, Edit> = {
   },
   reformat: (page) => {
     const markings: [RegExp, (match: RegExpExecArray) => [number, number, string][]][] = [
-      [/\*\*([^*\n]+)\*\*/g, ({ 0: all }) => [[all.length - 2, all.length, "__"], [0, 2, "__"]]],
+      [
+        /\*\*([^*\n]+)\*\*/g,
+        ({ 0: all }) => [
+          [all.length - 2, all.length, "__"],
+          [0, 2, "__"],
+        ],
+      ],
       [/^- /gm, () => [[0, 1, "*"]]],
       [/^\d+\. /gm, ({ 0: all }) => [[0, all.length, `${(all.length * 7) % 9}. `]]],
       [/\| /g, () => [[0, 2, "|  "]]],
@@ -57,14 +64,16 @@ export const edits: Record<string, Edit> = {
     ];
     return markings.reduce(
       (text, [pattern, change]) =>
-        [...text.text.matchAll(pattern)].reverse().reduce(
-          (changed, match) =>
-            change(match).reduce(
-              (parts, [start, end, by]) => replace(parts, match.index + start, match.index + end, by),
-              changed,
-            ),
-          text,
-        ),
+        [...text.text.matchAll(pattern)]
+          .reverse()
+          .reduce(
+            (changed, match) =>
+              change(match).reduce(
+                (parts, [start, end, by]) => replace(parts, match.index + start, match.index + end, by),
+                changed,
+              ),
+            text,
+          ),
       page,
     );
   },
@@ -74,7 +83,15 @@ export const edits: Record<string, Edit> = {
       .reverse()
       .reduce((text, p) => replace(text, p.start, p.end, rewrapped(slice(text, p.start, p.end), 60)), page),
   "rewrite the page": (page, passage, chance) => {
-    const kinds = ["edit elsewhere", "reword around", "merge", "move its section", "re-wrap", "split", "edit elsewhere"];
+    const kinds = [
+      "edit elsewhere",
+      "reword around",
+      "merge",
+      "move its section",
+      "re-wrap",
+      "split",
+      "edit elsewhere",
+    ];
     return kinds.reduce((text, kind) => {
       const now = chance() < 0.7 ? whereabouts(text, passage.start, passage.end) : undefined;
       const edit = edits[kind] as Edit;
@@ -116,12 +133,7 @@ function moveBlock(page: Tracked, block: Span, blocks: Span[], chance: Chance): 
   if (target.start < block.start) {
     return join(slice(page, 0, target.start), moved, slice(page, target.start, block.start), slice(page, block.end));
   }
-  return join(
-    slice(page, 0, block.start),
-    slice(page, block.end, target.start),
-    moved,
-    slice(page, target.start),
-  );
+  return join(slice(page, 0, block.start), slice(page, block.end, target.start), moved, slice(page, target.start));
 }
 
 /** When the words stand in two paragraphs, those change places. */
@@ -129,8 +141,10 @@ function swapTwins(page: Tracked, passage: Span): Tracked {
   const quote = page.text.slice(passage.start, passage.end);
   const blocks = paragraphs(page.text);
   const own = blockOf(blocks, passage);
+  const same = (a: Span, b: Span) => page.text.slice(a.start, a.end) === page.text.slice(b.start, b.end);
   const twin = blocks.find(
-    (p) => (p.end <= own.start || p.start >= own.end) && page.text.slice(p.start, p.end).includes(quote),
+    (p) =>
+      (p.end <= own.start || p.start >= own.end) && page.text.slice(p.start, p.end).includes(quote) && !same(p, own),
   );
   if (!twin) return page;
   const [first, second] = own.start < twin.start ? [own, twin] : [twin, own];
@@ -151,7 +165,11 @@ function remove(page: Tracked, { start, end }: Span): Tracked {
 /** A place for a new paragraph, outside the one that the passage is in. */
 function cut(page: Tracked, passage: Span, chance: Chance): number {
   const own = blockOf(paragraphs(page.text), passage);
-  const others = paragraphs(page.text).filter((p) => p.end < own.start || p.start > own.end);
+  const blocks = paragraphs(page.text);
+  const others = [
+    ...blocks.filter((p) => p.end < own.start).slice(0, -4),
+    ...blocks.filter((p) => p.start > own.end).slice(4),
+  ];
   return others[Math.floor(chance() * others.length)]?.start ?? page.text.length;
 }
 

@@ -12,17 +12,13 @@ export const ways: Record<string, Way> = {
   Scriptorium(before, after, passage) {
     const found = refind(anchorAt(before, passage.start, passage.end, "old"), before, after, "new");
     if (found.state === "orphaned") return none;
-    return found.state === "needs-review"
-      ? { place: found.place, asks: true }
-      : { place: found.anchor, asks: false };
+    return found.state === "needs-review" ? { place: found.place, asks: true } : { place: found.anchor, asks: false };
   },
 
   "without the old text"(before, after, passage) {
     const found = refind(anchorAt(before, passage.start, passage.end, "old"), undefined, after, "new");
     if (found.state === "orphaned") return none;
-    return found.state === "needs-review"
-      ? { place: found.place, asks: true }
-      : { place: found.anchor, asks: false };
+    return found.state === "needs-review" ? { place: found.place, asks: true } : { place: found.anchor, asks: false };
   },
 
   /** Exact words, the nearest to where they stood, else the most alike: what annotation libraries do. */
@@ -55,7 +51,10 @@ function allOf(text: string, quote: string): number[] {
 /** Likeness of the words weighs most, then of what stands before and after, then nearness. */
 function rate(before: string, after: string, passage: Span, match: Span & { errors: number }): number {
   const length = passage.end - passage.start;
-  const prefix = alike(after.slice(Math.max(0, match.start - 32), match.start), before.slice(Math.max(0, passage.start - 32), passage.start));
+  const prefix = alike(
+    after.slice(Math.max(0, match.start - 32), match.start),
+    before.slice(Math.max(0, passage.start - 32), passage.start),
+  );
   const suffix = alike(after.slice(match.end, match.end + 32), before.slice(passage.end, passage.end + 32));
   const near = 1 - Math.abs(match.start - passage.start) / Math.max(1, after.length);
   return 50 * (1 - match.errors / length) + 20 * prefix + 20 * suffix + 2 * near;

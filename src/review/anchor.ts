@@ -66,7 +66,13 @@ export function refinder(before: string | undefined, after: string, blob: string
   };
 }
 
-type Comparison = { before: string; after: string; views: (() => [View, View])[]; runs(): Run[] };
+type Comparison = {
+  before: string;
+  after: string;
+  spaced(): [View, View];
+  words(): [View, View];
+  runs(): Run[];
+};
 
 function compare(before: string, after: string): Comparison {
   const once = <T>(make: () => T) => {
@@ -76,26 +82,36 @@ function compare(before: string, after: string): Comparison {
       return made.value;
     };
   };
-  const views = [plainView, spacedView, wordsView].map((view) => once((): [View, View] => [view(before), view(after)]));
-  return { before, after, views, runs: once(() => keptLines(before, after)) };
+  return {
+    before,
+    after,
+    spaced: once((): [View, View] => [spacedView(before), spacedView(after)]),
+    words: once((): [View, View] => [wordsView(before), wordsView(after)]),
+    runs: once(() => keptLines(before, after)),
+  };
 }
 
-const rungs: How[] = ["quote", "space", "words"];
+const rungs = [
+  { how: "space", of: (compared: Comparison) => compared.spaced() },
+  { how: "words", of: (compared: Comparison) => compared.words() },
+] as const;
 
 function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string): Refound {
   const { before, after } = compared;
   const gap = gapAround(compared.runs(), before, after, passage);
   let doubtful: { place: Span; how: How; score: number } | undefined;
 
-  for (const [rung, how] of rungs.entries()) {
-    const found = onRung(compared, rung, passage, gap);
+  for (const rung of rungs) {
+    const found = onRung(rung.of(compared), passage, gap, after);
     if (!found) continue;
-    const place = rung === 2 ? withMarks(after, found.place, anchor.quote) : found.place;
+    const exact = sameCharacters(after, found.place, anchor.quote);
+    const how = exact ? "quote" : rung.how;
+    const place = exact ?? (how === "words" ? withMarks(after, found.place, anchor.quote) : found.place);
     if (!found.sure) {
       doubtful ??= { place, how, score: 1 };
       continue;
     }
-    const state = rung === 0 && found.inPlace ? "anchored" : "moved";
+    const state = exact && found.inPlace ? "anchored" : "moved";
     return { state, anchor: anchorAt(after, place.start, place.end, blob), how, score: 1 };
   }
   if (doubtful) return { state: "needs-review", anchor, ...doubtful };
@@ -116,13 +132,12 @@ const sureLikeness = 0.8;
 const nearby = 4000;
 const proofInPlace = 24;
 const proofElsewhere = 24;
-/** Nobody writes this many characters alike twice by chance. */
+/** Nobody writes a paragraph of this many characters alike twice by chance. */
 const speaksForItself = 120;
 
 const isNear = ({ after }: Gap) => after.end - after.start <= nearby;
 
-function onRung({ views }: Comparison, rung: number, passage: Span, gap: Gap) {
-  const [before, after] = (views[rung] as () => [View, View])();
+function onRung([before, after]: [View, View], passage: Span, gap: Gap, text: string) {
   const shown = before.show(passage.start, passage.end);
   const found = shown && locate(before.text, after.text, shown);
   if (!shown || !found) return undefined;
@@ -131,8 +146,19 @@ function onRung({ views }: Comparison, rung: number, passage: Span, gap: Gap) {
   const length = shown.end - shown.start;
   const proven = inPlace
     ? length + found.context >= proofInPlace
-    : found.context >= proofElsewhere || length >= speaksForItself;
+    : found.context >= proofElsewhere || (length >= speaksForItself && isBlock(text, place));
   return { place, inPlace, sure: found.clear && proven };
+}
+
+/** Whole lines with nothing directly above or below. */
+const isBlock = (text: string, { start, end }: Span) =>
+  /(^|\n[ \t]*\n)[ \t]*[^\p{L}\p{M}\p{N}\n]*$/u.test(text.slice(Math.max(0, start - 200), start)) &&
+  /^[^\p{L}\p{M}\p{N}\n]*(\n[ \t]*\n|\n?$)/u.test(text.slice(end, end + 200));
+
+/** The place of the very same characters, when those were what was found. */
+function sameCharacters(text: string, place: Span, quote: string): Span | undefined {
+  const start = place.start - Math.max(0, quote.indexOf(text.slice(place.start, place.end)));
+  return text.startsWith(quote, start) ? { start, end: start + quote.length } : undefined;
 }
 
 /** Words alone were found; the marks that the quote had around them are part of it again. */

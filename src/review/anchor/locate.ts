@@ -12,11 +12,13 @@ const mostOccurrences = 60;
 const furthest = 2000;
 /** A claim is better only by more characters than two passages share by chance. */
 const margin = 16;
+const chance = 8;
 
 /**
  * Words that stand in several places are told apart by what stands around them. A place is ours if
  * it is the best place for our passage and our passage is the best for that place: otherwise a
- * deleted passage would be found in its twin.
+ * deleted passage would be found in its twin. Best on one side alone is not enough: where a section
+ * was cut out, the twin before the cut has what followed ours.
  */
 export function locate(before: string, after: string, passage: Span): Located | undefined {
   const quote = before.slice(passage.start, passage.end);
@@ -27,23 +29,28 @@ export function locate(before: string, after: string, passage: Span): Located | 
 
   const common = (old: number, now: number) => sharedAround(before, after, old, now, quote.length);
   const claims = places
-    .map((start) => {
-      const others = Math.max(-margin, ...twins.map((twin) => common(twin, start)));
-      return { start, mine: common(passage.start, start), others };
-    })
-    .filter(({ mine, others }) => others < mine + margin)
-    .sort((a, b) => b.mine - a.mine);
-  const [best, second] = claims;
+    .map((start) => ({ start, mine: common(passage.start, start), others: twins.map((twin) => common(twin, start)) }))
+    .filter(({ mine, others }) => !others.some((other) => isBetter(other, mine)))
+    .sort((a, b) => sum(b.mine) - sum(a.mine));
+  const [best, ...rest] = claims;
   if (!best) return undefined;
 
-  const rival = Math.max(best.others, second ? second.mine : -margin);
+  const rivals = [...best.others, ...rest.map(({ mine }) => mine)];
   return {
     start: best.start,
     end: best.start + quote.length,
-    context: best.mine,
-    clear: best.mine >= rival + margin,
+    context: sum(best.mine),
+    clear: rivals.every((rival) => isBetter(best.mine, rival)),
   };
 }
+
+/** How many characters are the same on either side. */
+type Shared = { left: number; right: number };
+
+const sum = ({ left, right }: Shared) => left + right;
+
+const isBetter = (one: Shared, other: Shared) =>
+  sum(one) >= sum(other) + margin && one.left >= other.left - chance && one.right >= other.right - chance;
 
 type Edges = { left: boolean; right: boolean };
 
@@ -64,12 +71,12 @@ function occurrences(text: string, quote: string, wanted: Edges): number[] {
   return found;
 }
 
-function sharedAround(before: string, after: string, old: number, now: number, length: number): number {
+function sharedAround(before: string, after: string, old: number, now: number, length: number): Shared {
   let left = 0;
   while (left < furthest && old - left > 0 && before[old - left - 1] === after[now - left - 1]) left++;
   let right = 0;
   const [oldEnd, nowEnd] = [old + length, now + length];
   while (right < furthest && oldEnd + right < before.length && before[oldEnd + right] === after[nowEnd + right])
     right++;
-  return left + right;
+  return { left, right };
 }

@@ -28,6 +28,8 @@ export function resembling(before: string, after: string, passage: Span, gap: Ga
   if (!found || found.score < least) return undefined;
 
   const candidate = spaced(after.slice(found.start, found.end));
+  // Whose the very words are was asked before, and these were found to be another passage's.
+  if (candidate.includes(spaced(quote).trim())) return undefined;
   const beside = [before.slice(gap.before.start, passage.start), before.slice(passage.end, gap.before.end)].map(spaced);
   const rival = Math.max(0, ...beside.map((text) => likeness(text, candidate)));
   const elsewhere = occursApart(spaced(before), candidate, spaced(quote));
