@@ -14,6 +14,7 @@ export interface Tables {
   proposals: ProposalRow;
   tokens: TokenRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
@@ -130,6 +131,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
