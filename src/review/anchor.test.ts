@@ -64,11 +64,11 @@ const cases: [what: string, quote: string, nth: number, after: string, state: Re
   ],
   [
     "a moved section",
-    "Write down the time.",
+    "Nobody is blamed for asking.",
     1,
     before.replace(staging, "") + staging,
     "moved",
-    "Write down the time.",
+    "Nobody is blamed for asking.",
   ],
   [
     "a re-wrap",
@@ -208,6 +208,8 @@ function apply(page: Tracked, { kind, at, to, text }: Edit): Tracked {
   }
 }
 
+const bare = (text: string) => text.replace(/[\s>]+/g, "");
+
 describe("whatever was done to a page", () => {
   const drawn = fc.record({
     blocks: fc.array(block, { minLength: 3, maxLength: 9 }),
@@ -228,7 +230,9 @@ describe("whatever was done to a page", () => {
         const said = at && now.text.slice(at.start, at.end);
 
         if (found.state === "anchored") expect(said).toBe(anchor.quote);
-        if (found.state === "moved") expect(sharedWords(said ?? "", anchor.quote)).toBeGreaterThan(0.3);
+        if (found.state === "moved" && bare(said ?? "") !== bare(anchor.quote)) {
+          expect(sharedWords(said ?? "", anchor.quote)).toBeGreaterThan(0.3);
+        }
         if (found.state === "anchored" || found.state === "moved") {
           expect(found.anchor.quote).toBe(said);
           expect(survival(text, now, anchor)).toBeGreaterThan(0);
