@@ -146,10 +146,16 @@ export function asEdges(engine: Engine, tie: Tie, ends?: { from: string; to: str
   return sql`${raw(head)} ${started} ${ended}`;
 }
 
+/** Most ids have no colon, and need no further look. */
+function isOwnOrThere(engine: Engine, id: string): string {
+  const colon = { sqlite: `instr(${id}, ':')`, postgres: `strpos(${id}, ':')` };
+  return `(${colon[engine]} = 0 OR ${existsNode(engine, id, "TRUE")})`;
+}
+
 /** Own edges that lead to what other tables keep are seen as long as that is there. */
 const alive = (engine: Engine) => ({
-  from: raw(existsNode(engine, "edges.from_id", "TRUE")),
-  to: raw(existsNode(engine, "edges.to_id", "TRUE")),
+  from: raw(isOwnOrThere(engine, "edges.from_id")),
+  to: raw(isOwnOrThere(engine, "edges.to_id")),
 });
 export const isAlive: Record<Engine, ReturnType<typeof alive>> = {
   sqlite: alive("sqlite"),
