@@ -119,6 +119,12 @@ function ownLinks(engine: Database["engine"], id: string, after: number, { types
 /** The place of a link, from which `linksAfter` goes on. */
 export const placeOf = ({ stream, num, far }: Link): Place => ({ stream, key: stream === 0 ? String(num) : far });
 
+/** A + keeps SQLite from trying every pair of ends in the index of both. */
+const farEnd = {
+  sqlite: { from: sql.raw("+from_id"), to: sql.raw("+to_id") },
+  postgres: { from: sql.raw("from_id"), to: sql.raw("to_id") },
+};
+
 export type Step = { from: string; type: string; to: string };
 
 /** The edges between `some` and `all`, of which `some` are a part. */
@@ -135,9 +141,9 @@ export async function edgesBetween(
   const wanted = types ? sql`AND type ${one(types)}` : sql``;
   const own = [
     sql`SELECT * FROM (SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-      WHERE from_id ${one(some)} AND to_id ${one(all)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_out`,
+      WHERE from_id ${one(some)} AND ${farEnd[db.engine].to} ${one(all)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_out`,
     sql`SELECT * FROM (SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-      WHERE to_id ${one(some)} AND from_id ${one(rest)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_in`,
+      WHERE to_id ${one(some)} AND ${farEnd[db.engine].from} ${one(rest)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_in`,
   ];
   const others = sides.flatMap((side) => {
     const far = side.direction === "out" ? all : rest;

@@ -59,6 +59,14 @@ function existsNode(engine: Engine, id: string, otherwise: string): string {
 const isThere = (engine: Engine, id: string) =>
   existsNode(engine, id, `EXISTS (SELECT 1 FROM nodes own WHERE own.id = ${id})`);
 
+/** Where the noun is known, only its table is asked. */
+function isThereAt(engine: Engine, { noun, column }: End): string {
+  const known = nouns.find(({ type }) => type === noun);
+  if (!known) return isThere(engine, column);
+  const { from, key } = known.exists ?? known;
+  return `EXISTS (SELECT 1 FROM ${from} WHERE ${key} = ${column})`;
+}
+
 const idOf = ({ noun, column }: End) => (noun === undefined ? column : `'${noun}:' || ${column}`);
 
 /** Those of `ids` that can stand at this end, as the end's column has them. */
@@ -93,7 +101,7 @@ export const sides: Side[] = ties
   .map(([tie, direction], at) => {
     const [near, far] = direction === "out" ? [tie.from, tie.to] : [tie.to, tie.from];
     const tail = (engine: Engine) =>
-      `${tie.where ? `AND ${tie.where}` : ""} ${isSure(tie) ? "" : `AND ${isThere(engine, idOf(tie.to))}`}`;
+      `${tie.where ? `AND ${tie.where}` : ""} ${isSure(tie) ? "" : `AND ${isThereAt(engine, tie.to)}`}`;
     return {
       tie,
       direction,
@@ -140,7 +148,7 @@ export function asEdges(engine: Engine, tie: Tie, ends?: { from: string; to: str
   const head = `SELECT 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(tie.from)} AS from_id,
     ${idOf(tie.to)} AS to_id, ${asText[engine](object[engine](tie.properties))} AS properties,
     ${tie.createdAt} AS created_at, ${tie.createdBy} AS created_by, ${writtenUnderNothing}
-    FROM ${tie.table} WHERE ${isThere(engine, idOf(tie.to))} ${tie.where ? `AND ${tie.where}` : ""}`;
+    FROM ${tie.table} WHERE ${isThereAt(engine, tie.to)} ${tie.where ? `AND ${tie.where}` : ""}`;
   const started = from === undefined ? sql`` : sql`AND ${raw(tie.from.column)} = ${from}`;
   const ended = to === undefined ? sql`` : sql`AND ${raw(tie.to.column)} = ${to}`;
   return sql`${raw(head)} ${started} ${ended}`;
