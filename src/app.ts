@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Config } from "./config.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { entrySearch } from "./search/entries.ts";
@@ -44,6 +45,7 @@ export interface App {
   sources: SourceStore;
   proposals: ProposalStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   recorder: Recorder;
   rebuild(): Promise<number>;
@@ -98,6 +100,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     tokens: tokenStore(db, now, newId),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,

@@ -13,6 +13,7 @@ export interface Tables {
   sources: SourceRow;
   proposals: ProposalRow;
   tokens: TokenRow;
+  users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
@@ -125,6 +126,14 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface UserRow {
+  name: string;
+  email: string | null;
+  role: "reader" | "collaborator" | "admin";
+  created_at: string;
+  removed_at: string | null;
 }
 
 export interface TaskRow {
