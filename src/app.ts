@@ -5,8 +5,11 @@ import type { Config } from "./config.ts";
 import { nodeKind } from "./graph/searchable.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { topicKind } from "./review/searchable.ts";
+import { type TopicStore, topicStore } from "./review/topics.ts";
 import { openSearch, type Search } from "./search/open.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -17,6 +20,7 @@ import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
 import { applySection } from "./wiki/new-section.ts";
+import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
 import { rowStore } from "./wiki/rows.ts";
@@ -42,11 +46,15 @@ export interface App {
   files: FileStore | undefined;
   /** The knowledge base as this caller may use it. */
   knowledge(caller: Caller): KnowledgeStore;
+  /** Every markdown file that people read, entries among them. */
+  pages: PageReader;
   search: Search;
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
+  topics: TopicStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   recorder: Recorder;
   rebuild(): Promise<number>;
@@ -76,7 +84,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
 
   const search = openSearch({
     db,
-    kinds: [entryKind(db, entries, sections), sourceKind(db, join(root, config.sources)), taskKind(db), nodeKind(db)],
+    kinds: [
+      entryKind(db, entries, sections),
+      sourceKind(db, join(root, config.sources)),
+      taskKind(db),
+      nodeKind(db),
+      topicKind(db),
+    ],
     modelFolder: config.modelFolder,
     embeddings: config.embeddings,
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
@@ -94,6 +108,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
+    pages: pageReader({ root, wiki, git, schema, entries, onDisk: files !== undefined }),
     search,
     links: linkKeeper({
       db,
@@ -104,7 +119,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
+    topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,

@@ -3,9 +3,11 @@ import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
 import * as search from "./search/operations.ts";
+import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
+import * as pages from "./wiki/page-operations.ts";
 
 /** All there is. The faces are loops over this list. */
 export const operations = {
@@ -17,6 +19,8 @@ export const operations = {
   search_entries: wiki.searchEntries,
   create_section: wiki.createSection,
   entry_history: wiki.entryHistory,
+  list_pages: pages.listPages,
+  read_page: pages.readPage,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
@@ -39,9 +43,22 @@ export const operations = {
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
+  open_topic: topics.openTopic,
+  list_topics: topics.listTopics,
+  get_topic: topics.getTopic,
+  list_open_topics: topics.listOpenTopics,
+  reply_topic: topics.replyTopic,
+  edit_message: topics.editMessage,
+  resolve_topic: topics.resolveTopic,
+  reopen_topic: topics.reopenTopic,
+  reanchor_topic: topics.reanchorTopic,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
+  add_user: people.addUser,
+  list_users: people.listUsers,
+  change_user: people.changeUser,
+  remove_user: people.removeUser,
   create_todo: tasks.createTodo,
   list_todos: tasks.listTodos,
   update_todo: tasks.updateTodo,
@@ -54,6 +71,7 @@ export const operations = {
   model_status: search.modelStatus,
   install_model: search.installLocalModel,
   rebuild_search: search.rebuildSearch,
+  limit_run: tasks.limitRun,
   status,
   doctor,
 };

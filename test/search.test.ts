@@ -83,6 +83,8 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await first("quaywise")).toMatchObject({ type: "task", title: "Measure the webhook" });
     expect(await first("quarry")).toMatchObject({ type: "node", title: "Heron" });
     expect(await first("when was the migration")).toMatchObject({ id: "chat.txt" });
+    await call("open_topic", { path: "wiki/notes.md", message: "is the pelican meant here?" });
+    expect(await first("pelican")).toMatchObject({ type: "topic", title: "open change on wiki/notes.md" });
   });
 
   test("identifiers are found whole, by their parts and by their beginnings; a mistyped word says what was meant", async () => {

@@ -76,7 +76,7 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
     const hits = chosen.flatMap(({ num, score }) => {
       const row = rows.get(num);
       if (!row) return [];
-      const { text, found } = snippet(row.body, asked.terms);
+      const { text, found } = passageOf(row, asked.terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
         ...(meant.has(num) ? ["near in meaning"] : []),
@@ -156,6 +156,13 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
 }
 
 export type Finder = ReturnType<typeof finder>;
+
+/** Of a passage that was found by its heading alone, the heading is shown too. */
+function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: string[]) {
+  const own = snippet(body, terms);
+  const above = heading.split(" › ").at(-1);
+  return own.found.length > 0 || !above ? own : snippet(`${above}: ${body}`, terms);
+}
 
 function weigh(words: Scored[], near: { hits: Scored[]; weight: number } | undefined, top: number): Scores {
   if (!near) return byBest(words, top);

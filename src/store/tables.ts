@@ -21,12 +21,16 @@ export interface Tables {
   sources: SourceRow;
   proposals: ProposalRow;
   tokens: TokenRow;
+  users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
   entry_links: { entry_id: string; to_id: string };
   nodes: NodeRow;
   edges: EdgeRow;
+  topics: TopicRow;
+  messages: MessageRow;
+  page_texts: { blob: string; text: string };
 }
 
 export interface EventRow {
@@ -163,6 +167,14 @@ export interface TokenRow {
   revoked_at: string | null;
 }
 
+export interface UserRow {
+  name: string;
+  email: string | null;
+  role: "reader" | "collaborator" | "admin";
+  created_at: string;
+  removed_at: string | null;
+}
+
 export interface TaskRow {
   num: Generated<number>;
   id: string;
@@ -221,4 +233,34 @@ export interface EdgeRow {
   task: string | null;
   epoch: number | null;
   attempt: number | null;
+}
+
+export interface TopicRow {
+  id: string;
+  path: string;
+  kind: "change" | "question";
+  status: "open" | "resolved";
+  messages: number;
+  created_by: string;
+  created_at: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+  /** JSON: the last place that is sure. */
+  anchor: string | null;
+  anchor_blob: string | null;
+  anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
+  /** JSON: where it perhaps is now. */
+  place: string | null;
+  first_quote: string | null;
+  seen_blob: string;
+}
+
+export interface MessageRow {
+  topic_id: string;
+  seq: number;
+  author: string;
+  author_kind: "person" | "agent";
+  text: string;
+  created_at: string;
+  edited_at: string | null;
 }

@@ -87,6 +87,7 @@ INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries;
 INSERT INTO search_queue (kind, thing) SELECT 'source', path FROM sources;
 INSERT INTO search_queue (kind, thing) SELECT 'task', id FROM tasks;
 INSERT INTO search_queue (kind, thing) SELECT 'node', id FROM nodes;
+INSERT INTO search_queue (kind, thing) SELECT 'topic', id FROM topics;
 
 -- Only ever inserts: two writers never wait for each other here.
 CREATE FUNCTION search_changed() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -111,3 +112,8 @@ CREATE TRIGGER nodes_search_new AFTER INSERT OR DELETE ON nodes
   FOR EACH ROW EXECUTE FUNCTION search_changed('node', 'id');
 CREATE TRIGGER nodes_search_changed AFTER UPDATE OF title, properties ON nodes
   FOR EACH ROW EXECUTE FUNCTION search_changed('node', 'id');
+-- A topic is what is said in it.
+CREATE TRIGGER messages_search AFTER INSERT OR UPDATE OF text ON messages
+  FOR EACH ROW EXECUTE FUNCTION search_changed('topic', 'topic_id');
+CREATE TRIGGER topics_search AFTER DELETE OR UPDATE OF status, path ON topics
+  FOR EACH ROW EXECUTE FUNCTION search_changed('topic', 'id');

@@ -81,6 +81,7 @@ INSERT INTO search_queue (kind, thing) SELECT 'entry', id FROM entries;
 INSERT INTO search_queue (kind, thing) SELECT 'source', path FROM sources;
 INSERT INTO search_queue (kind, thing) SELECT 'task', id FROM tasks;
 INSERT INTO search_queue (kind, thing) SELECT 'node', id FROM nodes;
+INSERT INTO search_queue (kind, thing) SELECT 'topic', id FROM topics;
 
 CREATE TRIGGER entries_search_new AFTER INSERT ON entries
 BEGIN INSERT INTO search_queue (kind, thing) VALUES ('entry', new.id); END;
@@ -111,3 +112,13 @@ CREATE TRIGGER nodes_search_changed AFTER UPDATE OF title, properties ON nodes
 BEGIN INSERT INTO search_queue (kind, thing) VALUES ('node', new.id); END;
 CREATE TRIGGER nodes_search_gone AFTER DELETE ON nodes
 BEGIN INSERT INTO search_queue (kind, thing) VALUES ('node', old.id); END;
+
+-- A topic is what is said in it.
+CREATE TRIGGER messages_search_new AFTER INSERT ON messages
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('topic', new.topic_id); END;
+CREATE TRIGGER messages_search_changed AFTER UPDATE OF text ON messages
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('topic', new.topic_id); END;
+CREATE TRIGGER topics_search_changed AFTER UPDATE OF status, path ON topics
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('topic', new.id); END;
+CREATE TRIGGER topics_search_gone AFTER DELETE ON topics
+BEGIN INSERT INTO search_queue (kind, thing) VALUES ('topic', old.id); END;
