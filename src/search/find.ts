@@ -155,8 +155,6 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
   return { passages, pages, catchUp };
 }
 
-export type Finder = ReturnType<typeof finder>;
-
 /** Of a passage that was found by its heading alone, the heading is shown too. */
 function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: string[]) {
   const own = snippet(body, terms);
