@@ -18,13 +18,30 @@ export type RunSpec = {
   env: Record<string, string>;
   model?: string;
   /** The MCP server the agent is given, and nothing else. */
-  mcp?: { name: string; command: string; args: string[]; env: Record<string, string> };
+  mcp?: McpAddress;
   /** For in-process runners: the same operations, bound to one caller. */
   tools?: Toolset;
   limits: Limits;
+  /** Asked before every call to a model that the runner makes itself; a refusal ends the run. */
+  meter?: Meter;
   /** Where everything the agent prints goes. */
   logFile?: string;
 };
+
+/** A server the agent starts, or one that is there already and knows the agent by its token. */
+export type McpAddress = { name: string } & (
+  | { command: string; args: string[]; env: Record<string, string> }
+  | { url: string; token: string }
+);
+
+/** What a call may cost at the most is set aside before it is made, and put right when it is over. */
+export interface Meter {
+  reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<Reservation>>;
+}
+export interface Reservation {
+  /** What it came to; null keeps what was set aside, for calls of which nobody knows what they cost. */
+  settle(spent: { tokens: number; usd: number | null } | null): Promise<void>;
+}
 
 export type Limits = {
   wallMs: number;
