@@ -10,7 +10,7 @@ import type { App } from "../app.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations, operations } from "../operations.ts";
 import { type Caller, kindOf } from "../people/caller.ts";
-import { type Problem, refusalFor } from "../result.ts";
+import { type Problem, type Result, refusalFor } from "../result.ts";
 import { version } from "../version.ts";
 import type { Schema } from "../wiki/schema.ts";
 
@@ -40,8 +40,15 @@ function canUse(operation: Operation, caller: Caller, schema: Schema | undefined
   return true;
 }
 
-function addTool(server: McpServer, app: App, operation: Operation, caller: Caller): void {
-  const { name, summary, guidance, effect, input, output } = operation;
+const addTool = (server: McpServer, app: App, operation: Operation, caller: Caller) =>
+  addOperation(server, operation, (raw) => operation.perform(app, raw, caller));
+
+/** One operation as a tool; `perform` is what a call does. */
+export function addOperation(
+  server: McpServer,
+  { name, summary, guidance, effect, input, output }: Operation,
+  perform: (raw: unknown) => Promise<Result<unknown>>,
+): void {
   server.registerTool(
     name,
     {
@@ -57,7 +64,7 @@ function addTool(server: McpServer, app: App, operation: Operation, caller: Call
       },
     },
     async (raw: unknown) => {
-      const result = await operation.perform(app, raw ?? {}, caller);
+      const result = await perform(raw ?? {});
       const answer = result.ok ? (result.value as Record<string, unknown>) : refusalFor(result.problem);
       return {
         content: [{ type: "text" as const, text: JSON.stringify(answer) }],
