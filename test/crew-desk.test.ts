@@ -109,7 +109,7 @@ describe("deterministic checks", () => {
     const deps = { folder, sandbox: without, env, run: "r", checkMs: 5000, signal: never };
     const results = await runChecks(criteria, deps);
     expect(results.map((result) => [result.criterion, result.passed])).toEqual(
-      checks.flatMap(([check, passed], i) => (check ? [[i, passed]] : [])),
+      checks.flatMap(([check, passed], i) => (check ? [[i + 1, passed]] : [])),
     );
     expect(results[8]?.detail).toBe('a.txt:2 contains "beta"');
   });

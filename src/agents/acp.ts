@@ -13,7 +13,7 @@ import {
 import { overLimit } from "./claude.ts";
 import { type Listener, type Program, programRunner, wholePrompt } from "./command.ts";
 import type { Control, Patience } from "./process.ts";
-import { type McpAddress, type Runner, type RunSpec, unknownUsage } from "./runner.ts";
+import { type Runner, type RunSpec, unknownUsage } from "./runner.ts";
 
 type Options = {
   /** The agent's command line, from the configuration. */
@@ -65,7 +65,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
       const session: NewSessionRequest = {
         cwd: spec.cwd,
-        mcpServers: spec.mcp ? [server(spec.mcp)] : [],
+        mcpServers: spec.mcp ? [{ ...spec.mcp, env: pairs(spec.mcp.env) }] : [],
       };
       const { sessionId } = await agent.request(methods.agent.session.new, session);
       const turn: PromptRequest = { sessionId, prompt: [{ type: "text", text: wholePrompt(spec) }] };
@@ -85,11 +85,6 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   };
   return { hold, listener };
 }
-
-const server = (mcp: McpAddress): NewSessionRequest["mcpServers"][number] =>
-  "url" in mcp
-    ? { type: "http", name: mcp.name, url: mcp.url, headers: pairs({ Authorization: `Bearer ${mcp.token}` }) }
-    : { ...mcp, env: pairs(mcp.env) };
 
 const pairs = (env: Record<string, string>) => Object.entries(env).map(([name, value]) => ({ name, value }));
 

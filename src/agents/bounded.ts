@@ -23,6 +23,7 @@ export async function runBounded(
   { run, wallMs, signal, mostCharacters = 20_000 }: Options,
 ): Promise<Ran> {
   const printed = ends(mostCharacters);
+  const decoder = new TextDecoder();
   const wrapped = sandbox.wrap(argv, place);
   const { exitCode, ended, errorTail, error, durationMs } = await runProcess(
     {
@@ -31,7 +32,7 @@ export async function runBounded(
       cwd: place.folder,
       input: "",
       limits: { wallMs },
-      onLine: (line) => printed.add(`${line}\n`),
+      onOutput: (chunk) => printed.add(decoder.decode(chunk, { stream: true })),
       patience: impatience,
     },
     signal,

@@ -28,8 +28,7 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
       ...extra,
       "-",
     ];
-    const token: Record<string, string> = spec.mcp && "url" in spec.mcp ? { [tokenName]: spec.mcp.token } : {};
-    return { command: bin, args, env: { ...spec.env, ...token }, input: wholePrompt(spec) };
+    return { command: bin, args, env: spec.env, input: wholePrompt(spec) };
   },
   listener: codexListener,
   ...(patience ? { patience } : {}),
@@ -39,23 +38,15 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
 function serverSettings({ mcp }: RunSpec): string[] {
   if (!mcp) return [];
   const at = `mcp_servers.${mcp.name}`;
+  const env = Object.entries(mcp.env).map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`);
   const settings = [
-    ...("url" in mcp ? [`${at}.url=${JSON.stringify(mcp.url)}`, `${at}.bearer_token_env_var="${tokenName}"`] : started(at, mcp)),
+    `${at}.command=${JSON.stringify(mcp.command)}`,
+    `${at}.args=${JSON.stringify(mcp.args)}`,
+    `${at}.env={${env.join(", ")}}`,
     // Nobody is there to be asked, and these are the tools the agent was started for.
     `${at}.default_tools_approval_mode="approve"`,
   ];
   return settings.flatMap((setting) => ["-c", setting]);
-}
-
-const tokenName = "SCRIPTORIUM_MCP_TOKEN";
-
-function started(at: string, { command, args, env }: { command: string; args: string[]; env: Record<string, string> }) {
-  const pairs = Object.entries(env).map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`);
-  return [
-    `${at}.command=${JSON.stringify(command)}`,
-    `${at}.args=${JSON.stringify(args)}`,
-    `${at}.env={${pairs.join(", ")}}`,
-  ];
 }
 
 type Event = {

@@ -85,12 +85,7 @@ export const commandRunner = (argv: readonly string[], patience?: Patience): Run
 export const wholePrompt = (spec: RunSpec) => (spec.system ? `${spec.system}\n\n${spec.prompt}` : spec.prompt);
 
 /** The one server an agent is given, in the form that most clients read. */
-export function mcpConfig({ mcp }: RunSpec): string {
-  if (!mcp) return JSON.stringify({ mcpServers: {} });
-  const { name, ...address } = mcp;
-  const server =
-    "url" in address
-      ? { type: "http", url: address.url, headers: { Authorization: `Bearer ${address.token}` } }
-      : address;
-  return JSON.stringify({ mcpServers: { [name]: server } });
-}
+export const mcpConfig = ({ mcp }: RunSpec) =>
+  JSON.stringify({
+    mcpServers: mcp ? { [mcp.name]: { command: mcp.command, args: mcp.args, env: mcp.env } } : {},
+  });

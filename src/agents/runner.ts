@@ -18,7 +18,7 @@ export type RunSpec = {
   env: Record<string, string>;
   model?: string;
   /** The MCP server the agent is given, and nothing else. */
-  mcp?: McpAddress;
+  mcp?: { name: string; command: string; args: string[]; env: Record<string, string> };
   /** For in-process runners: the same operations, bound to one caller. */
   tools?: Toolset;
   limits: Limits;
@@ -27,12 +27,6 @@ export type RunSpec = {
   /** Where everything the agent prints goes. */
   logFile?: string;
 };
-
-/** A server the agent starts, or one that is there already and knows the agent by its token. */
-export type McpAddress = { name: string } & (
-  | { command: string; args: string[]; env: Record<string, string> }
-  | { url: string; token: string }
-);
 
 /** What a call may cost at the most is set aside before it is made, and put right when it is over. */
 export interface Meter {

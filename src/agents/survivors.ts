@@ -10,31 +10,21 @@ export const marker = "SCRIPTORIUM_RUN";
  * are. Without /proc there is only the group, and its leader's end is all that can be waited for.
  */
 export async function endSurvivors(run: string, graceMs: number): Promise<number> {
-  const first = await survivors(run);
-  if (first.length === 0) return 0;
-  const seen = new Set(first);
-  for (const pid of first) kill(pid, "SIGTERM");
-  const until = Date.now() + graceMs;
-  let left = first;
-  while (left.length > 0 && Date.now() < until) {
-    await sleep(Math.min(50, graceMs));
-    left = await survivors(run);
-    for (const pid of left) {
-      if (seen.has(pid)) continue;
-      seen.add(pid);
-      kill(pid, "SIGTERM");
-    }
-  }
+  const told = new Set<number>();
+  const killFrom = Date.now() + graceMs;
+  // A process in the middle of its exec has no environment to read, so one look is not enough.
   // One that forks as fast as it is killed must not hold us for ever.
-  for (let round = 0; left.length > 0 && round < 100; round++) {
+  for (let nothing = 0, looks = 0; nothing < 2 && looks < 1000; looks++) {
+    const left = await survivors(run);
+    nothing = left.length === 0 ? nothing + 1 : 0;
     for (const pid of left) {
-      seen.add(pid);
-      kill(pid, "SIGKILL");
+      if (Date.now() >= killFrom) kill(pid, "SIGKILL");
+      else if (!told.has(pid)) kill(pid, "SIGTERM");
+      told.add(pid);
     }
-    await sleep(10);
-    left = await survivors(run);
+    if (nothing < 2) await sleep(20);
   }
-  return seen.size;
+  return told.size;
 }
 
 /** The processes whose environment at their start had this run's mark. */

@@ -3,6 +3,7 @@ import type { Place, Sandbox } from "../agents/sandbox.ts";
 import { readWithin } from "./desk.ts";
 import type { Check, Criterion } from "./plan.ts";
 
+/** `criterion` counts from 1, as the plan's file does. */
 export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
 
 type Deps = {
@@ -20,11 +21,11 @@ const longestDetail = 4000;
 /** What a program can tell about a deliverable is told by the system, one check after the other, in the sandbox. */
 export async function runChecks(criteria: readonly Criterion[], deps: Deps): Promise<Checked[]> {
   const results: Checked[] = [];
-  for (const [criterion, { check }] of criteria.entries()) {
+  for (const [i, { check }] of criteria.entries()) {
     if (!check || deps.signal.aborted) continue;
     const began = Date.now();
     const { passed, detail } = await tell(check, deps);
-    results.push({ criterion, passed, detail: detail.slice(0, longestDetail), durationMs: Date.now() - began });
+    results.push({ criterion: i + 1, passed, detail: detail.slice(0, longestDetail), durationMs: Date.now() - began });
   }
   return results;
 }

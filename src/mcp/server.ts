@@ -22,7 +22,8 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
     { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
   );
   for (const operation of allOperations) {
-    if (canUse(operation, caller, schema.ok ? schema.value : undefined)) addTool(server, app, operation, caller);
+    if (!canUse(operation, caller, schema.ok ? schema.value : undefined)) continue;
+    addTool(server, operation, (raw) => operation.perform(app, raw, caller));
   }
   addResources(server, app, caller);
   return server;
@@ -40,15 +41,13 @@ function canUse(operation: Operation, caller: Caller, schema: Schema | undefined
   return true;
 }
 
-const addTool = (server: McpServer, app: App, operation: Operation, caller: Caller) =>
-  addOperation(server, operation, (raw) => operation.perform(app, raw, caller));
-
-/** One operation as a tool; `perform` is what a call does. */
-export function addOperation(
+/** One operation as a tool; `perform` is how it is called for this client. */
+export function addTool(
   server: McpServer,
-  { name, summary, guidance, effect, input, output }: Operation,
+  operation: Operation,
   perform: (raw: unknown) => Promise<Result<unknown>>,
 ): void {
+  const { name, summary, guidance, effect, input, output } = operation;
   server.registerTool(
     name,
     {
