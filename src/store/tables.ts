@@ -15,6 +15,7 @@ export interface Tables extends CrewTables {
   proposals: ProposalRow;
   tokens: TokenRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
@@ -131,6 +132,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
