@@ -4,7 +4,7 @@ import type { AttemptRow, VerdictRow } from "../store/crew-tables.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { attemptsOf, checksOf, runTask, verdictsOf } from "../store/runs.ts";
-import { lockTask } from "../store/tasks.ts";
+import { lockTasks } from "../store/tasks.ts";
 import type { Task } from "../tasks/task.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
 import { type ErrorContext, errorContext, failureOf } from "./failure.ts";
@@ -52,7 +52,7 @@ export function crewRecord(deps: CrewDeps) {
     worker: string,
   ): Promise<Result<{ attempt: number; retryReason: string | null }>> {
     return db.write(async (tx) => {
-      const task = await lockTask(tx, db.engine, id);
+      const [task] = await lockTasks(tx, db.engine, [id]);
       const detail = await runTask(tx, id);
       if (!task || !detail) return refuse("not_found", `there is no task ${id} of a run`);
       if (task.epoch !== epoch || task.holder === null) return late(id, epoch);
@@ -90,7 +90,7 @@ export function crewRecord(deps: CrewDeps) {
   /** What the worker says it made. It can say so again until its work is over; the last word counts. */
   async function submitOutput(fence: Fence, said: Output, actor: string): Promise<Result<{ attempt: number }>> {
     return db.write(async (tx) => {
-      const task = await lockTask(tx, db.engine, fence.task);
+      const [task] = await lockTasks(tx, db.engine, [fence.task]);
       if (!task) return refuse("not_found", `there is no task ${fence.task}`);
       const [attempt] = await mine(tx, fence);
       if (task.epoch !== fence.epoch || task.state !== "worker_executing" || !attempt)
