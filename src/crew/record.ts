@@ -24,7 +24,7 @@ export type Spent = {
   costUsd: number | null;
 };
 
-export type Output = { output: string; claims: Claim[]; cites: string[] };
+export type Output = { output: string; claims: Claim[]; decisions: string[]; cites: string[] };
 
 /** What became of the files, as git tells it. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };
@@ -99,6 +99,7 @@ export function crewRecord(deps: CrewDeps) {
         output: cut(said.output),
         output_characters: said.output.length,
         claims: JSON.stringify(said.claims),
+        decisions: JSON.stringify(said.decisions),
         cites: JSON.stringify(said.cites),
       });
       await event(tx, actor, "output-submitted", fence.task, {
@@ -438,7 +439,15 @@ const cut = (text: string) => text.slice(0, longestOutput);
 
 const untouched = {
   ...{ phase: "worker_executing" as const, output: null, output_characters: null, deliverable_hash: null },
-  ...{ claims: "[]", cites: "[]", files_changed: "[]", branch: null, commit_id: null, worker_ended_at: null },
+  ...{
+    claims: "[]",
+    decisions: "[]",
+    cites: "[]",
+    files_changed: "[]",
+    branch: null,
+    commit_id: null,
+    worker_ended_at: null,
+  },
   ...{ duration_ms: null, input_tokens: null, output_tokens: null, tool_calls: null, messages: null },
   ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null },
   ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null },
