@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import { type CrewRecord, crewRecord } from "./crew/record.ts";
+import { type RunStore, runStore } from "./crew/runs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
@@ -46,6 +49,11 @@ export interface App {
   proposals: ProposalStore;
   tokens: TokenStore;
   tasks: TaskEngine;
+  runs: RunStore;
+  /** The phases of attempts, as the system records them. */
+  attempts: CrewRecord;
+  /** What agents of the crew were sent and what they called. */
+  contexts: ContextStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -76,6 +84,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     proposal: Parameters<typeof applySection>[2],
     approver: { name: string },
   ) => applySection(tx, { root, wiki, now }, proposal, approver);
+  const crew = { db, root, claims: config.claims, now, newId };
   return {
     config,
     db,
@@ -93,6 +102,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     tokens: tokenStore(db, now, newId),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
+    runs: runStore(crew),
+    attempts: crewRecord(crew),
+    contexts: contextStore(crew),
     recorder,
     rebuild,
     now,

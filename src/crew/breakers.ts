@@ -7,7 +7,7 @@ export type Used = { toolCalls: number; messages: number; outputTokens: number }
 /** What it is about to do. `outputTokens` is the most that the call can give. */
 export type Next = { kind: "tool" } | { kind: "message"; outputTokens?: number };
 
-export type Trip = { breaker: keyof Bounds | "budget_tokens" | "budget_usd"; reason: string };
+export type Trip = { breaker: keyof Bounds; reason: string };
 
 const withoutEstimate = 50;
 const outputTokens = { worker: 4000, qc: 1000, qc_failure_report: 2000, pm_failure_analysis: 3000 } as const;
@@ -42,26 +42,3 @@ export function trip(bounds: Bounds, used: Used, next: Next): Trip | undefined {
 
 /** How many tokens the next message may give at the most, so that the bound holds whatever the model does. */
 export const outputLeft = (bounds: Bounds, used: Used) => Math.max(0, bounds.outputTokens - used.outputTokens);
-
-export type Budget = { tokens: number | null; usd: number | null };
-
-/** Whether a call can be reserved: what is settled and what others have reserved counts. An unknown price needs no money budget. */
-export function overBudget(
-  budget: Budget,
-  taken: { tokens: number; usd: number },
-  call: { tokens: number; usd: number | null },
-): Trip | undefined {
-  if (budget.tokens !== null && taken.tokens + call.tokens > budget.tokens) {
-    const reason = `${call.tokens} more tokens would go past the budget of ${budget.tokens}; ${taken.tokens} are spent or reserved`;
-    return { breaker: "budget_tokens", reason };
-  }
-  if (budget.usd === null) return undefined;
-  if (call.usd === null)
-    return {
-      breaker: "budget_usd",
-      reason: "the price of this model is not known, so a budget in dollars cannot be kept",
-    };
-  if (taken.usd + call.usd <= budget.usd) return undefined;
-  const reason = `${call.usd.toFixed(4)} more dollars would go past the budget of ${budget.usd}; ${taken.usd.toFixed(4)} are spent or reserved`;
-  return { breaker: "budget_usd", reason };
-}

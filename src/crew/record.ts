@@ -4,7 +4,7 @@ import type { AttemptRow, VerdictRow } from "../store/crew-tables.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { attemptsOf, checksOf, runTask, verdictsOf } from "../store/runs.ts";
-import { lockTask } from "../store/tasks.ts";
+import { lockTasks } from "../store/tasks.ts";
 import type { Task } from "../tasks/task.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
 import { type ErrorContext, errorContext, failureOf } from "./failure.ts";
@@ -24,7 +24,7 @@ export type Spent = {
   costUsd: number | null;
 };
 
-export type Output = { output: string; claims: Claim[]; cites: string[] };
+export type Output = { output: string; claims: Claim[]; decisions: string[]; cites: string[] };
 
 /** What became of the files, as git tells it. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };
@@ -52,7 +52,7 @@ export function crewRecord(deps: CrewDeps) {
     worker: string,
   ): Promise<Result<{ attempt: number; retryReason: string | null }>> {
     return db.write(async (tx) => {
-      const task = await lockTask(tx, db.engine, id);
+      const [task] = await lockTasks(tx, db.engine, [id]);
       const detail = await runTask(tx, id);
       if (!task || !detail) return refuse("not_found", `there is no task ${id} of a run`);
       if (task.epoch !== epoch || task.holder === null) return late(id, epoch);
@@ -90,7 +90,7 @@ export function crewRecord(deps: CrewDeps) {
   /** What the worker says it made. It can say so again until its work is over; the last word counts. */
   async function submitOutput(fence: Fence, said: Output, actor: string): Promise<Result<{ attempt: number }>> {
     return db.write(async (tx) => {
-      const task = await lockTask(tx, db.engine, fence.task);
+      const [task] = await lockTasks(tx, db.engine, [fence.task]);
       if (!task) return refuse("not_found", `there is no task ${fence.task}`);
       const [attempt] = await mine(tx, fence);
       if (task.epoch !== fence.epoch || task.state !== "worker_executing" || !attempt)
@@ -99,6 +99,7 @@ export function crewRecord(deps: CrewDeps) {
         output: cut(said.output),
         output_characters: said.output.length,
         claims: JSON.stringify(said.claims),
+        decisions: JSON.stringify(said.decisions),
         cites: JSON.stringify(said.cites),
       });
       await event(tx, actor, "output-submitted", fence.task, {
@@ -438,7 +439,15 @@ const cut = (text: string) => text.slice(0, longestOutput);
 
 const untouched = {
   ...{ phase: "worker_executing" as const, output: null, output_characters: null, deliverable_hash: null },
-  ...{ claims: "[]", cites: "[]", files_changed: "[]", branch: null, commit_id: null, worker_ended_at: null },
+  ...{
+    claims: "[]",
+    decisions: "[]",
+    cites: "[]",
+    files_changed: "[]",
+    branch: null,
+    commit_id: null,
+    worker_ended_at: null,
+  },
   ...{ duration_ms: null, input_tokens: null, output_tokens: null, tool_calls: null, messages: null },
   ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null },
   ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null },

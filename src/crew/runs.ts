@@ -8,7 +8,7 @@ import { appendEvent } from "../store/events.ts";
 import { findRun, insertRun, listRuns, saveRun, tasksOfRun } from "../store/runs.ts";
 import { chainName, readChain, writeChain } from "./chain.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
-import { dependenciesOf, inOrder, type Plan, type PlanTask, planHash } from "./plan.ts";
+import { dependenciesOf, type Plan, type PlanTask, planHash } from "./plan.ts";
 import { type Run, type RunStep, runFrom, runTransition } from "./run.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
@@ -161,28 +161,24 @@ async function removeTasks(tx: Query, run: string): Promise<void> {
 }
 
 async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: string): Promise<PlannedTask[]> {
-  const engine = tasksWithin(tx, deps);
-  const ids = new Map<string, string>();
-  for (const task of inOrder(plan.tasks)) {
-    const made = await engine.create(
-      {
-        title: task.title,
-        description: task.requirements,
-        dependsOn: dependenciesOf(task).map((number) => ids.get(number) ?? ""),
-        priority: 0,
-        run,
-        maxRetries: task.max_retries,
-      },
-      by,
-    );
-    if (!made.ok) throw new Error(`a checked plan could not be kept: ${made.problem.message}`);
-    ids.set(task.number, made.value.id);
+  const wanted = plan.tasks.map((task) => ({
+    key: task.number,
+    title: task.title,
+    description: task.requirements,
+    dependsOn: dependenciesOf(task),
+    priority: 0,
+    run,
+    maxRetries: task.max_retries,
+  }));
+  const made = await tasksWithin(tx, deps).createMany(wanted, by);
+  if (!made.ok) throw new Error(`a checked plan could not be kept: ${made.problem.message}`);
+  const details = plan.tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
+  for (let i = 0; i < details.length; i += 100)
     await tx
       .insertInto("run_tasks")
-      .values(detail(run, made.value.id, task))
+      .values(details.slice(i, i + 100))
       .execute();
-  }
-  return plan.tasks.map(({ number, title }) => ({ id: ids.get(number) ?? "", number, title }));
+  return details.map(({ task_id: id, number }, i) => ({ id, number, title: plan.tasks[i]?.title ?? "" }));
 }
 
 const detail = (run: string, id: string, task: PlanTask): RunTaskRow => ({

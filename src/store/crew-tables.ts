@@ -64,6 +64,7 @@ export interface AttemptRow {
   output_characters: number | null;
   deliverable_hash: string | null;
   claims: string;
+  decisions: string;
   cites: string;
   files_changed: string;
   branch: string | null;

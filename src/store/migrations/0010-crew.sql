@@ -54,6 +54,7 @@ CREATE TABLE attempts (
   output_characters    BIGINT,
   deliverable_hash     TEXT,
   claims               TEXT NOT NULL,
+  decisions            TEXT NOT NULL,
   cites                TEXT NOT NULL,
   files_changed        TEXT NOT NULL,
   branch               TEXT,
