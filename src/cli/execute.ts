@@ -139,7 +139,7 @@ async function runNamed(app: App, name: string | undefined): Promise<Result<stri
 async function showPlan(app: App, options: Common, run: string): Promise<void> {
   const read = await app.runs.readBack(run, nameOf(await localPerson(app)));
   if (!read.ok) return complain(options, read.problem);
-  const [{ inOrder, dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
+  const [{ dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
     import("../crew/plan.ts"),
     import("../crew/breakers.ts"),
     import("../crew/agents.ts"),
@@ -151,7 +151,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
       ? `${playing.value.runner.name}${playing.value.model ? ` ${playing.value.model}` : ""}`
       : playing.problem.message;
   };
-  const tasks = inOrder(read.value.plan?.tasks ?? []).map((task) => ({
+  const tasks = (read.value.plan?.tasks ?? []).map((task) => ({
     number: task.number,
     title: task.title,
     dependsOn: dependenciesOf(task),
