@@ -89,6 +89,7 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
       if (answer.asked.length === 0) return { exitCode: 0, errorTail: "", ended: "exit" };
       const stopped = await perform(answer.asked);
       if (stopped) return stopped;
+      if (tools?.isDone?.()) return { exitCode: 0, errorTail: "", ended: "exit" };
     }
   }
 

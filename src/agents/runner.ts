@@ -51,6 +51,8 @@ export type Limits = {
 export type Toolset = {
   operations: readonly Operation[];
   call(name: string, raw: unknown): Promise<Result<unknown>>;
+  /** True once the agent has delivered what it was started for; a runner that can then ends the run. */
+  isDone?(): boolean;
 };
 
 /** What is not known is null, never 0. */

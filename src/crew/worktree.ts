@@ -14,6 +14,8 @@ export type Worktree = {
   gitDir: string;
 };
 
+/** Where an attempt starts: at what is accepted, or at that together with what the attempt before left. */
+export type Start = { base: string; commit: string; kept: boolean };
 export type Changed = { path: string; status: "added" | "changed" | "deleted" };
 export type Collected = { commit: string; tree: string; files: Changed[] };
 export type Merged = { commit: string; already: boolean };
@@ -74,14 +76,14 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
    * A retry goes on from what the attempt before left, on top of what was accepted meanwhile;
    * where the two contradict each other it starts from what was accepted.
    */
-  async function startFor(run: string, previous: string | undefined): Promise<{ commit: string; kept: boolean }> {
+  async function startFor(run: string, previous: string | undefined): Promise<Start> {
     const base = await accepted(run);
-    if (!previous) return { commit: base, kept: false };
+    const fresh = { base, commit: base, kept: false };
+    if (!previous) return fresh;
     const joined = await mergeTree(base, previous);
-    if ("conflicts" in joined) return { commit: base, kept: false };
-    if (joined.tree === (await treeOf(base))) return { commit: base, kept: false };
+    if ("conflicts" in joined || joined.tree === (await treeOf(base))) return fresh;
     const commit = await commitTree(joined.tree, [base, previous], "Go on from the attempt before");
-    return { commit, kept: true };
+    return { base, commit, kept: true };
   }
 
   const treeOf = (commit: string) => git.text(["rev-parse", `${commit}^{tree}`]);
@@ -222,7 +224,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
-    changedBetween,
+    treeOf,
+    /** A branch's commit, or the one that was recorded when the branch is gone. */
+    tip: async (branch: string, recorded: string | null): Promise<string | undefined> =>
+      (await git.maybe(["rev-parse", "-q", "--verify", `refs/heads/${branch}^{commit}`])) ?? recorded ?? undefined,
     /** What a commit changed, as people read it. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
     forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
