@@ -5,7 +5,7 @@ import type { Crew } from "./crew.ts";
 export function workRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
   const claims: number[] = [];
   const startedAt = app.now().toISOString();
-  const conflicts = app.tasks.conflicts();
+  const conflicts = app.tasks.counts().conflicts;
   let busyMs = 0;
   return {
     claimed: (ms: number) => void claims.push(ms),
@@ -24,7 +24,7 @@ export function workRecord({ app }: Crew, run: string | undefined, name: string,
         started_at: startedAt,
         ended_at: app.now().toISOString(),
         claims: claims.length,
-        conflicts: app.tasks.conflicts() - conflicts,
+        conflicts: app.tasks.counts().conflicts - conflicts,
         late: 0,
         claim_p50_ms: at(0.5),
         claim_p99_ms: at(0.99),
