@@ -5,14 +5,13 @@ import { openToolSocket } from "./mcp/tool-socket.ts";
 import type { Operation } from "./operation.ts";
 import { type OperationName, operations } from "./operations.ts";
 import type { CrewPart } from "./people/caller.ts";
-import { ok, type Result } from "./result.ts";
+import type { Result } from "./result.ts";
 
 /** The crew with the operations its agents may call, wired up for the command line and the library. */
 export const crewOf = (app: App, tell: (news: News) => void, agents?: CrewAgents): Promise<Result<Crew>> =>
   openCrew(app, {
     tell,
     operationsFor: (part) => (toolsOf[part] ?? []).map((name) => operations[name] as unknown as Operation),
-    preambleFor: async (_kind, role) => ok(`You are ${role}.`),
     serveTools: (tools) => openToolSocket(tools, "scriptorium", "These are the tools of your task."),
     ...(agents ? { agents } : {}),
   });

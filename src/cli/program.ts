@@ -1,7 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
+import { cancelCommand, executeCommand, resumeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
@@ -36,6 +38,13 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     graphCommand(common),
     sourceCommand(common),
     proposalCommand(common),
+    executeCommand(common),
+    workCommand(common),
+    new Command("run")
+      .description("see and steer runs")
+      .addCommand(resumeCommand(common) as never)
+      .addCommand(cancelCommand(common) as never),
+    demoCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),
