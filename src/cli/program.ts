@@ -2,8 +2,11 @@ import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
+import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { runCommand } from "./run.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
@@ -36,6 +39,10 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     graphCommand(common),
     sourceCommand(common),
     proposalCommand(common),
+    planCommand(common),
+    executeCommand(common),
+    workCommand(common),
+    runCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),
