@@ -9,6 +9,7 @@ const version = { name: "test", version: "1" };
 
 /** Those that read come first. */
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
+const crewTools = ["submit_plan", "submit_output", "ask"];
 const graphTools = [
   "memory_search_nodes",
   "memory_query_nodes",
@@ -53,6 +54,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "create_section",
       ...graphTools,
       ...todoTools,
+      ...crewTools,
     ]);
     const readers = [
       "list_entries",
@@ -168,7 +170,15 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", ...graphTools, ...todoTools];
+  const always = [
+    "list_entries",
+    "fetch_entry",
+    "search_entries",
+    "create_section",
+    ...graphTools,
+    ...todoTools,
+    ...crewTools,
+  ];
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);
     const { tools } = await client.listTools();
