@@ -58,6 +58,7 @@ export const operations = {
   run_report: crew.runReport,
   metrics: crew.metrics,
   release_task: tasks.releaseTask,
+  limit_run: tasks.limitRun,
   status,
   doctor,
 };
