@@ -1,3 +1,4 @@
+import { cancelRun } from "./crew/cancel.ts";
 import * as crew from "./crew/operations.ts";
 import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
@@ -56,6 +57,7 @@ export const operations = {
   list_runs: crew.listRuns,
   show_run: crew.showRun,
   run_report: crew.runReport,
+  cancel_run: cancelRun,
   metrics: crew.metrics,
   release_task: tasks.releaseTask,
   limit_run: tasks.limitRun,

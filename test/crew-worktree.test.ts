@@ -56,7 +56,7 @@ describe("worktrees", () => {
     expect(git("log", "-1", "--format=%an %(trailers:key=Task,valueonly)", got.commit)).toContain("Crew 1.1");
     expect(git("ls-tree", got.commit, "run.sh")).toMatch(/^100755/);
     expect(git("status", "--porcelain")).toBe("");
-    await trees.remove(tree.folder);
+    await trees.remove(tree);
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
     expect(git("fsck", "--strict")).toBe("");
     expect(root).toBeTruthy();
@@ -95,7 +95,8 @@ describe("worktrees", () => {
     const other = await attempt("1.2");
     write(other, "half.txt", "another half\n");
     unwrap(await trees.merge(run, unwrap(await trees.collect(other, other.base, "other")).commit, "m"));
-    expect(await trees.startFor(run, commit)).toEqual({ commit: await trees.accepted(run), kept: false });
+    const base = await trees.accepted(run);
+    expect(await trees.startFor(run, commit)).toEqual({ base, commit: base, kept: false });
   });
 
   const refused: [string, (folder: string) => void, RegExp][] = [
@@ -138,7 +139,7 @@ describe("worktrees", () => {
     expect(got.files.map((file) => file.path)).toEqual([".gitattributes", "a.txt"]);
     expect(() => gitIn(root)("cat-file", "-e", "HEAD:pwned")).toThrow();
     expect(git("status", "--porcelain")).not.toContain("pwned");
-    await trees.remove(tree.folder);
+    await trees.remove(tree);
     await trees.sweep(() => false);
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
   });

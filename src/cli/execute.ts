@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
+import { cancelRun } from "../crew/cancel.ts";
 import type { News } from "../crew/crew.ts";
 import type { Outcome } from "../crew/execute.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { progress } from "./progress.ts";
-import { type Common, complain, localPerson, withApp } from "./session.ts";
-import { inertly, json, table } from "./text.ts";
+import { type Common, complain, localPerson, report, withApp } from "./session.ts";
+import { inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
   new Command("execute")
@@ -64,6 +65,20 @@ export const resumeCommand = (common: () => Common) =>
         if (!found.ok) return complain(common(), found.problem);
         await carryOut(app, common(), found.value, options);
       }),
+    );
+
+export const cancelCommand = (common: () => Common) =>
+  new Command("cancel")
+    .description(cancelRun.summary)
+    .argument("<run>")
+    .option("--reason <text>", "why")
+    .action((id, { reason }) =>
+      report(
+        common(),
+        cancelRun,
+        { id, reason },
+        (done) => `${done.id} is ${done.state}; ${plural(done.cancelled, "task")} given up`,
+      ),
     );
 
 type How = { workers?: number | undefined; budgetTokens?: number | undefined; budgetUsd?: number | undefined };
@@ -139,7 +154,7 @@ async function runNamed(app: App, name: string | undefined): Promise<Result<stri
 async function showPlan(app: App, options: Common, run: string): Promise<void> {
   const read = await app.runs.readBack(run, nameOf(await localPerson(app)));
   if (!read.ok) return complain(options, read.problem);
-  const [{ inOrder, dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
+  const [{ dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
     import("../crew/plan.ts"),
     import("../crew/breakers.ts"),
     import("../crew/agents.ts"),
@@ -151,7 +166,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
       ? `${playing.value.runner.name}${playing.value.model ? ` ${playing.value.model}` : ""}`
       : playing.problem.message;
   };
-  const tasks = inOrder(read.value.plan?.tasks ?? []).map((task) => ({
+  const tasks = (read.value.plan?.tasks ?? []).map((task) => ({
     number: task.number,
     title: task.title,
     dependsOn: dependenciesOf(task),

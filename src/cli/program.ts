@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
@@ -43,6 +44,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     executeCommand(common),
     workCommand(common),
     runCommand(common),
+    demoCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),

@@ -55,7 +55,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     tree = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
     const [context, system] = [
       await contextFor(app, task.id, "worker"),
-      await preambleFor(crew, "worker", detail.worker_role),
+      await preambleFor(crew, "worker", detail.worker_role, lease.signal),
     ];
     if (!context.ok || !system.ok) {
       const why = !context.ok ? context.problem.message : !system.ok ? system.problem.message : "";
@@ -118,7 +118,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     return {};
   } finally {
     lease.end();
-    if (tree) await trees.remove(tree.folder);
+    if (tree) await trees.remove(tree);
   }
 }
 
@@ -158,11 +158,12 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
       verifier,
     );
     const passed = checks.filter((check) => check.passed).length;
-    crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
+    if (checks.length > 0)
+      crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
     // The checks may have left something behind; the verifier looks at what was delivered and nothing else.
-    if (checks.length > 0) tree = await trees.open(name, tree.base);
+    if (criteria.some(({ check }) => check && "run" in check)) tree = await trees.open(name, tree.base);
     for (let tries = 1; tries <= mostVerifiers; tries++) {
       const stage = await askVerifier(crew, { detail, attempt, epoch, verifier, tree, name }, lease, outer);
       if (stage) return stage;
@@ -182,7 +183,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     return give(noVerdict);
   } finally {
     lease.end();
-    if (tree) await trees.remove(tree.folder);
+    if (tree) await trees.remove(tree);
   }
 }
 
@@ -202,7 +203,10 @@ async function askVerifier(
   outer: AbortSignal,
 ): Promise<Stage | undefined> {
   const id = detail.task_id;
-  const [context, system] = [await contextFor(crew.app, id, "qc"), await preambleFor(crew, "qc", detail.qc_role)];
+  const [context, system] = [
+    await contextFor(crew.app, id, "qc"),
+    await preambleFor(crew, "qc", detail.qc_role, lease.signal),
+  ];
   const back = async (why: string): Promise<Stage> => {
     await giveBack(crew, id, verifier, epoch, lease.lost());
     return { stop: why };
@@ -253,11 +257,10 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
   const about = aboutTask(detail, task.title);
   const attempt = (await attemptsOf(app.db.read, { task: id })).findLast((row) => row.phase !== "abandoned");
   if (task.state === "qc_passed" && attempt) {
-    const commit = attempt.branch ? await trees.tip(attempt.branch, attempt.commit_id) : undefined;
-    const tree = commit ? await trees.treeOf(commit) : "";
-    const hash = deliverableHash(detail, tree, attempt.output ?? "");
-    if (commit && hash === attempt.deliverable_hash) {
-      const merged = await trees.merge(detail.run_id, commit, mergeMessage(detail, task.title, attempt));
+    const tip = attempt.branch ? await trees.tip(attempt.branch, attempt.commit_id) : undefined;
+    const hash = deliverableHash(detail, tip?.tree ?? "", attempt.output ?? "");
+    if (tip && hash === attempt.deliverable_hash) {
+      const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
       if (!merged.ok) {
         await record.refuseAccepted(id, merged.problem.message, actor);
         crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason: merged.problem.message });
@@ -265,9 +268,9 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
     }
     const accepted = await record.accept(id, hash, actor);
     if (accepted.ok) {
+      crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
       if (attempt.branch) await trees.forget(attempt.branch);
       await writeHandoff(crew, detail, task.title, attempt);
-      crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
       return {};
     }
   }
@@ -329,9 +332,9 @@ const deskAt = (crew: Crew, tree: Worktree, write: boolean, run: string, signal:
 /** The attempt before, if it left anything in files. */
 async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: RunTaskRow): Promise<string | undefined> {
   const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
-  return (
-    failed && trees.tip(failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch), failed.commit_id)
-  );
+  if (!failed) return undefined;
+  const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
+  return (await trees.tip(branch, failed.commit_id))?.commit;
 }
 
 async function outputOf({ app }: Crew, { task, epoch }: { task: string; epoch: number }): Promise<string> {

@@ -1,4 +1,5 @@
-import { lstat, mkdir, readlink, realpath, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { lstat, mkdir, readdir, readlink, realpath, rm } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Git, Identity } from "../store/git.ts";
@@ -39,6 +40,7 @@ const nothing = "0".repeat(40);
  * neither an agent's word nor what it did to git in its folder counts.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
+  let commonDir: Promise<string> | undefined;
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
   /** The commit that the run's accepted work has come to; at first what the person has committed. */
@@ -56,21 +58,26 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
-    await remove(folder);
+    const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
+    await forgetCheckout(folder, gitDir);
     await mkdir(home, { recursive: true });
     const how = branch ? ["-B", branch] : ["--detach"];
     await git.text(["worktree", "add", "--force", ...how, folder, commit]);
-    const [{ prefix }, gitDir] = await Promise.all([
-      git.place(),
-      git.text(["-C", folder, "rev-parse", "--absolute-git-dir"]),
-    ]);
+    if (!existsSync(gitDir)) throw new Error(`git keeps the state of ${folder} elsewhere than in ${gitDir}`);
     return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir };
   }
 
-  async function remove(folder: string): Promise<void> {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-    await git.run(["worktree", "remove", "--force", folder]);
+  /** Where git keeps the state of a checkout: named after its folder, as nothing else has that name. */
+  async function stateOf(name: string): Promise<string> {
+    commonDir ??= git.text(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+    return join(await commonDir, "worktrees", name);
   }
+
+  async function forgetCheckout(folder: string, gitDir: string): Promise<void> {
+    await Promise.all([folder, gitDir].map((path) => rm(path, { recursive: true, force: true, maxRetries: 3 })));
+  }
+
+  const remove = ({ folder, gitDir }: Pick<Worktree, "folder" | "gitDir">) => forgetCheckout(folder, gitDir);
 
   /**
    * A retry goes on from what the attempt before left, on top of what was accepted meanwhile;
@@ -97,20 +104,19 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     const elsewhere = join(gitDir, "objects");
     const blind = ["-C", elsewhere, "--git-dir", tree.gitDir, "--work-tree", elsewhere];
     const seeing = ["-C", tree.folder, "--git-dir", tree.gitDir, "--work-tree", tree.folder];
-    await git.text([...blind, "read-tree", tree.base]);
-    const before = await indexed([...blind, "ls-files", "-z", "--stage"]);
-    const others = split(await git.text([...seeing, "ls-files", "-z", "--others", "--exclude-standard"]));
-
-    const found = await look(tree.folder, [...before.keys(), ...others], before);
+    const [before, others] = await Promise.all([
+      entriesOf(tree.base),
+      git.text([...seeing, "ls-files", "-z", "--others", "--exclude-standard"]).then(split),
+    ]);
+    const found = await look(tree.folder, [...new Set([...before.keys(), ...others])], before);
     if (!found.ok) return found;
     const blobs = await hashed(found.value.map(({ path }) => join(tree.folder, path)));
-    const lines = [
-      ...found.value.map(({ path, mode }, i) => `${mode} ${blobs[i]}\t${path}\0`),
-      ...[...before.keys()].filter((path) => found.gone.has(path)).map((path) => `0 ${nothing}\t${path}\0`),
-    ];
-    const put = await git.run([...blind, "update-index", "-z", "--index-info"], lines);
-    if (put.code !== 0) return refuse("invalid", `the files cannot be recorded: ${put.stderr.trim()}`);
-    const written = await git.text([...blind, "write-tree"]);
+    const lines = found.value.flatMap(({ path, mode }, i) => {
+      const known = before.get(path);
+      return known?.mode === mode && known.blob === blobs[i] ? [] : [`${mode} ${blobs[i]}\t${path}\0`];
+    });
+    for (const path of before.keys()) if (found.gone.has(path)) lines.push(`0 ${nothing}\t${path}\0`);
+    const written = lines.length === 0 ? await treeOf(tree.base) : await treeWith(blind, tree.base, lines);
     const files = await changedBetween(base, written);
     const reserved = files.find(({ path }) => isGuarded(path));
     if (reserved) {
@@ -119,8 +125,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         `${reserved.path} was ${reserved.status}, and no deliverable may do that: ${whyGuarded}`,
       );
     }
-    const commit = written === (await treeOf(tree.base)) ? tree.base : await commitTree(written, [tree.base], message);
-    if (tree.branch) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
+    const commit = lines.length === 0 ? tree.base : await commitTree(written, [tree.base], message);
+    if (tree.branch && lines.length > 0) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
     return ok({ commit, tree: written, files });
   }
 
@@ -128,9 +134,16 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     path.split("/").some((part) => steering.has(part.toLowerCase())) ||
     guarded.some((place) => path === place || path.startsWith(`${place}/`));
 
-  async function indexed(args: string[]): Promise<Map<string, { mode: string; blob: string }>> {
-    const entries = split(await git.text(args)).map((line) => {
-      const [, mode = "", blob = "", path = ""] = /^(\d+) (\w+) \d\t(.*)$/s.exec(line) ?? [];
+  async function treeWith(blind: string[], base: string, lines: string[]): Promise<string> {
+    await git.text([...blind, "read-tree", base]);
+    const put = await git.run([...blind, "update-index", "-z", "--index-info"], lines);
+    if (put.code !== 0) throw new Error(`git update-index failed (${put.code}): ${put.stderr.trim()}`);
+    return git.text([...blind, "write-tree"]);
+  }
+
+  async function entriesOf(commit: string): Promise<Map<string, { mode: string; blob: string }>> {
+    const entries = split(await git.text(["ls-tree", "-r", "-z", commit])).map((line) => {
+      const [, mode = "", blob = "", path = ""] = /^(\d+) \w+ (\w+)\t(.*)$/s.exec(line) ?? [];
       return [path, { mode, blob }] as const;
     });
     return new Map(entries);
@@ -224,20 +237,22 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
-    treeOf,
-    /** A branch's commit, or the one that was recorded when the branch is gone. */
-    tip: async (branch: string, recorded: string | null): Promise<string | undefined> =>
-      (await git.maybe(["rev-parse", "-q", "--verify", `refs/heads/${branch}^{commit}`])) ?? recorded ?? undefined,
+    /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
+    async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
+      for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
+        const found = await git.maybe(["rev-parse", "-q", "--verify", `${name}^{commit}`]);
+        if (found) return { commit: found, tree: await treeOf(found) };
+      }
+      return undefined;
+    },
     /** What a commit changed, as people read it. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
     forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
     /** Checkouts that a process left behind when it was killed. */
     async sweep(isLive: (name: string) => boolean): Promise<void> {
-      for (const line of (await git.text(["worktree", "list", "--porcelain"])).split("\n")) {
-        const folder = line.startsWith("worktree ") ? line.slice(9) : "";
-        if (folder.startsWith(home + sep) && !isLive(folder.slice(home.length + 1))) await remove(folder);
-      }
-      await git.run(["worktree", "prune"]);
+      const names = await readdir(home).catch(() => []);
+      for (const name of names.filter((one) => !isLive(one)))
+        await forgetCheckout(join(home, name), await stateOf(name));
     },
   };
 }
