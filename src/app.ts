@@ -9,6 +9,7 @@ import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { type TopicStore, topicStore } from "./review/topics.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -47,6 +48,7 @@ export interface App {
   search: ReturnType<typeof entrySearch>;
   sources: SourceStore;
   proposals: ProposalStore;
+  topics: TopicStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   runs: RunStore;
@@ -100,6 +102,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
+    topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),

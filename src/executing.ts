@@ -1,6 +1,8 @@
+import type { Toolset } from "./agents/runner.ts";
 import type { App } from "./app.ts";
-import type { CrewAgents } from "./crew/agents.ts";
+import { type CrewAgents, configuredAgents } from "./crew/agents.ts";
 import { type Crew, type News, openCrew } from "./crew/crew.ts";
+import type { Planning } from "./crew/planning.ts";
 import { openToolSocket } from "./mcp/tool-socket.ts";
 import type { Operation } from "./operation.ts";
 import { type OperationName, operations } from "./operations.ts";
@@ -11,10 +13,21 @@ import type { Result } from "./result.ts";
 export const crewOf = (app: App, tell: (news: News) => void, agents?: CrewAgents): Promise<Result<Crew>> =>
   openCrew(app, {
     tell,
-    operationsFor: (part) => (toolsOf[part] ?? []).map((name) => operations[name] as unknown as Operation),
-    serveTools: (tools) => openToolSocket(tools, "scriptorium", "These are the tools of your task."),
+    operationsFor,
+    serveTools,
     ...(agents ? { agents } : {}),
   });
+
+/** What planning takes of it: no sandbox, for a planner runs nothing. */
+export const planningOf = (app: App, agents: CrewAgents = configuredAgents(app.config)): Planning => ({
+  app,
+  agents,
+  operationsFor,
+  serveTools,
+});
+
+const operationsFor = (part: CrewPart) => (toolsOf[part] ?? []).map((name) => operations[name] as unknown as Operation);
+const serveTools = (tools: Toolset) => openToolSocket(tools, "scriptorium", "These are the tools of your task.");
 
 const reading: OperationName[] = ["search_entries", "fetch_entry", "memory_search_nodes", "memory_get_node"];
 

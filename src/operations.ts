@@ -4,6 +4,7 @@ import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
@@ -40,6 +41,15 @@ export const operations = {
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
+  open_topic: topics.openTopic,
+  list_topics: topics.listTopics,
+  get_topic: topics.getTopic,
+  list_open_topics: topics.listOpenTopics,
+  reply_topic: topics.replyTopic,
+  edit_message: topics.editMessage,
+  resolve_topic: topics.resolveTopic,
+  reopen_topic: topics.reopenTopic,
+  reanchor_topic: topics.reanchorTopic,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
@@ -60,6 +70,7 @@ export const operations = {
   cancel_run: cancelRun,
   metrics: crew.metrics,
   release_task: tasks.releaseTask,
+  limit_run: tasks.limitRun,
   status,
   doctor,
 };

@@ -3,14 +3,17 @@ import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
-import { cancelCommand, executeCommand, resumeCommand, workCommand } from "./execute.ts";
+import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { runCommand } from "./run.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
 import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
+import { topicCommand } from "./topic.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
 /** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
@@ -37,13 +40,12 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     searchCommand(common),
     graphCommand(common),
     sourceCommand(common),
+    topicCommand(common),
     proposalCommand(common),
+    planCommand(common),
     executeCommand(common),
     workCommand(common),
-    new Command("run")
-      .description("see and steer runs")
-      .addCommand(resumeCommand(common) as never)
-      .addCommand(cancelCommand(common) as never),
+    runCommand(common),
     demoCommand(common),
     taskCommand(common),
     tokenCommand(common),

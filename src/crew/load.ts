@@ -42,7 +42,7 @@ async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
     unproven: kind === "qc" && last ? unproven(claims, await outputsOf(app, id, last.epoch)) : [],
-    topics: [],
+    topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
     subgraph:
       kind === "qc"
         ? await subgraphOf(app, [id, `task:${id}`, ...JSON.parse(last?.cites ?? "[]")])
