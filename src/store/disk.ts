@@ -89,6 +89,14 @@ export function noteOf(path: string): string | undefined {
   return note && Buffer.from(note, "base64url").toString("utf8");
 }
 
+/** Removes the temporary names in one folder that were staged with this note. */
+export function discardNoted(folder: string, note: string): void {
+  const spelt = Buffer.from(note).toString("base64url");
+  for (const name of readdirSync(folder)) {
+    if (temporary.test(name) && name.split(".")[2] === spelt) discard(join(folder, name));
+  }
+}
+
 /** Removes what a crash left beside the files of `folder`, unless it is young enough to be in use. */
 export async function sweepTemporary(folder: string, olderThanMs: number): Promise<number> {
   const names = await readdir(folder, { recursive: true }).catch(() => [] as string[]);
