@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { App } from "../src/app.ts";
+import { type App, openApp } from "../src/app.ts";
+import { loadConfig } from "../src/config.ts";
 import { unwrap } from "../src/result.ts";
 import {
   approveProposal,
@@ -13,15 +14,18 @@ import {
 import { proposePage } from "../src/review/propose.ts";
 import { historyRef } from "../src/store/recorder.ts";
 import { blobOf } from "../src/wiki/document.ts";
+import { scriptorium } from "./support/commands.ts";
 import {
   agent,
   allEvents,
   backends,
   engines,
+  gitIn,
   newWorkspace,
   person,
   read,
-  type TestWorkspace,
+  temporaryFolder,
+  testEnvironment,
 } from "./support/workspace.ts";
 
 const deploy = "docs/deploy.md";
@@ -29,18 +33,8 @@ const text = "# Deploy\n\nWe deploy on Fridays.\n\n## Steps\n\n1. Build.\n2. Pra
 const better = text.replace("on Fridays", "on Tuesdays");
 const identity = "agent:\n  author_name: Larkspur Scribe\n  author_email: scribe@example.org\n";
 
-type Options = Parameters<typeof newWorkspace>[0] & { configured?: boolean };
-
-async function workspace({ configured = true, ...options }: Options = {}): Promise<TestWorkspace & { app: App }> {
-  const made = await newWorkspace(options);
-  await made.app.close();
-  if (configured) writeFileSync(made.file("scriptorium.yaml"), read(made.file("scriptorium.yaml")) + identity);
-  mkdirSync(join(made.root, "docs"));
-  writeFileSync(join(made.root, deploy), text);
-  made.git("add", "-A");
-  made.git("commit", "-qm", "Say how we deploy");
-  return { ...made, app: await made.open() };
-}
+const workspace = ({ config = identity, ...options }: Parameters<typeof newWorkspace>[0] = {}) =>
+  newWorkspace({ ...options, config, files: { [deploy]: text } });
 
 const topic = (path = deploy, id = "t-1") => ({ id, path, kind: "change", status: "open" });
 
@@ -298,7 +292,7 @@ describe.each(engines)("R4: approval, on %s", (engine) => {
     const results = await Promise.all([approve(app, id), approve(other, id), approve(app, id)]);
     expect(results.filter((r) => r.ok)).toHaveLength(1);
     for (const r of results) if (!r.ok) expect(r.problem.code).toBe("conflict");
-    expect(git("log", "--format=%s", "-2")).toBe("Rewrite docs/deploy.md, approved by Ada Lovelace\nSay how we deploy");
+    expect(git("log", "--format=%s", "-2")).toBe("Rewrite docs/deploy.md, approved by Ada Lovelace\nBegin");
   });
 
   test("T5: no agent and no reader decides anything", async () => {
@@ -406,7 +400,7 @@ describe("R4: what stands in the way is said", () => {
   });
 
   test("no agent block: the sentence says what to add; a person's own proposal needs none", async () => {
-    const { app, git } = await workspace({ configured: false });
+    const { app, git } = await workspace({ config: "" });
     const { id } = unwrap(await propose(app));
     expect(await refused(app, id)).toMatch(/agent: \{ author_name/);
     const mine = unwrap(await propose(app, `${better}Mine.\n`, blobOf(text), topic(deploy, "t-2"), person()));
@@ -443,4 +437,44 @@ describe("R4: what stands in the way is said", () => {
     expect(git("status", "--porcelain")).toBe("");
     expect(git("log", "-1", "--format=%(trailers:key=Proposal,valueonly)", historyRef)).toBe(id);
   });
+});
+
+test("R4: an approval that is killed anywhere is undone or finished by the next start, with one commit", async () => {
+  const base = await workspace();
+  const proposed = async (path: string) => {
+    const { text, blob } = unwrap(await base.app.pages.read(path));
+    const wanted = `${text}\nMore.\n`;
+    return { path, text, wanted, id: unwrap(await propose(base.app, wanted, blob, topic(path, path))).id };
+  };
+  const page = await proposed(deploy);
+  const entry = await proposed("wiki/vision.md");
+  await base.app.close();
+  const places = ["file-staged", "file-renamed", "history-imported", "branch-moved"];
+  const killed = [
+    ...places.map((place) => ({ place, ...page })),
+    ...["file-renamed", "version-saved"].map((place) => ({ place, ...entry })),
+  ];
+  for (const { place, path, text, wanted, id } of killed) {
+    const cwd = join(temporaryFolder(), "workspace");
+    cpSync(base.root, cwd, { recursive: true });
+    const ran = await scriptorium(["proposal", "approve", id], { cwd, env: { SCRIPTORIUM_CRASH_AT: place } });
+    expect(ran.signal, place).toBe("SIGKILL");
+
+    const app = await openApp(unwrap(loadConfig(cwd, testEnvironment())));
+    const { status } = await show(app, id);
+    expect([place, status, read(join(cwd, path))]).toEqual(
+      place === "file-staged" ? [place, "open", text] : [place, "approved", wanted],
+    );
+    if (status === "open") unwrap(await approve(app, id));
+    await app.recorder.drain(5000);
+    await app.close();
+    const git = gitIn(cwd);
+    git("fsck", "--strict");
+    expect(git("show", `HEAD:${path}`)).toBe(wanted.trimEnd());
+    const log = git("log", "--format=%an|%(trailers:key=Proposal,valueonly,separator=)", "--", path).split("\n");
+    expect(log.filter((line) => line.endsWith(id))).toEqual([`Larkspur Scribe|${id}`]);
+    const strange = git("status", "--porcelain").split("\n");
+    expect(strange.filter((line) => line !== "" && !/wiki\/\.~.*\.tmp$/.test(line))).toEqual([]);
+    expect(readdirSync(join(cwd, "docs"))).toEqual(["deploy.md"]);
+  }
 });

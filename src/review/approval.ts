@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { discard, discardNoted, publish, stage } from "../store/disk.ts";
@@ -60,6 +60,8 @@ export function pageApproval(deps: Deps): PageApproval {
       },
       async settle(done) {
         if (staged) discard(staged);
+        // An earlier approval of it may have died with its text staged.
+        if (done && !entry) discardNoted(join(root, decision.path), noteFor(author.approval?.proposal ?? ""));
         if (done && (deps.onDisk || !entry)) await recorder.drain(5000);
       },
     };
@@ -88,9 +90,11 @@ export function pageApproval(deps: Deps): PageApproval {
         const entry = await pages.entryId(path);
         const isWritten = blobOf(readIfThere(join(root, path)) ?? "") === blob;
         const author = authorOf(deps.agent, proposal, by, { note });
-        if (!isWritten || !author.ok || text === undefined || base === undefined) continue;
+        if (!isWritten || !author.ok || text === undefined || base === undefined) {
+          if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
+          continue;
+        }
         await proposals.carryOut(proposal.id, by, note, deedFor({ path, entry, text, base, author: author.value }));
-        discardNoted(dirname(join(root, path)), noteFor(proposal.id));
       }
     },
   };

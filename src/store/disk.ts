@@ -89,11 +89,12 @@ export function noteOf(path: string): string | undefined {
   return note && Buffer.from(note, "base64url").toString("utf8");
 }
 
-/** Removes the temporary names in one folder that were staged with this note. */
-export function discardNoted(folder: string, note: string): void {
+/** Removes the temporary names beside `path` that were staged with this note, unless they are young enough to be in use. */
+export function discardNoted(path: string, note: string, olderThanMs = 0): void {
   const spelt = Buffer.from(note).toString("base64url");
-  for (const name of readdirSync(folder)) {
-    if (temporary.test(name) && name.split(".")[2] === spelt) discard(join(folder, name));
+  for (const name of readdirSync(dirname(path)).filter((n) => temporary.test(n) && n.split(".")[2] === spelt)) {
+    const found = statSync(join(dirname(path), name), { throwIfNoEntry: false });
+    if (found && Date.now() - found.ctimeMs >= olderThanMs) discard(join(dirname(path), name));
   }
 }
 
