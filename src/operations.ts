@@ -1,4 +1,5 @@
 import * as graph from "./graph/operations.ts";
+import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
@@ -40,6 +41,10 @@ export const operations = {
   reject_proposal: review.rejectProposal,
   comment_proposal: review.commentProposal,
   request_revision: review.requestRevision,
+  start_job: jobs.startJob,
+  list_jobs: jobs.listJobs,
+  show_job: jobs.showJob,
+  cancel_job: jobs.cancelJob,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,

@@ -3,8 +3,8 @@ import { Command } from "@commander-js/extra-typings";
 import { setUpAgent } from "../agents/setup.ts";
 import type { App } from "../app.ts";
 import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
-import { openQueue } from "../jobs/queue.ts";
 import { serverIsUp } from "../jobs/presence.ts";
+import { openQueue } from "../jobs/queue.ts";
 import { allOperations } from "../operations.ts";
 import { ok, type Result } from "../result.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
@@ -72,12 +72,14 @@ async function startHere(app: App, options: Common, input: Record<string, unknow
   const setup = served ? undefined : setUpAgent(app.config);
   if (setup && !setup.ok) return print(options, setup, () => "");
   const { openToolSocket } = await import("../mcp/tool-socket.ts");
-  const queue = setup && (await openQueue(app, {
-    setup: setup.value,
-    operations: allOperations,
-    serveTools: openToolSocket,
-    adopts: false,
-  }));
+  const queue =
+    setup &&
+    (await openQueue(app, {
+      setup: setup.value,
+      operations: allOperations,
+      serveTools: openToolSocket,
+      adopts: false,
+    }));
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
@@ -86,7 +88,10 @@ async function startHere(app: App, options: Common, input: Record<string, unknow
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
     await jobIsOver(app, started.value.job_id, interrupted.signal);
     await queue?.stop();
-    print(options, await ended(app, started.value.job_id, caller), { text: described, json: (job) => ({ job_id: job.id, ...job }) });
+    print(options, await ended(app, started.value.job_id, caller), {
+      text: described,
+      json: (job) => ({ job_id: job.id, ...job }),
+    });
   } finally {
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
     await queue?.stop();

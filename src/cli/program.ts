@@ -3,6 +3,7 @@ import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { graphCommand } from "./graph.ts";
+import { jobCommand } from "./job.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
@@ -36,6 +37,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     graphCommand(common),
     sourceCommand(common),
     proposalCommand(common),
+    jobCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),
