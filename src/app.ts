@@ -9,6 +9,7 @@ import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
+import { type TopicStore, topicStore } from "./review/topics.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -46,6 +47,7 @@ export interface App {
   search: ReturnType<typeof entrySearch>;
   sources: SourceStore;
   proposals: ProposalStore;
+  topics: TopicStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   jobs: JobStore;
@@ -96,6 +98,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
+    topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

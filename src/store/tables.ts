@@ -17,10 +17,14 @@ export interface Tables {
   tokens: TokenRow;
   agent_jobs: JobRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
+  topics: TopicRow;
+  messages: MessageRow;
+  page_texts: { blob: string; text: string };
 }
 
 export interface EventRow {
@@ -157,6 +161,33 @@ export interface TokenRow {
   revoked_at: string | null;
 }
 
+export interface JobRow {
+  id: string;
+  kind: "incorporate" | "perspective";
+  source_path: string;
+  topic_id: string | null;
+  persona_name: string | null;
+  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
+  started_at: string | null;
+  completed_at: string | null;
+  exit_code: number | null;
+  error_tail: string | null;
+  created_at: string;
+  created_by: string;
+  message: string | null;
+  holder: string | null;
+  beat_at: number | null;
+  cancelled_by: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
+}
+
 export interface TaskRow {
   num: Generated<number>;
   id: string;
@@ -165,6 +196,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
@@ -204,29 +237,32 @@ export interface EdgeRow {
   created_by: string;
 }
 
-export interface JobRow {
+export interface TopicRow {
   id: string;
-  kind: "incorporate" | "perspective";
-  source_path: string;
-  topic_id: string | null;
-  persona_name: string | null;
-  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
-  started_at: string | null;
-  completed_at: string | null;
-  exit_code: number | null;
-  error_tail: string | null;
-  created_at: string;
+  path: string;
+  kind: "change" | "question";
+  status: "open" | "resolved";
+  messages: number;
   created_by: string;
-  message: string | null;
-  holder: string | null;
-  beat_at: number | null;
-  cancelled_by: string | null;
-  input_tokens: number | null;
-  output_tokens: number | null;
-  cache_read_tokens: number | null;
-  cache_write_tokens: number | null;
-  tool_calls: number | null;
-  messages: number | null;
-  cost_usd: number | null;
-  duration_ms: number | null;
+  created_at: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+  /** JSON: the last place that is sure. */
+  anchor: string | null;
+  anchor_blob: string | null;
+  anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
+  /** JSON: where it perhaps is now. */
+  place: string | null;
+  first_quote: string | null;
+  seen_blob: string;
+}
+
+export interface MessageRow {
+  topic_id: string;
+  seq: number;
+  author: string;
+  author_kind: "person" | "agent";
+  text: string;
+  created_at: string;
+  edited_at: string | null;
 }
