@@ -6,6 +6,7 @@ import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
+import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
 import { entrySearch } from "./search/entries.ts";
@@ -45,6 +46,7 @@ export interface App {
   search: ReturnType<typeof entrySearch>;
   sources: SourceStore;
   proposals: ProposalStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   recorder: Recorder;
@@ -94,6 +96,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
+    perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
