@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
@@ -49,6 +50,7 @@ export interface App {
   perspectives: PerspectiveStore;
   tokens: TokenStore;
   tasks: TaskEngine;
+  jobs: JobStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -98,6 +100,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     proposals,
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,
