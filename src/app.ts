@@ -7,6 +7,7 @@ import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
+import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
@@ -48,6 +49,7 @@ export interface App {
   sources: SourceStore;
   proposals: ProposalStore;
   topics: TopicStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   jobs: JobStore;
@@ -99,6 +101,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
     topics: topicStore({ db, now, newId }),
+    perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

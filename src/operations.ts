@@ -3,6 +3,7 @@ import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
@@ -55,6 +56,10 @@ export const operations = {
   resolve_topic: topics.resolveTopic,
   reopen_topic: topics.reopenTopic,
   reanchor_topic: topics.reanchorTopic,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
