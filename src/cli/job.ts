@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { setUpAgent } from "../agents/setup.ts";
 import type { App } from "../app.ts";
