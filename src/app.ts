@@ -10,6 +10,7 @@ import { pageApproval } from "./review/approval.ts";
 import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
+import { type TopicStore, topicStore } from "./review/topics.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -48,6 +49,7 @@ export interface App {
   sources: SourceStore;
   proposals: ProposalStore;
   perspectives: PerspectiveStore;
+  topics: TopicStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   jobs: JobStore;
@@ -99,6 +101,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
     perspectives: perspectiveStore({ db, now }),
+    topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

@@ -3,6 +3,7 @@ import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
 import * as perspectives from "./review/perspective-operations.ts";
+import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
@@ -45,6 +46,15 @@ export const operations = {
   get_persona: perspectives.getPersona,
   put_perspective: perspectives.putPerspective,
   show_perspective: perspectives.showPerspective,
+  open_topic: topics.openTopic,
+  list_topics: topics.listTopics,
+  get_topic: topics.getTopic,
+  list_open_topics: topics.listOpenTopics,
+  reply_topic: topics.replyTopic,
+  edit_message: topics.editMessage,
+  resolve_topic: topics.resolveTopic,
+  reopen_topic: topics.reopenTopic,
+  reanchor_topic: topics.reanchorTopic,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,

@@ -17,10 +17,14 @@ export interface Tables {
   tokens: TokenRow;
   agent_jobs: JobRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
+  topics: TopicRow;
+  messages: MessageRow;
+  page_texts: { blob: string; text: string };
 }
 
 export interface EventRow {
@@ -165,6 +169,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
@@ -229,4 +235,34 @@ export interface JobRow {
   messages: number | null;
   cost_usd: number | null;
   duration_ms: number | null;
+}
+
+export interface TopicRow {
+  id: string;
+  path: string;
+  kind: "change" | "question";
+  status: "open" | "resolved";
+  messages: number;
+  created_by: string;
+  created_at: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+  /** JSON: the last place that is sure. */
+  anchor: string | null;
+  anchor_blob: string | null;
+  anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
+  /** JSON: where it perhaps is now. */
+  place: string | null;
+  first_quote: string | null;
+  seen_blob: string;
+}
+
+export interface MessageRow {
+  topic_id: string;
+  seq: number;
+  author: string;
+  author_kind: "person" | "agent";
+  text: string;
+  created_at: string;
+  edited_at: string | null;
 }
