@@ -1,11 +1,11 @@
-import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { setUpAgent } from "../agents/setup.ts";
 import type { App } from "../app.ts";
 import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
-import { openQueue } from "../jobs/queue.ts";
 import { serverIsUp } from "../jobs/presence.ts";
+import { openQueue } from "../jobs/queue.ts";
 import { allOperations } from "../operations.ts";
+import type { Caller } from "../people/caller.ts";
 import { ok, type Result } from "../result.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
@@ -35,7 +35,7 @@ export const jobCommand = (common: () => Common) =>
         .action(({ kind, topic, source, persona, wait }) =>
           withApp(common(), async (app) => {
             const input = { kind, topic_id: topic, source_path: source, persona_name: persona };
-            await startHere(app, common(), input, wait ?? false);
+            await startHere(app, common(), (caller) => startJob.perform(app, input, caller), wait ?? false);
           }),
         ),
     )
@@ -66,27 +66,37 @@ export const jobCommand = (common: () => Common) =>
     );
 
 /** A server takes the job over; without one this process is all there is to run it. */
-async function startHere(app: App, options: Common, input: Record<string, unknown>, wait: boolean): Promise<void> {
+export async function startHere(
+  app: App,
+  options: Common,
+  start: (caller: Caller) => Promise<Result<{ job_id: string }>>,
+  wait: boolean,
+): Promise<void> {
   const caller = await localPerson(app);
   const served = serverIsUp(app.config.stateFolder);
   const setup = served ? undefined : setUpAgent(app.config);
   if (setup && !setup.ok) return print(options, setup, () => "");
   const { openToolSocket } = await import("../mcp/tool-socket.ts");
-  const queue = setup && (await openQueue(app, {
-    setup: setup.value,
-    operations: allOperations,
-    serveTools: openToolSocket,
-    adopts: false,
-  }));
+  const queue =
+    setup &&
+    (await openQueue(app, {
+      setup: setup.value,
+      operations: allOperations,
+      serveTools: openToolSocket,
+      adopts: false,
+    }));
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
-    const started = await startJob.perform(app, input, caller);
+    const started = await start(caller);
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
     await jobIsOver(app, started.value.job_id, interrupted.signal);
     await queue?.stop();
-    print(options, await ended(app, started.value.job_id, caller), { text: described, json: (job) => ({ job_id: job.id, ...job }) });
+    print(options, await ended(app, started.value.job_id, caller), {
+      text: described,
+      json: (job) => ({ job_id: job.id, ...job }),
+    });
   } finally {
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
     await queue?.stop();
