@@ -5,6 +5,7 @@ import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
 import { serverIsUp } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import { allOperations } from "../operations.ts";
+import type { Caller } from "../people/caller.ts";
 import { ok, type Result } from "../result.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
@@ -34,7 +35,7 @@ export const jobCommand = (common: () => Common) =>
         .action(({ kind, topic, source, persona, wait }) =>
           withApp(common(), async (app) => {
             const input = { kind, topic_id: topic, source_path: source, persona_name: persona };
-            await startHere(app, common(), input, wait ?? false);
+            await startHere(app, common(), (caller) => startJob.perform(app, input, caller), wait ?? false);
           }),
         ),
     )
@@ -65,7 +66,12 @@ export const jobCommand = (common: () => Common) =>
     );
 
 /** A server takes the job over; without one this process is all there is to run it. */
-async function startHere(app: App, options: Common, input: Record<string, unknown>, wait: boolean): Promise<void> {
+export async function startHere(
+  app: App,
+  options: Common,
+  start: (caller: Caller) => Promise<Result<{ job_id: string }>>,
+  wait: boolean,
+): Promise<void> {
   const caller = await localPerson(app);
   const served = serverIsUp(app.config.stateFolder);
   const setup = served ? undefined : setUpAgent(app.config);
@@ -83,7 +89,7 @@ async function startHere(app: App, options: Common, input: Record<string, unknow
   const interrupt = () => interrupted.abort();
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   try {
-    const started = await startJob.perform(app, input, caller);
+    const started = await start(caller);
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
     await jobIsOver(app, started.value.job_id, interrupted.signal);
     await queue?.stop();
