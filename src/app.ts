@@ -48,8 +48,8 @@ export interface App {
   search: ReturnType<typeof entrySearch>;
   sources: SourceStore;
   proposals: ProposalStore;
-  perspectives: PerspectiveStore;
   topics: TopicStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   jobs: JobStore;
@@ -100,8 +100,8 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
-    perspectives: perspectiveStore({ db, now }),
     topics: topicStore({ db, now, newId }),
+    perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

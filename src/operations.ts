@@ -1,4 +1,5 @@
 import * as graph from "./graph/operations.ts";
+import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
@@ -43,11 +44,10 @@ export const operations = {
   reject_proposal: review.rejectProposal,
   comment_proposal: review.commentProposal,
   request_revision: review.requestRevision,
-  list_personas: perspectives.listPersonas,
-  get_persona: perspectives.getPersona,
-  put_perspective: perspectives.putPerspective,
-  show_perspective: perspectives.showPerspective,
-  refresh_perspective: perspectives.refreshPerspective,
+  start_job: jobs.startJob,
+  list_jobs: jobs.listJobs,
+  show_job: jobs.showJob,
+  cancel_job: jobs.cancelJob,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -57,6 +57,11 @@ export const operations = {
   resolve_topic: topics.resolveTopic,
   reopen_topic: topics.reopenTopic,
   reanchor_topic: topics.reanchorTopic,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
+  refresh_perspective: perspectives.refreshPerspective,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,

@@ -3,6 +3,7 @@ import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { graphCommand } from "./graph.ts";
+import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
@@ -39,6 +40,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     sourceCommand(common),
     topicCommand(common),
     proposalCommand(common),
+    jobCommand(common),
     perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
