@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { replayTasks } from "../src/tasks/replay.ts";
-import { engines, newWorkspace, type TestWorkspace } from "./support/workspace.ts";
+import { doctor } from "../src/wiki/doctor.ts";
+import { engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
 type App = TestWorkspace["app"];
 
@@ -234,5 +235,16 @@ async function recordEqualsRows(app: App): Promise<void> {
   const kept = rows.map(({ num: _, claimedAt: __, leaseUntil: ___, ...task }) => task);
   expect([...replayed.values()].sort(byId)).toEqual(kept.sort(byId));
 }
+
+test("C7: doctor takes every step again, and tells which task is not what its events say", async () => {
+  const { app } = await newWorkspace();
+  const { id } = unwrap(await app.tasks.create(wanted, "pm"));
+  await app.tasks.claim("w");
+  const found = async () =>
+    unwrap(await doctor.perform(app, {}, person())).findings.find((finding) => finding.check === "tasks");
+  expect(await found()).toMatchObject({ level: "ok", message: "1, as their events tell" });
+  await app.db.write((tx) => tx.updateTable("tasks").set({ attempt: 7 }).where("id", "=", id).execute());
+  expect(await found()).toMatchObject({ level: "problem", message: expect.stringContaining(id) });
+});
 
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
