@@ -72,6 +72,7 @@ export const operations = {
   unlock_todo: tasks.unlockTodo,
   get_task_context: tasks.getTaskContext,
   release_task: tasks.releaseTask,
+  limit_run: tasks.limitRun,
   status,
   doctor,
 };

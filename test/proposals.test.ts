@@ -32,7 +32,8 @@ import {
 } from "./support/workspace.ts";
 
 const deploy = "docs/deploy.md";
-const text = "# Deploy\n\nWe deploy on Fridays.\n\n## Steps\n\n1. Build.\n2. Pray.\n\n## After\n\nGo home.\n";
+const text =
+  "# Deploy\n\nWe deploy on Fridays.\n\n## Steps\n\n1. Build.\n2. Pray.\n\n## After\n\nGo home and sleep until the pager rings, or until Monday.\n";
 const better = text.replace("on Fridays", "on Tuesdays");
 const identity = "agent:\n  author_name: Larkspur Scribe\n  author_email: scribe@example.org\n";
 
@@ -449,7 +450,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
       unwrap(await openTopic.perform(app, { path: deploy, kind, message: `About ${quote}`, quote }, person()));
     const [about, kept, endangered, question] = [
       await open("on Fridays"),
-      await open("Go home."),
+      await open("sleep until the pager rings"),
       await open("2. Pray."),
       await open("Build", "question"),
     ];
@@ -464,7 +465,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
     expect(await answer("t-none", better)).toMatchObject({ problem: { code: "not_found" } });
     expect(await answer(about.id, better, "HEAD")).toMatchObject({ problem: { code: "invalid" } });
 
-    const rash = `# How we deploy\n\nOn Tuesdays, and never otherwise, whatever anyone may say.\n\n${text.slice(text.indexOf("## After"))}`;
+    const rash = better.replace("1. Build.\n2. Pray.\n\n", "");
     const first = unwrap(await answer(about.id, rash));
     expect(first).toMatchObject({ revision_number: 1, base_moved: false, source_path: deploy });
     expect(first.endangers.map((topic) => topic.id).sort()).toEqual([endangered.id, question.id].sort());
@@ -483,13 +484,13 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
     expect(second).toMatchObject({ revision_number: 2, endangers: [] });
     unwrap(await approve(app, second.id, { note: "thanks" }));
     const page = read(join(root, deploy));
+    const seen = await app.db.read.selectFrom("topics").select("seen_blob").distinct().execute();
+    expect(seen, "approving looks for every topic at once").toEqual([{ seen_blob: blobOf(page) }]);
     for (const topic of [kept, endangered, question]) {
       const { anchor } = unwrap(await getTopic.perform(app, { id: topic.id }, person("reader")));
       expect(anchor?.state).toMatch(/anchored|moved/);
       expect(page.slice(anchor?.place?.start, anchor?.place?.end)).toBe(anchor?.quote);
     }
-    const moved = (await allEvents(app)).filter((e) => e.kind === "anchor-moved").map((e) => e.subject);
-    expect(moved).toContain(`topic:${kept.id}`);
   });
 });
 
@@ -498,7 +499,7 @@ test("R11: scribe takes the text on stdin and prints the id; a person proposes t
   const { id, pageBlob } = unwrap(
     await openTopic.perform(app, { path: deploy, message: "Tuesdays", quote: "Fridays" }, person()),
   );
-  const args = ["insert-proposal", "--role", "engineer", "--topic-id", id, "--base-sha", pageBlob ?? ""];
+  const args = ["insert-proposal", "--topic-id", id, "--base-sha", pageBlob ?? ""];
   const made = await scribe(args, { cwd: root, input: better });
   expect(made).toMatchObject({ code: 0 });
   expect(made.json()).toMatchObject({ id: expect.stringMatching(/^p-/), revision_number: 1, topic_id: id });
@@ -510,7 +511,7 @@ test("R11: scribe takes the text on stdin and prints the id; a person proposes t
   const own = await scriptorium(mine, { cwd: root, input: `${better}Mine. \u001b[2J\u202e\n` });
   expect(own.json()).toMatchObject({ revision_number: 2 });
   const shown = await scriptorium(["proposal", "show", String(own.json().id)], { cwd: root });
-  expect(shown.stdout).toContain("+Mine. [2J[U+202E]");
+  expect(shown.stdout).toContain("+Mine. [U+001B][2J[U+202E]");
   expect(shown.stdout).toContain("characters that nobody sees: U+001B U+202E");
   const listed = (await scriptorium(["proposal", "list", "--json"], { cwd: root })).json<
     { proposedBy: string | null }[]

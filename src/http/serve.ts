@@ -15,6 +15,7 @@ import { allOperations } from "../operations.ts";
 import type { Person } from "../people/caller.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { Refused, unwrap } from "../result.ts";
+import { keepAnchors } from "../review/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk.ts";
 import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
@@ -49,6 +50,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const jobs = await openJobs(app, agent);
   const watching = await watchEntries(app);
   const upkeep = keepRecording(app);
+  const anchors = keepAnchors(app);
   announce(options.json ?? false, config, bound, token);
 
   await new Promise<void>((stop) => {
@@ -60,6 +62,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await close(server);
   await jobs?.stop();
   await watching.stop();
+  await anchors.stop();
   await upkeep.stop();
   await app.close();
 }

@@ -33,7 +33,8 @@ export function resembling(before: string, after: string, passage: Span, gap: Ga
   const beside = [before.slice(gap.before.start, passage.start), before.slice(passage.end, gap.before.end)].map(spaced);
   const rival = Math.max(0, ...beside.map((text) => likeness(text, candidate)));
   const elsewhere = occursApart(spaced(before), candidate, spaced(quote));
-  return { ...found, clear: found.clear && !elsewhere && rival < found.score - lead };
+  const clear = found.clear && !elsewhere && rival < found.score - lead && !hasForeignLine(before, quote, after, found);
+  return { ...found, clear };
 }
 
 /** The place in `span` with the fewest changed characters. */
@@ -81,6 +82,19 @@ function byWords(before: string, after: string, passage: Span, gap: Gap): Resemb
   return { start: first.start, end: last.end, score, clear: true };
 }
 
+/** How many of their words two texts share, whatever the order: 1 is all, 0 is none. */
+export function sharedWords(one: string, other: string): number {
+  const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const [mine, theirs] = [words(one), words(other)];
+  const left = [...theirs];
+  const shared = mine.filter((word) => {
+    const at = left.indexOf(word);
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  });
+  return mine.length + theirs.length === 0 ? 0 : (2 * shared.length) / (mine.length + theirs.length);
+}
+
 type Token = Span & { text: string };
 
 function tokens(text: string, { start, end }: Span): Token[] {
@@ -92,7 +106,7 @@ function tokens(text: string, { start, end }: Span): Token[] {
 }
 
 /** How much of `candidate` stands somewhere in `text`. */
-export function likeness(text: string, candidate: string): number {
+function likeness(text: string, candidate: string): number {
   if (text.trim() === "" || candidate.length > longest) return 0;
   const [best] = search(text, candidate, Math.floor(candidate.length * 0.5));
   return best ? 1 - best.errors / candidate.length : 0;
@@ -103,6 +117,14 @@ function occursApart(before: string, candidate: string, quote: string): boolean 
   const elsewhere = before.split(quote).join("\u0000");
   return elsewhere.includes(candidate);
 }
+
+/** Whether a whole line of the place stood somewhere else before. */
+const hasForeignLine = (before: string, quote: string, after: string, { start, end }: Span) =>
+  after
+    .slice(start, end)
+    .split("\n")
+    .map((line) => line.trim())
+    .some((line) => line.length >= shortest && !quote.includes(line) && before.includes(line));
 
 function toWordEdges(text: string, start: number, end: number): [number, number] {
   const wordly = /[\p{L}\p{M}\p{N}]/u;
