@@ -5,10 +5,15 @@ import type { Config } from "./config.ts";
 import { type ContextStore, contextStore } from "./crew/contexts.ts";
 import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
+import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
+import { pageApproval } from "./review/approval.ts";
+import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { sectionEffect } from "./review/section.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
@@ -18,7 +23,6 @@ import { type TaskEngine, taskEngine } from "./tasks/engine.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
-import { applySection } from "./wiki/new-section.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { rowStore } from "./wiki/rows.ts";
@@ -49,13 +53,16 @@ export interface App {
   sources: SourceStore;
   proposals: ProposalStore;
   topics: TopicStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   runs: RunStore;
   /** The phases of attempts, as the system records them. */
   attempts: CrewRecord;
   /** What agents of the crew were sent and what they called. */
   contexts: ContextStore;
+  jobs: JobStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -81,12 +88,14 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
-  const section = async (
-    tx: Parameters<typeof applySection>[0],
-    proposal: Parameters<typeof applySection>[2],
-    approver: { name: string },
-  ) => applySection(tx, { root, wiki, now }, proposal, approver);
   const crew = { db, root, claims: config.claims, now, newId };
+  const onDisk = files !== undefined;
+  const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
+  const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
+  const effects = { section: sectionEffect({ root, wiki, entries, now }), page: approval };
+  const proposals = proposalStore({ db, effects, now, newId });
+  await approval.recover(proposals);
+
   return {
     config,
     db,
@@ -95,15 +104,18 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
-    pages: pageReader({ root, wiki, git, schema, entries, onDisk: files !== undefined }),
+    pages,
     search: entrySearch(db, async (id) => {
       const entry = await entries.fetch(id);
       return { title: entry.metadata.title, body: entry.content };
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
-    proposals: proposalStore({ db, effects: { section }, now, newId }),
+    proposals,
     topics: topicStore({ db, now, newId }),
+    perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    jobs: jobStore({ db, now, newId }),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),
     attempts: crewRecord(crew),

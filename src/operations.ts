@@ -1,9 +1,11 @@
 import { cancelRun } from "./crew/cancel.ts";
 import * as crew from "./crew/operations.ts";
 import * as graph from "./graph/operations.ts";
+import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
@@ -37,10 +39,22 @@ export const operations = {
   memory_add_edge: graph.addEdge,
   memory_delete_edge: graph.deleteEdge,
   import_graph: graph.importGraph,
+  insert_proposal: review.insertProposal,
   list_proposals: review.listProposals,
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
+  comment_proposal: review.commentProposal,
+  request_revision: review.requestRevision,
+  start_job: jobs.startJob,
+  list_jobs: jobs.listJobs,
+  show_job: jobs.showJob,
+  cancel_job: jobs.cancelJob,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
+  refresh_perspective: perspectives.refreshPerspective,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -53,6 +67,10 @@ export const operations = {
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
+  add_user: people.addUser,
+  list_users: people.listUsers,
+  change_user: people.changeUser,
+  remove_user: people.removeUser,
   create_todo: tasks.createTodo,
   list_todos: tasks.listTodos,
   update_todo: tasks.updateTodo,

@@ -5,6 +5,8 @@ import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { jobCommand } from "./job.ts";
+import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
 import { runCommand } from "./run.ts";
@@ -14,6 +16,7 @@ import { sourceCommand } from "./source.ts";
 import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
 import { topicCommand } from "./topic.ts";
+import { userCommand } from "./user.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
 /** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
@@ -47,8 +50,11 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     workCommand(common),
     runCommand(common),
     demoCommand(common),
+    jobCommand(common),
+    perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
+    userCommand(common),
     completionCommand(),
   ] as Command[];
   for (const command of commands) program.addCommand(command);

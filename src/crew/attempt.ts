@@ -1,3 +1,4 @@
+import { crashPoint } from "../store/crash.ts";
 import type { AttemptRow, RunTaskRow } from "../store/crew-tables.ts";
 import { attemptsOf, runTask, verdictsOf } from "../store/runs.ts";
 import type { Claim } from "../tasks/engine.ts";
@@ -118,6 +119,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       branch: found ? branch : null,
       commit: found?.commit ?? null,
     };
+    crashPoint("crew-collected");
     const done = await record.completeWork(fence, deliverable, spent, worker);
     if (done.ok) crew.tell({ kind: "worker-completed", ...about, attempt, files: files.length, ...figures(spent) });
     return {};
@@ -166,6 +168,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     const passed = checks.filter((check) => check.passed).length;
     if (checks.length > 0)
       crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
+    crashPoint("crew-checked");
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
     for (let tries = 1; tries <= mostVerifiers; tries++) {
@@ -275,6 +278,7 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
         crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason: merged.problem.message });
       }
     }
+    crashPoint("crew-merged");
     if (hash === attempt.deliverable_hash) await keepText(crew, detail, task.title, attempt);
     const accepted = await record.accept(id, hash, actor);
     if (accepted.ok) {
@@ -284,6 +288,7 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
       return {};
     }
   }
+  crashPoint("crew-failed");
   const settled = await record.settle(id, actor);
   if (!settled.ok) return {};
   const { state } = settled.value.task;

@@ -1,6 +1,6 @@
 /** The pages people read in a browser: plain HTML made on the server, without any script. */
 import { html, raw } from "hono/html";
-import { spellHidden, splitHidden } from "./hidden.ts";
+import { spellHidden, splitHidden } from "../hidden.ts";
 
 export type PageEntry = {
   id: string;

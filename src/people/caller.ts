@@ -11,12 +11,19 @@ export type Turn = {
 
 export type Rank = "reader" | "collaborator" | "admin";
 
+const order: Rank[] = ["reader", "collaborator", "admin"];
+
+/** A token may allow less than its person may do, never more. */
+export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.indexOf(b) ? a : b);
+
 export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
 export type Agent = {
   kind: "agent";
   role: string;
   task?: string;
   epoch?: number;
+  /** The job it was started for, if it was. */
+  job?: string;
   turn: Turn;
   /** Set by the crew when it starts an agent, never by the agent: which run it works for, as what, and its name. */
   crew?: { run: string; part: CrewPart; agent: string; context?: string };

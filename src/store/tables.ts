@@ -13,7 +13,11 @@ export interface Tables extends CrewTables {
   handoffs: HandoffRow;
   sources: SourceRow;
   proposals: ProposalRow;
+  proposal_comments: ProposalCommentRow;
+  perspectives: PerspectiveRow;
   tokens: TokenRow;
+  agent_jobs: JobRow;
+  users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
@@ -81,6 +85,8 @@ export interface GitQueueRow {
   message: string;
   at: string;
   in_history: Generated<number>;
+  /** A commit to the person's branch may only replace this blob; null: whatever is there. */
+  only_on: string | null;
 }
 
 export interface HandoffRow {
@@ -109,11 +115,41 @@ export interface ProposalRow {
   subject: string;
   data: string;
   proposed_by: string | null;
-  status: "open" | "approved" | "rejected";
+  status: "open" | "approved" | "rejected" | "superseded";
   created_at: string;
   decided_at: string | null;
   decided_by: string | null;
   note: string | null;
+  /** From here on for pages only: the topic it answers, and which answer to it this is. */
+  topic_id: string | null;
+  revision_number: number | null;
+  /** The git blob of the page that the text was made from, and what it said. */
+  base_source_sha: string | null;
+  base_text: string | null;
+  text: string | null;
+  job_id: string | null;
+  /** What a person decided, written before the file is: a start after a crash goes by it. */
+  approval: string | null;
+}
+
+export interface ProposalCommentRow {
+  id: string;
+  proposal_id: string;
+  author: string;
+  text: string;
+  wants_revision: number;
+  at: string;
+}
+
+export interface PerspectiveRow {
+  path: string;
+  persona: string;
+  source_sha: string;
+  persona_sha: string;
+  skill_sha: string;
+  text: string;
+  job_id: string | null;
+  at: string;
 }
 
 export interface TokenRow {
@@ -125,6 +161,41 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface JobRow {
+  id: string;
+  kind: "incorporate" | "perspective";
+  source_path: string;
+  topic_id: string | null;
+  persona_name: string | null;
+  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
+  started_at: string | null;
+  completed_at: string | null;
+  exit_code: number | null;
+  error_tail: string | null;
+  created_at: string;
+  created_by: string;
+  message: string | null;
+  holder: string | null;
+  beat_at: number | null;
+  cancelled_by: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
+}
+
+export interface UserRow {
+  name: string;
+  email: string | null;
+  role: "reader" | "collaborator" | "admin";
+  created_at: string;
+  removed_at: string | null;
 }
 
 export interface TaskRow {

@@ -1,4 +1,4 @@
-import { spellHidden } from "../hidden.ts";
+import { spellHidden } from "../../hidden.ts";
 import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
 
 /** The address of the entry a wiki link names, or undefined when there is no such entry. */
