@@ -8,7 +8,8 @@ import { contextsOf } from "../src/store/runs.ts";
 import { agentCli } from "./support/agent-clis.ts";
 import { scriptorium, start } from "./support/commands.ts";
 import { planned, verdictOf } from "./support/crew.ts";
-import { type Heard, modelServer, type Reply } from "./support/model-server.ts";
+import { modelServer } from "./support/model-server.ts";
+import type { Heard, Reply } from "./support/model-wire.ts";
 import {
   engines,
   newWorkspace,
