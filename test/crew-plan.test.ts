@@ -372,7 +372,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const figures = unwrap(await metrics.perform(app, { run }, person())).figures;
     expect(figures.find((one) => one.name === "handoff_completeness")).toMatchObject({
       value: 0,
-      counted: "1 questions on 1 tasks",
+      counted: "questions: 1; tasks: 1",
     });
   });
 });
