@@ -7,6 +7,7 @@ import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
@@ -21,6 +22,7 @@ import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
 import { applySection } from "./wiki/new-section.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
+import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
 import { schemaReader } from "./wiki/schema-file.ts";
@@ -46,10 +48,12 @@ export interface App {
   /** Every markdown file that people read, entries among them. */
   pages: PageReader;
   search: ReturnType<typeof entrySearch>;
+  links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
   topics: TopicStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   runs: RunStore;
   /** The phases of attempts, as the system records them. */
@@ -75,8 +79,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
   const sections = async () => unwrap(await schema()).sections;
 
-  const files = config.store === "files" ? fileStore({ db, git, root, wiki, sections, now }) : undefined;
-  const entries = files ?? rowStore({ db, sections, now });
+  const files =
+    config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
+  const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
@@ -100,10 +105,18 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
       const entry = await entries.fetch(id);
       return { title: entry.metadata.title, body: entry.content };
     }),
+    links: linkKeeper({
+      db,
+      entries,
+      schema,
+      folders: { wiki, sources: config.sources },
+      refresh: async () => files?.refresh(),
+    }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),
     topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),
     attempts: crewRecord(crew),
