@@ -323,7 +323,8 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(await app.attempts.accept(task, "h1", "crew")).toMatchObject({
       problem: { message: expect.stringContaining("no verdict that lets it pass") },
     });
-    expect((await app.tasks.find(task))?.state).not.toBe("completed");
+    expect((await app.tasks.find(task))?.state).toBe("qc_failed");
+    expect(unwrap(await app.attempts.settle(task, "crew")).task.state).toBe("preparing_retry");
     const [verdict] = await app.db.read.selectFrom("verdicts").select(["voided_at", "void_reason"]).execute();
     expect(verdict).toMatchObject({ voided_at: expect.any(String), void_reason: expect.stringContaining("changed") });
   });

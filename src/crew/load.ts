@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import { nodesAround } from "../graph/walk.ts";
 import { ok, type Result, refuse } from "../result.ts";
-import { edgesAmong, nodeLines } from "../store/graph.ts";
+import { edgesBetween } from "../store/edges.ts";
+import { nodeLines } from "../store/graph.ts";
 import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../store/runs.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "./context.ts";
 import type { PlanTask } from "./plan.ts";
@@ -76,6 +77,7 @@ const outputsOf = async (app: App, task: string, epoch: number) =>
   );
 
 const mostNodes = 40;
+const mostEdges = 60;
 
 /** What lies within two edges of the task and of what its worker cited. */
 async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgraph"]> {
@@ -86,12 +88,8 @@ async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgr
   }
   const nodes = await nodeLines(app.db, [...ids].slice(0, mostNodes));
   if (nodes.length === 0) return { nodes, edges: [] };
-  const edges = await edgesAmong(
-    app.db,
-    nodes.map((node) => node.id),
-    undefined,
-    60,
-  );
+  const kept = nodes.map((node) => node.id);
+  const edges = await edgesBetween(app.db, kept, kept, undefined, mostEdges);
   return { nodes, edges };
 }
 
