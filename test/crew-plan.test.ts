@@ -323,7 +323,8 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(await app.attempts.accept(task, "h1", "crew")).toMatchObject({
       problem: { message: expect.stringContaining("no verdict that lets it pass") },
     });
-    expect((await app.tasks.find(task))?.state).not.toBe("completed");
+    expect((await app.tasks.find(task))?.state).toBe("qc_failed");
+    expect(unwrap(await app.attempts.settle(task, "crew")).task.state).toBe("preparing_retry");
     const [verdict] = await app.db.read.selectFrom("verdicts").select(["voided_at", "void_reason"]).execute();
     expect(verdict).toMatchObject({ voided_at: expect.any(String), void_reason: expect.stringContaining("changed") });
   });
@@ -372,7 +373,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const figures = unwrap(await metrics.perform(app, { run }, person())).figures;
     expect(figures.find((one) => one.name === "handoff_completeness")).toMatchObject({
       value: 0,
-      counted: "1 questions on 1 tasks",
+      counted: "questions: 1; tasks: 1",
     });
   });
 });

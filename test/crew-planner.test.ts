@@ -9,6 +9,7 @@ import { planRequest } from "../src/crew/planner.ts";
 import { preambleFor } from "../src/crew/preamble.ts";
 import { planInstructions } from "../src/crew/prompts.ts";
 import { planningOf } from "../src/executing.ts";
+import { openWorkspace } from "../src/library.ts";
 import { ok, unwrap } from "../src/result.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { modelServer } from "./support/model-server.ts";
@@ -139,6 +140,21 @@ describe.each(engines)("planning on %s", (engine) => {
       "You are: Someone nobody wrote about",
     );
   });
+});
+
+test("O19: the library plans a request and hands the plan to whoever executes it", async () => {
+  const { root } = await newWorkspace();
+  const workspace = await openWorkspace(root);
+  const agents = scripts({
+    async pm(spec) {
+      await spec.tools?.call("submit_plan", small);
+      return undefined;
+    },
+  });
+  const planned = unwrap(await workspace.plan("make it so", { agents }));
+  const { tasks } = unwrap(await workspace.call("show_run", { id: planned.run }));
+  expect(tasks.map((task) => task.state)).toEqual(["pending", "pending"]);
+  await workspace.close();
 });
 
 test("the planner's instructions name every field that its plan is checked for", () => {

@@ -1,4 +1,5 @@
 import { graphChanges } from "../graph/changes.ts";
+import { type Caller, newTurn } from "../people/caller.ts";
 import type { AttemptRow, RunTaskRow } from "../store/crew-tables.ts";
 import type { Crew } from "./crew.ts";
 
@@ -12,5 +13,6 @@ export async function keepText({ app }: Crew, detail: RunTaskRow, title: string,
   if (detail.deliverable !== "text") return;
   const text = (attempt.output ?? "").slice(0, longest);
   const properties = { title, text, run: detail.run_id, task: detail.task_id, number: detail.number };
-  await graphChanges(app, attempt.worker).addNode({ id: textNode(detail.task_id), type: "deliverable", properties });
+  const worker: Caller = { kind: "agent", role: attempt.worker, turn: newTurn(detail.run_id) };
+  await graphChanges(app, worker).addNode({ id: textNode(detail.task_id), type: "deliverable", properties });
 }
