@@ -5,6 +5,7 @@ import type { Config } from "./config.ts";
 import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
 import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
@@ -51,6 +52,7 @@ export interface App {
   topics: TopicStore;
   perspectives: PerspectiveStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   jobs: JobStore;
   recorder: Recorder;
@@ -104,6 +106,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,
