@@ -122,7 +122,11 @@ function jobIsOver(app: App, id: string, interrupted: AbortSignal): Promise<void
       const job = await app.jobs.find(id);
       if (!job || job.completed_at || interrupted.aborted) return finish();
     };
-    const sweep = () => app.jobs.sweep({ status: "running" }).then(look);
+    const sweep = async () => {
+      const job = await app.jobs.find(id);
+      if (job) await app.jobs.sweep({ source: job.source_path });
+      await look();
+    };
     const stopListening = app.db.onChange(() => void look().catch(fail));
     const timer = setInterval(() => void sweep().catch(fail), lookMs);
     const finish = () => {
