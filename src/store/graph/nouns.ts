@@ -1,0 +1,194 @@
+/**
+ * What other tables keep, seen as nodes and edges of the graph. Nothing is copied, so nothing can be
+ * out of date. A new noun joins with an item of `nouns`, and of `ties` for each way it is connected:
+ * its columns as SQL that both engines understand; every query, walk and export then knows it.
+ */
+export type Noun = {
+  /** The type of its nodes, whose ids are this word, a colon and the key. */
+  type: string;
+  from: string;
+  key: string;
+  /** Where to look whether there is one, when that is simpler than `from` and `key`. */
+  exists?: { from: string; key: string /** True when the column has whole ids. */; whole?: boolean };
+  title: string;
+  properties: Record<string, string>;
+  version: string;
+  createdAt: string;
+  updatedAt: string;
+  createdBy: string;
+  /** Names are listed from a to z; ids that begin with their time, newest first. */
+  order: "asc" | "desc";
+  /** How such a thing is changed, since the graph's own tools cannot. */
+  instead: string;
+};
+
+export const nouns: Noun[] = [
+  {
+    type: "entry",
+    from: "entries",
+    key: "entries.id",
+    title: "coalesce(entries.title, entries.id)",
+    properties: {
+      title: "entries.title",
+      words: "entries.words",
+      lastAuthor: "entries.last_author",
+    },
+    version: "entries.version",
+    createdAt: "entries.updated_at",
+    updatedAt: "entries.updated_at",
+    createdBy: "entries.last_author",
+    order: "asc",
+    instead: "change its text with commit_entry or append_log",
+  },
+  {
+    type: "source",
+    from: "sources",
+    key: "sources.path",
+    title: "sources.path",
+    properties: {
+      title: "sources.path",
+      sha256: "sources.sha256",
+      size: "sources.size",
+      addedBy: "sources.added_by",
+    },
+    version: "1",
+    createdAt: "sources.at",
+    updatedAt: "sources.at",
+    createdBy: "sources.added_by",
+    order: "asc",
+    instead: "sources never change; a person adds another",
+  },
+  {
+    type: "task",
+    from: "tasks",
+    key: "tasks.id",
+    title: "tasks.title",
+    properties: {
+      title: "tasks.title",
+      description: "tasks.description",
+      state: "tasks.state",
+      priority: "tasks.priority",
+      attempt: "tasks.attempt",
+      run: "tasks.run",
+      holder: "tasks.holder",
+    },
+    version: "tasks.version",
+    createdAt: "tasks.created_at",
+    updatedAt: "tasks.updated_at",
+    createdBy: "tasks.created_by",
+    order: "desc",
+    instead: "change it with update_todo",
+  },
+  {
+    type: "run",
+    from: "(SELECT run AS id, count(*) AS tasks, min(created_at) AS created_at, max(updated_at) AS updated_at, min(created_by) AS created_by FROM tasks WHERE run IS NOT NULL GROUP BY run) AS runs",
+    key: "runs.id",
+    exists: { from: "tasks", key: "tasks.run" },
+    title: "runs.id",
+    properties: { title: "runs.id", tasks: "runs.tasks" },
+    version: "1",
+    createdAt: "runs.created_at",
+    updatedAt: "runs.updated_at",
+    createdBy: "runs.created_by",
+    order: "desc",
+    instead: "a run changes as its tasks do",
+  },
+  {
+    type: "page",
+    from: "(SELECT DISTINCT substr(to_id, 6) AS path FROM entry_links WHERE to_id >= 'page:' AND to_id < 'page;') AS pages",
+    key: "pages.path",
+    exists: { from: "entry_links p", key: "p.to_id", whole: true },
+    title: "pages.path",
+    properties: { title: "pages.path" },
+    version: "1",
+    createdAt: "''",
+    updatedAt: "''",
+    createdBy: "''",
+    order: "asc",
+    instead: "it is a file that an entry links to: change the file, or the link",
+  },
+];
+
+/** An end of an edge: the key of a noun, or without one a node's whole id. */
+export type End = { noun?: string; column: string };
+
+export type Tie = {
+  types: string[];
+  type: string;
+  from: End;
+  to: End;
+  table: string;
+  where?: string;
+  properties: Record<string, string>;
+  createdAt: string;
+  createdBy: string;
+  /** Where such an edge comes from, and so where it can be changed. */
+  instead: string;
+};
+
+export const ties: Tie[] = [
+  {
+    types: ["links_to", "cites"],
+    type: "CASE WHEN l.to_id >= 'source:' AND l.to_id < 'source;' THEN 'cites' ELSE 'links_to' END",
+    from: { noun: "entry", column: "l.entry_id" },
+    to: { column: "l.to_id" },
+    table: "entry_links l JOIN entries w ON w.id = l.entry_id",
+    properties: {},
+    createdAt: "w.updated_at",
+    createdBy: "w.last_author",
+    instead: "it stands in the entry's text: change that with commit_entry",
+  },
+  {
+    types: ["written_by"],
+    type: "'written_by'",
+    from: { noun: "entry", column: "w.entry_id" },
+    to: { noun: "task", column: "w.task" },
+    table: "entry_writers w",
+    properties: { version: "w.version", attempt: "w.attempt", epoch: "w.epoch", role: "w.role" },
+    createdAt: "w.at",
+    createdBy: "coalesce(w.role, '')",
+    instead: "it is the record of who wrote what, and stays",
+  },
+  {
+    types: ["written_by"],
+    type: "'written_by'",
+    from: { column: "n.id" },
+    to: { noun: "task", column: "n.task" },
+    table: "nodes n",
+    where: "n.task IS NOT NULL",
+    properties: { version: "n.version", attempt: "n.attempt", epoch: "n.epoch", role: "n.role" },
+    createdAt: "n.updated_at",
+    createdBy: "coalesce(n.role, '')",
+    instead: "it is the record of who wrote what, and stays",
+  },
+  {
+    types: ["depends_on"],
+    type: "'depends_on'",
+    from: { noun: "task", column: "d.task_id" },
+    to: { noun: "task", column: "d.depends_on" },
+    table: "task_dependencies d JOIN tasks w ON w.id = d.task_id",
+    properties: {},
+    createdAt: "w.created_at",
+    createdBy: "w.created_by",
+    instead: "a task's dependencies are named when it is created",
+  },
+  {
+    types: ["part_of"],
+    type: "'part_of'",
+    from: { noun: "task", column: "t.id" },
+    to: { noun: "run", column: "t.run" },
+    table: "tasks t",
+    where: "t.run IS NOT NULL",
+    properties: {},
+    createdAt: "t.created_at",
+    createdBy: "t.created_by",
+    instead: "a task's run is named when it is created",
+  },
+];
+
+/** The noun that an id belongs to, and its key; undefined for a node of the graph's own. */
+export function nounOf(id: string): { noun: Noun; key: string } | undefined {
+  const colon = id.indexOf(":");
+  const noun = colon < 0 ? undefined : nouns.find(({ type }) => type === id.slice(0, colon));
+  return noun && { noun, key: id.slice(colon + 1) };
+}
