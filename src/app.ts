@@ -2,6 +2,9 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import { type CrewRecord, crewRecord } from "./crew/record.ts";
+import { type RunStore, runStore } from "./crew/runs.ts";
 import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
@@ -56,6 +59,11 @@ export interface App {
   tokens: TokenStore;
   users: UserStore;
   tasks: TaskEngine;
+  runs: RunStore;
+  /** The phases of attempts, as the system records them. */
+  attempts: CrewRecord;
+  /** What agents of the crew were sent and what they called. */
+  contexts: ContextStore;
   jobs: JobStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
@@ -83,6 +91,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
+  const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;
   const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
   const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
@@ -118,6 +127,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
+    runs: runStore(crew),
+    attempts: crewRecord(crew),
+    contexts: contextStore(crew),
     recorder,
     rebuild,
     now,

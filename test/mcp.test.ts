@@ -11,6 +11,7 @@ const version = { name: "test", version: "1" };
 const proposalTools = ["insert_proposal", "get_persona", "put_perspective"];
 const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
+const crewTools = ["submit_plan", "submit_output", "ask"];
 const graphTools = [
   "memory_search_nodes",
   "memory_query_nodes",
@@ -59,6 +60,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       ...proposalTools,
       ...topicTools,
       ...todoTools,
+      ...crewTools,
     ]);
     const readers = [
       "list_entries",
@@ -182,6 +184,7 @@ test("a role sees just the tools it can use", async () => {
     proposalTools,
     topicTools,
     todoTools,
+    crewTools,
   );
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);

@@ -39,6 +39,12 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     if (byCookie) return c.json({ status: "denied", error: "MCP takes a bearer token, not a browser's cookie" }, 403);
     return mcp.fetch(c.req.raw, tokenId);
   });
+  server.get("/metrics", async (c) => {
+    if (!c.get("principal").person)
+      return c.json({ status: "denied", error: "an agent may not read the metrics" }, 403);
+    const { prometheusText, contentType } = await import("./prometheus.ts");
+    return c.body(await prometheusText(app), 200, { "content-type": contentType });
+  });
   server.route("/api", apiRoutes(app, people, stopping));
   server.route("/", siteRoutes(app, renderer));
 

@@ -286,7 +286,7 @@ export function fileStore(deps: Deps): FileStore {
       bytes,
       body: document.body,
       title: readFront(document, pathOf(id)).title ?? null,
-      links: null,
+      links: linksIn(document.body, id, deps),
       author: by,
       verb: "Rewrite",
       kind: "entry-committed",

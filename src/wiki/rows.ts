@@ -97,7 +97,8 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
       const at = now().toISOString();
       const content = text.replaceAll("\r\n", "\n");
-      const made = { content, blob: blobOf(content), words: countWords(content), links: null, appended: false, at };
+      const links = linksIn(content, id, folders);
+      const made = { content, blob: blobOf(content), words: countWords(content), links, appended: false, at };
       return ok({ version: await save(tx, row, id, by, made) });
     },
 
