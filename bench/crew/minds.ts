@@ -3,15 +3,14 @@ import type { Heard, Reply } from "../../test/support/model-wire.ts";
 import { proseWriter } from "../support/text.ts";
 import { moduleOf, rightOf, type Size } from "./project.ts";
 
-/** How often a worker writes the wrong text, the same in every run: decided by task and attempt. */
+/** How often a worker writes the wrong text. */
 export const errRate = 0.15;
 
+/** Exactly so often, and in the same places in every run: of those that erred, as many err again. */
 export function errs(n: number, attempt: number): boolean {
-  let x = (n * 2_654_435_761 + attempt * 40_503) >>> 0;
-  x ^= x >>> 15;
-  x = Math.imul(x, 2_246_822_519) >>> 0;
-  x ^= x >>> 13;
-  return (x >>> 0) / 4_294_967_296 < errRate;
+  const nth = Math.floor(n * errRate);
+  if (nth === Math.floor((n - 1) * errRate)) return false;
+  return attempt === 1 || errs(nth, attempt - 1);
 }
 
 /** What the first task finds out is told to all that come after it, as in any real run. */
