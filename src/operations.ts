@@ -7,6 +7,7 @@ import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
 import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
+import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
@@ -27,6 +28,7 @@ export const operations = {
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
+  follow_folder: wiki.followSources,
   memory_search_nodes: graph.search,
   memory_query_nodes: graph.queryNodes,
   memory_get_node: graph.getNode,
@@ -90,6 +92,11 @@ export const operations = {
   cancel_run: cancelRun,
   metrics: crew.metrics,
   release_task: tasks.releaseTask,
+  search: search.search,
+  recall: search.recall,
+  model_status: search.modelStatus,
+  install_model: search.installLocalModel,
+  rebuild_search: search.rebuildSearch,
   limit_run: tasks.limitRun,
   status,
   doctor,

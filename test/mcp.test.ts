@@ -61,6 +61,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       ...topicTools,
       ...todoTools,
       ...crewTools,
+      "recall",
     ]);
     const readers = [
       "list_entries",
@@ -72,6 +73,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "list_open_topics",
       "list_todos",
       "get_task_context",
+      "recall",
     ];
     for (const tool of tools) {
       expect(tool.description?.length, tool.name).toBeGreaterThan(100);
@@ -179,7 +181,7 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section"].concat(
+  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", "recall"].concat(
     graphTools,
     proposalTools,
     topicTools,

@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
-import { entryCommand, searchCommand } from "./entry.ts";
+import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { jobCommand } from "./job.ts";
@@ -10,6 +10,7 @@ import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
 import { runCommand } from "./run.ts";
+import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
@@ -55,6 +56,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     taskCommand(common),
     tokenCommand(common),
     userCommand(common),
+    modelCommand(common),
     completionCommand(),
   ] as Command[];
   for (const command of commands) program.addCommand(command);
