@@ -15,6 +15,7 @@ import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
 import { applySection } from "./wiki/new-section.ts";
+import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
@@ -38,6 +39,8 @@ export interface App {
   files: FileStore | undefined;
   /** The knowledge base as this caller may use it. */
   knowledge(caller: Caller): KnowledgeStore;
+  /** Every markdown file that people read, entries among them. */
+  pages: PageReader;
   search: ReturnType<typeof entrySearch>;
   sources: SourceStore;
   proposals: ProposalStore;
@@ -81,6 +84,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
+    pages: pageReader({ root, wiki, git, schema, entries, onDisk: files !== undefined }),
     search: entrySearch(db, async (id) => {
       const entry = await entries.fetch(id);
       return { title: entry.metadata.title, body: entry.content };

@@ -5,6 +5,7 @@ import * as review from "./review/operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
+import * as pages from "./wiki/page-operations.ts";
 
 /** All there is. The faces are loops over this list. */
 export const operations = {
@@ -16,6 +17,8 @@ export const operations = {
   search_entries: wiki.searchEntries,
   create_section: wiki.createSection,
   entry_history: wiki.entryHistory,
+  list_pages: pages.listPages,
+  read_page: pages.readPage,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,

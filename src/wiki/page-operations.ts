@@ -1,0 +1,65 @@
+import * as z from "zod";
+import { operation, people } from "../operation.ts";
+import { ok } from "../result.ts";
+import { parseDocument, readFront } from "./document.ts";
+
+const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+
+export const listPages = operation({
+  name: "list_pages",
+  summary: "List every page: the markdown files of the workspace, entries among them.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/pages" },
+  input: z.object({}),
+  output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
+  async run(app) {
+    const paths = await app.pages.list();
+    const pages = await Promise.all(
+      paths.map(async (path) => ({ path, entry: (await app.pages.entryId(path)) ?? null })),
+    );
+    return ok({ pages });
+  },
+});
+
+export const readPage = operation({
+  name: "read_page",
+  summary: "Read one page: its whole text, frontmatter included, and the blob that names it.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/pages/{path}" },
+  input: z.object({ path }),
+  output: z.object({
+    path: z.string(),
+    text: z.string(),
+    blob: z.string().describe("Git's name for these bytes: the base of a proposal"),
+    title: z.string(),
+    entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
+    lastAuthor: z.string().nullable().describe("Who last wrote it, as far as git or the index knows"),
+  }),
+  async run(app, { path }) {
+    const page = await app.pages.read(path);
+    if (!page.ok) return page;
+    const { text, blob, entry } = page.value;
+    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.maybe(["log", "-1", "--format=%an", "--", path]));
+    return ok({
+      path,
+      text,
+      blob,
+      title: titleOf(text, path),
+      entry: entry ? { id: entry.id, version: entry.metadata.version, mode: entry.mode } : null,
+      lastAuthor: lastAuthor || null,
+    });
+  },
+});
+
+/** What a page calls itself: its frontmatter's title, its first heading, or its file's name. */
+function titleOf(text: string, path: string): string {
+  const document = parseDocument(Buffer.from(text));
+  const heading = /^# +(.+?)(?: +#+)? *$/m.exec(document.body)?.[1];
+  const name = path
+    .split("/")
+    .at(-1)
+    ?.replace(/\.\w+$/, "");
+  return readFront(document, path).title || heading || name || path;
+}
