@@ -3,6 +3,7 @@ import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
 import * as tasks from "./tasks/operations.ts";
+import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
 import * as pages from "./wiki/page-operations.ts";
@@ -19,6 +20,8 @@ export const operations = {
   entry_history: wiki.entryHistory,
   list_pages: pages.listPages,
   read_page: pages.readPage,
+  entry_blame: entryBlame,
+  show_schema: wiki.showSchema,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,

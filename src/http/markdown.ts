@@ -36,7 +36,8 @@ export type Settings = {
 export function renderMarkdown(text: string, settings: Settings): string {
   const { kept, note } = cut(text);
   const trouble = tangled(kept);
-  const rendered = trouble ? { trouble } : withinTime(() => render(kept, settings));
+  const toSource = text.includes("\r") ? inSource(text) : (offset: number) => offset;
+  const rendered = trouble ? { trouble } : withinTime(() => render(kept, settings, toSource));
   return note + ("html" in rendered ? rendered.html : withoutLayout(kept, rendered.trouble));
 }
 
@@ -48,7 +49,9 @@ export function plainText(text: string, trouble: string): string {
 
 type Rendered = { html: string } | { trouble: string };
 
-function render(text: string, { linkTo, pageTo, stampFrom }: Settings): Rendered {
+type Move = (offset: number) => number;
+
+function render(text: string, { linkTo, pageTo, stampFrom }: Settings, toSource: Move): Rendered {
   const markdown = reader.parse(text);
   const trouble = oversized(markdown);
   if (trouble) return { trouble };
@@ -57,19 +60,34 @@ function render(text: string, { linkTo, pageTo, stampFrom }: Settings): Rendered
   if (stampFrom !== undefined) locate(tree, text);
   withFormulas.runSync(tree);
   dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
-  if (stampFrom) moveStamps(tree, stampFrom);
+  if (stampFrom !== undefined) moveStamps(tree, (offset) => toSource(offset) + stampFrom);
   const html = writer.stringify(cleaner.runSync(tree));
   return html.length > most.htmlLength ? { trouble: "it would make a page too large to show" } : { html };
 }
 
-function moveStamps(parent: Root | Element, by: number): void {
+function moveStamps(parent: Root | Element, move: Move): void {
   for (const child of parent.children) {
     if (child.type !== "element") continue;
     const { dataS, dataE } = child.properties;
-    if (typeof dataS === "number") child.properties.dataS = dataS + by;
-    if (typeof dataE === "number") child.properties.dataE = dataE + by;
-    moveStamps(child, by);
+    if (typeof dataS === "number") child.properties.dataS = move(dataS);
+    if (typeof dataE === "number") child.properties.dataE = move(dataE);
+    moveStamps(child, move);
   }
+}
+
+/** From an offset in the text with plain line breaks to the one in the text as it was given. */
+function inSource(given: string): Move {
+  const breaks = [...given.matchAll(/\r\n/g)].map((match, before) => match.index - before);
+  return (offset) => {
+    let low = 0;
+    let high = breaks.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((breaks[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return offset + low;
+  };
 }
 
 function cut(whole: string): { kept: string; note: string } {

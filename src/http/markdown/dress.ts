@@ -79,7 +79,10 @@ function withWikiLinks(text: string, linkTo: LinkTo, start?: number): Node[] {
   for (let close = text.indexOf("]]"); close >= 0; close = text.indexOf("]]", from)) {
     const open = text.slice(from, close).lastIndexOf("[[");
     const inside = from + open + 2;
-    const found = open < 0 ? undefined : wikiLink(text.slice(inside, close), linkTo, start && start + inside);
+    const found =
+      open < 0
+        ? undefined
+        : wikiLink(text.slice(inside, close), linkTo, start === undefined ? undefined : start + inside);
     if (found) {
       nodes.push(...piece(plainFrom, from + open), found);
       plainFrom = close + 2;

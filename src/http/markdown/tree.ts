@@ -18,7 +18,13 @@ export function element(tagName: string, properties: Properties, children: Node[
 /** Text with its hidden characters made visible; with a place, each piece is stamped with its own. */
 export function revealed(text: string, place?: Place): Node[] {
   const isExact = place && place.to - place.from === text.length;
-  if (place && !isExact) return [stamped(place, pieces(text).map(({ node }) => node))];
+  if (place && !isExact)
+    return [
+      stamped(
+        place,
+        pieces(text).map(({ node }) => node),
+      ),
+    ];
   let at = place?.from ?? 0;
   return pieces(text).map(({ node, width }) => {
     const from = at;
