@@ -17,6 +17,7 @@ import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
 import { applySection } from "./wiki/new-section.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
+import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
 import { schemaReader } from "./wiki/schema-file.ts";
@@ -42,6 +43,7 @@ export interface App {
   /** Every markdown file that people read, entries among them. */
   pages: PageReader;
   search: ReturnType<typeof entrySearch>;
+  links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
   tokens: TokenStore;
@@ -65,8 +67,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
   const sections = async () => unwrap(await schema()).sections;
 
-  const files = config.store === "files" ? fileStore({ db, git, root, wiki, sections, now }) : undefined;
-  const entries = files ?? rowStore({ db, sections, now });
+  const files =
+    config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
+  const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
@@ -88,6 +91,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     search: entrySearch(db, async (id) => {
       const entry = await entries.fetch(id);
       return { title: entry.metadata.title, body: entry.content };
+    }),
+    links: linkKeeper({
+      db,
+      entries,
+      schema,
+      folders: { wiki, sources: config.sources },
+      refresh: async () => files?.refresh(),
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals: proposalStore({ db, effects: { section }, now, newId }),

@@ -31,6 +31,8 @@ export const operations = {
   memory_get_neighbors: graph.getNeighbors,
   memory_get_subgraph: graph.getSubgraph,
   memory_find_path: graph.findPath,
+  memory_get_edge: graph.getEdge,
+  list_backlinks: graph.listBacklinks,
   memory_add_node: graph.addNode,
   memory_update_node: graph.updateNode,
   memory_delete_node: graph.deleteNode,

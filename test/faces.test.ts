@@ -339,6 +339,8 @@ describe("help", () => {
       "memory-get-neighbors",
       "memory-get-subgraph",
       "memory-find-path",
+      "memory-get-edge",
+      "list-backlinks",
       "memory-add-node",
       "memory-update-node",
       "memory-delete-node",

@@ -16,6 +16,8 @@ const graphTools = [
   "memory_get_neighbors",
   "memory_get_subgraph",
   "memory_find_path",
+  "memory_get_edge",
+  "list_backlinks",
   "memory_add_node",
   "memory_update_node",
   "memory_delete_node",
@@ -58,7 +60,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "list_entries",
       "fetch_entry",
       "search_entries",
-      ...graphTools.slice(0, 6),
+      ...graphTools.slice(0, 8),
       "list_todos",
       "get_task_context",
     ];

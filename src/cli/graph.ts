@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Command, Option } from "@commander-js/extra-typings";
 import { exportLines, type Format, formats } from "../graph/exchange.ts";
-import { findPath, getSubgraph, importGraph, queryNodes, search } from "../graph/operations.ts";
+import { findPath, getSubgraph, importGraph, listBacklinks, queryNodes, search } from "../graph/operations.ts";
 import { type Common, readInput, report, withApp } from "./session.ts";
 import { bold, dim, inert, json, plural, table } from "./text.ts";
 
@@ -45,9 +45,18 @@ export const graphCommand = (common: () => Common) =>
         .option("--depth <n>", "how many edges away at the most, 1 to 4", Number, 2)
         .option("--max-nodes <n>", "how many nodes at the most", Number)
         .option("--edge-types <types...>", "follow only edges of these types")
-        .action((id, { depth, maxNodes, edgeTypes }) =>
-          report(common(), getSubgraph, { id, depth, max_nodes: maxNodes, edge_types: edgeTypes }, drawn),
+        .option("--cursor <cursor>", "go on where the answer before ended")
+        .action((id, { maxNodes, edgeTypes, ...given }) =>
+          report(common(), getSubgraph, { id, max_nodes: maxNodes, edge_types: edgeTypes, ...given }, drawn),
         ),
+    )
+    .addCommand(
+      new Command("backlinks")
+        .description(listBacklinks.summary)
+        .argument("<id or path>", "such as vision, service:billing or docs/deploy.md")
+        .option("--limit <n>", "how many entries at the most", Number)
+        .option("--cursor <cursor>", "go on where the answer before ended")
+        .action((about, given) => report(common(), listBacklinks, { ...named(about), ...given }, linked)),
     )
     .addCommand(
       new Command("path")
@@ -65,7 +74,11 @@ export const graphCommand = (common: () => Common) =>
       new Command("export")
         .description("Write the whole graph to stdout.")
         .addOption(new Option("--format <format>", "in which form").choices(formats).default("jsonl" as const))
-        .action(({ format }) => exportGraph(common(), format)),
+        .option(
+          "--whole",
+          "in JSON Lines too, what the workspace keeps itself: entries, sources, tasks and their links",
+        )
+        .action(({ format, whole }) => exportGraph(common(), format, whole)),
     )
     .addCommand(
       new Command("import")
@@ -93,11 +106,12 @@ function conditionIn(text: string) {
 }
 
 /** With --json one value; otherwise line by line, as fast as whoever reads takes them. */
-async function exportGraph(common: Common, format: Format): Promise<void> {
+async function exportGraph(common: Common, format: Format, whole?: boolean): Promise<void> {
   await withApp(common, async (app) => {
+    await app.links.catchUp();
     const isJson = format === "jsonl";
     const collected: string[] = [];
-    for await (const line of exportLines(app.db, format)) {
+    for await (const line of exportLines(app.db, format, whole)) {
       if (common.json) collected.push(line);
       else if (!process.stdout.write(`${isJson ? json(JSON.parse(line)) : inert(line)}\n`))
         await once(process.stdout, "drain");
@@ -133,12 +147,37 @@ function listed({ nodes, cursor }: Listed): string {
   );
 }
 
-type Drawn = { nodes: Line[]; edges: { from: string; type: string; to: string }[]; truncated?: boolean | undefined };
+/** A file is known by its ending; anything else is an id. */
+const named = (about: string) => (/\.\w+$/.test(about) && !about.includes(":") ? { path: about } : { id: about });
 
-function drawn({ nodes, edges, truncated }: Drawn): string {
+type Linked = {
+  id: string;
+  exists: boolean;
+  backlinks: Line[];
+  broken?: string[] | undefined;
+  cursor?: string | undefined;
+};
+
+function linked({ id, exists, backlinks, broken, cursor }: Linked): string {
+  return [
+    ...(exists ? [] : [`there is no ${id} yet`]),
+    backlinks.length === 0 ? `nothing links to ${id}` : table(backlinks.map((line) => [bold(line.id), line.title])),
+    ...(broken ? [`it links to what is not there: ${broken.join(", ")}`] : []),
+    ...(cursor ? [dim(`more with --cursor ${cursor}`)] : []),
+  ].join("\n");
+}
+
+type Drawn = {
+  nodes: Line[];
+  edges: { from: string; type: string; to: string }[];
+  truncated?: boolean | undefined;
+  cursor?: string | undefined;
+};
+
+function drawn({ nodes, edges, truncated, cursor }: Drawn): string {
   return [
     table(nodes.map(({ id, type, title }) => [bold(id), type, title])),
     ...edges.map(({ from, type, to }) => `${from} ${dim(`─${type}→`)} ${to}`),
-    ...(truncated ? [dim("there is more than this")] : []),
+    ...(truncated ? [dim(`there is more than this${cursor ? `: go on with --cursor ${cursor}` : ""}`)] : []),
   ].join("\n");
 }

@@ -1,20 +1,28 @@
 import type { App } from "../app.ts";
+import { type Caller, nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Query } from "../store/database.ts";
-import { appendEvent, appendEvents } from "../store/events.ts";
 import {
   countEdges,
   findEdge,
+  insertEdges,
+  insteadOfEdge,
+  type NewEdge,
+  readEdge,
+  removeEdge,
+} from "../store/edges.ts";
+import { appendEvent, appendEvents } from "../store/events.ts";
+import { holdClaim, refusingLate } from "../store/fence.ts";
+import { nounOf } from "../store/graph/nouns.ts";
+import {
   findNode,
   holdNodes,
-  insertEdges,
   insertNodes,
   lookAgain,
-  type NewEdge,
   type NewNode,
-  removeEdge,
   removeNode,
   saveNode,
+  type Written,
 } from "../store/graph.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, textOf, titleOf, troubleWith } from "./node.ts";
@@ -22,12 +30,26 @@ import { type Edge, merge, type Node, nodeFrom, type Properties, textOf, titleOf
 /** So many changes at once that the engine should notice. */
 const many = 1000;
 
-/** Every change to the graph, each with its event in one transaction. */
-export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId">, actor: string) {
+/**
+ * Every change to the graph, each with its event in one transaction, and refused when it is made under
+ * a claim that is over. What other tables keep is changed there: here it is refused, with the way to go.
+ */
+export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId">, caller: Caller) {
+  const actor = nameOf(caller);
+  const by = caller.kind === "agent" ? { name: actor, task: caller.task, epoch: caller.epoch } : { name: actor };
   const stamp = () => now().toISOString();
+
+  /** One transaction behind the fence; `written` says under what it is made. */
+  const change = <T>(what: string, work: (tx: Query, written: Written) => Promise<Result<T>>): Promise<Result<T>> =>
+    refusingLate({ db, now }, by, what, () =>
+      db.write(async (tx) => work(tx, { ...provenance(caller), attempt: await holdClaim(tx, db.engine, by) })),
+    );
+
   return {
     async addNode(wanted: { id?: string | undefined; type: string; properties: Properties }) {
       const at = stamp();
+      const claimed = wanted.id !== undefined && nounOf(wanted.id);
+      if (claimed) return keptElsewhere(wanted.id as string, claimed.noun);
       const node: Node = {
         id: wanted.id ?? newId("n"),
         type: wanted.type,
@@ -37,9 +59,9 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
         updatedAt: at,
         createdBy: actor,
       };
-      return db.write(async (tx) => {
-        if ((await insertNodes(tx, [nodeRow(node)])).length === 0) return taken(tx, node.id);
-        await appendEvent(tx, nodeAdded(node, actor, at));
+      return change("memory_add_node", async (tx, written): Promise<Result<Node>> => {
+        if ((await insertNodes(tx, [nodeRow(node, written)])).length === 0) return taken(tx, db.engine, node.id);
+        await appendEvent(tx, nodeAdded(node, written, actor, at));
         return ok(node);
       });
     },
@@ -50,19 +72,26 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
       changes: Properties,
     ): Promise<Result<{ id: string; version: number }>> {
       const at = stamp();
-      return db.write(async (tx) => {
-        const row = await findNode(tx, id);
+      const claimed = nounOf(id);
+      if (claimed) return keptElsewhere(id, claimed.noun);
+      return change("memory_update_node", async (tx, written) => {
+        const row = await findNode(tx, db.engine, id);
         if (!row) return noNode(id);
         if (row.version !== version) return stale(nodeFrom(row), version);
         const node = { id, properties: merge(nodeFrom(row).properties, changes) };
         const trouble = troubleWith(node.properties);
         if (trouble) return refuse("invalid", `properties: ${trouble}`);
-        const changed = { ...searchable(node), properties: JSON.stringify(node.properties), updated_at: at };
+        const changed = {
+          ...searchable(node),
+          properties: JSON.stringify(node.properties),
+          updated_at: at,
+          ...written,
+        };
         if (!(await saveNode(tx, id, version, changed))) {
-          const latest = await findNode(tx, id);
+          const latest = await findNode(tx, db.engine, id);
           return latest ? stale(nodeFrom(latest), version) : noNode(id);
         }
-        const data = { version: version + 1, changes };
+        const data = { version: version + 1, changes, ...said(written) };
         await appendEvent(tx, { at, actor, kind: "node-updated", subject: `node:${id}`, data });
         return ok({ id, version: version + 1 });
       });
@@ -70,10 +99,13 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
 
     async deleteNode(id: string): Promise<Result<{ edges: number }>> {
       const at = stamp();
-      return db.write(async (tx) => {
+      const claimed = nounOf(id);
+      if (claimed) return keptElsewhere(id, claimed.noun);
+      return change("memory_delete_node", async (tx, written) => {
         const edges = await countEdges(tx, id);
         if (!(await removeNode(tx, id))) return noNode(id);
-        await appendEvent(tx, { at, actor, kind: "node-deleted", subject: `node:${id}`, data: { edges } });
+        const data = { edges, ...said(written) };
+        await appendEvent(tx, { at, actor, kind: "node-deleted", subject: `node:${id}`, data });
         return ok({ edges });
       });
     },
@@ -82,26 +114,28 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
       const at = stamp();
       const properties = merge({}, wanted.properties);
       const edge: Edge = { ...wanted, properties, id: newId("e"), createdAt: at, createdBy: actor };
-      return db.write(async (tx) => {
+      return change("memory_add_edge", async (tx, written): Promise<Result<{ id: string }>> => {
         const ends = await holdNodes(tx, db.engine, [edge.from, edge.to]);
         const missing = [edge.from, edge.to].find((id) => !ends.has(id));
         if (missing !== undefined) return noNode(missing);
-        if ((await insertEdges(tx, [edgeRow(edge)])).length === 0) {
-          const there = await findEdge(tx, edgeRow(edge));
+        if ((await insertEdges(tx, [edgeRow(edge, written)])).length === 0) {
+          const there = await findEdge(tx, edgeRow(edge, written));
           const message = `there is an edge ${edge.type} from ${edge.from} to ${edge.to} already`;
           return refuse("conflict", message, there ? { id: there.id } : undefined);
         }
-        await appendEvent(tx, edgeAdded(edge, actor, at));
+        await appendEvent(tx, edgeAdded(edge, written, actor, at));
         return ok({ id: edge.id });
       });
     },
 
     async deleteEdge(id: string): Promise<Result<{ id: string }>> {
       const at = stamp();
-      return db.write(async (tx) => {
+      const instead = insteadOfEdge(id);
+      if (instead && (await readEdge(db, id))) return refuse("refused", `the edge ${id} cannot be deleted: ${instead}`);
+      return change("memory_delete_edge", async (tx, written) => {
         const gone = await removeEdge(tx, id);
-        if (!gone) return refuse("not_found", `no edge ${id}; memory_get_neighbors shows the ids of edges`);
-        const data = { type: gone.type, from: gone.from_id, to: gone.to_id };
+        if (!gone) return noEdge(id);
+        const data = { type: gone.type, from: gone.from_id, to: gone.to_id, ...said(written) };
         await appendEvent(tx, { at, actor, kind: "edge-deleted", subject: `edge:${id}`, data });
         return ok({ id });
       });
@@ -110,9 +144,14 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
     /** All of it or nothing. */
     async addAll(nodes: Node[], edges: Edge[]): Promise<Result<{ nodes: number; edges: number }>> {
       const at = stamp();
+      const written = { ...provenance(caller), attempt: null };
+      const elsewhere = nodes.find((node) => nounOf(node.id));
+      if (elsewhere)
+        return refuse("invalid", `${elsewhere.id} is kept by the workspace itself; its line is not for import`);
       try {
         await db.write(async (tx) => {
-          const addedNodes = new Set(await insertNodes(tx, nodes.map(nodeRow)));
+          const nodeRows = nodes.map((node) => nodeRow(node, node.written ?? written));
+          const addedNodes = new Set(await insertNodes(tx, nodeRows));
           const taken = nodes.find((node) => !addedNodes.delete(node.id));
           if (taken) throw new Unfit(`there is a node ${taken.id} already`);
           const ends = await holdNodes(tx, db.engine, [...new Set(edges.flatMap(({ from, to }) => [from, to]))]);
@@ -121,14 +160,16 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
             const missing = ends.has(loose.from) ? loose.to : loose.from;
             throw new Unfit(`edge ${loose.id} needs the node ${missing}, which does not exist`);
           }
-          const addedEdges = new Set(await insertEdges(tx, edges.map(edgeRow)));
+          const edgeRows = edges.map((edge) => edgeRow(edge, edge.written ?? written));
+          const addedEdges = new Set(await insertEdges(tx, edgeRows));
           const double = edges.find((edge) => !addedEdges.delete(edge.id));
           if (double) throw new Unfit(`there is an edge ${double.id}, or one of its type between its ends, already`);
           const events = [
-            ...nodes.map((node) => nodeAdded(node, actor, at)),
-            ...edges.map((edge) => edgeAdded(edge, actor, at)),
+            ...nodes.map((node) => nodeAdded(node, written, actor, at)),
+            ...edges.map((edge) => edgeAdded(edge, written, actor, at)),
           ];
-          for (let from = 0; from < events.length; from += 500) await appendEvents(tx, events.slice(from, from + 500));
+          for (let from = 0; from < events.length; from += 500) 
+            await appendEvents(tx, db.engine, events.slice(from, from + 500));
           if (events.length >= many) await lookAgain(tx, db.engine);
         });
       } catch (error) {
@@ -145,7 +186,8 @@ class Unfit extends Error {}
 
 const searchable = (node: Pick<Node, "id" | "properties">) => ({ title: titleOf(node), body: textOf(node) });
 
-const nodeRow = (node: Node): NewNode => ({
+const nodeRow = (node: Node, written: Written): NewNode => ({
+  ...written,
   id: node.id,
   type: node.type,
   properties: JSON.stringify(node.properties),
@@ -156,7 +198,8 @@ const nodeRow = (node: Node): NewNode => ({
   ...searchable(node),
 });
 
-const edgeRow = (edge: Edge): NewEdge => ({
+const edgeRow = (edge: Edge, written: Written): NewEdge => ({
+  ...written,
   id: edge.id,
   type: edge.type,
   from_id: edge.from,
@@ -166,21 +209,43 @@ const edgeRow = (edge: Edge): NewEdge => ({
   created_by: edge.createdBy,
 });
 
-const nodeAdded = ({ id, type, version, properties }: Node, actor: string, at: string) => ({
+const nodeAdded = ({ id, type, version, properties }: Node, written: Written, actor: string, at: string) => ({
   at,
   actor,
   kind: "node-added",
   subject: `node:${id}`,
-  data: { type, version, properties },
+  data: { type, version, properties, ...said(written) },
 });
 
-const edgeAdded = ({ id, type, from, to, properties }: Edge, actor: string, at: string) => ({
+const edgeAdded = ({ id, type, from, to, properties }: Edge, written: Written, actor: string, at: string) => ({
   at,
   actor,
   kind: "edge-added",
   subject: `edge:${id}`,
-  data: { type, from, to, properties },
+  data: { type, from, to, properties, ...said(written) },
 });
+
+const provenance = (caller: Caller): Omit<Written, "attempt"> =>
+  caller.kind === "person"
+    ? { role: null, run: null, task: null, epoch: null }
+    : {
+        role: caller.role,
+        run: caller.turn.run ?? null,
+        task: caller.task ?? null,
+        epoch: caller.epoch ?? null,
+      };
+
+/** Without what is not known. */
+const said = (written: Written) => Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
+
+const keptElsewhere = (id: string, { type, instead }: { type: string; instead: string }) =>
+  refuse(
+    "refused",
+    `${id} belongs to the workspace, as every id that begins with ${type}: does; ${instead}. ` +
+      "To say more about it, add a node of your own and an edge to it",
+  );
+
+export const noEdge = (id: string) => refuse("not_found", `no edge ${id}; memory_get_neighbors shows the ids of edges`);
 
 export const noNode = (id: string) => refuse("not_found", `no node ${id}; memory_search_nodes finds nodes by words`);
 
@@ -193,8 +258,8 @@ function stale(latest: Node, version: number) {
   });
 }
 
-async function taken(tx: Query, id: string) {
-  const there = await findNode(tx, id);
+async function taken(tx: Query, engine: App["db"]["engine"], id: string) {
+  const there = await findNode(tx, engine, id);
   return refuse("conflict", `there is a node ${id} already; update it with its version`, {
     latestVersion: there?.version,
   });

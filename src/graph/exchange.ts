@@ -1,41 +1,80 @@
 import * as z from "zod";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
-import { edgesFrom, nodesFrom } from "../store/graph.ts";
-import { type Edge, edgeFrom, type Json, type Node, nodeFrom, nodeId, properties, titleOf, typeName } from "./node.ts";
+import { edgesFrom, otherEdges, type StoredEdge } from "../store/edges.ts";
+import { nodesFrom, otherNodes, type StoredNode } from "../store/graph.ts";
+import {
+  anyNodeId,
+  type Edge,
+  edgeFrom,
+  type Json,
+  type Node,
+  nodeFrom,
+  nodeId,
+  properties,
+  titleOf,
+  typeName,
+} from "./node.ts";
 
 export const formats = ["jsonl", "dot", "mermaid", "cypher"] as const;
 export type Format = (typeof formats)[number];
 
 const rowsAtOnce = 500;
 
-/** The whole graph, nodes before edges, one line at a time. */
-export async function* exportLines(db: Database, format: Format): AsyncGenerator<string> {
+/**
+ * The graph, nodes before edges, one line at a time. A picture shows all of it. JSON Lines are for
+ * import elsewhere, and have only the graph's own, unless `whole` asks for what other tables keep too.
+ */
+export async function* exportLines(db: Database, format: Format, whole = format !== "jsonl"): AsyncGenerator<string> {
   const form = forms[format];
+  const numbers = new Map<string, number>();
   yield* form.head;
-  let last = 0;
-  for (let rows = await nodesFrom(db.read, 0, rowsAtOnce); rows.length > 0; ) {
-    for (const row of rows) {
-      last = row.num;
-      yield form.node(nodeFrom(row), row.num);
-    }
-    rows = await nodesFrom(db.read, last, rowsAtOnce);
+  for await (const row of ownNodes(db)) {
+    numbers.set(row.id, numbers.size + 1);
+    yield form.node(nodeFrom(row), numbers.size);
   }
-  let after = 0;
-  for (let rows = await edgesFrom(db.read, 0, last, rowsAtOnce); rows.length > 0; ) {
-    for (const row of rows) {
-      after = row.num;
-      yield form.edge(edgeFrom(row), row.from_num, row.to_num);
-    }
-    rows = await edgesFrom(db.read, after, last, rowsAtOnce);
+  for await (const row of otherNodes(db)) {
+    numbers.set(row.id, numbers.size + 1);
+    if (whole) yield form.node({ ...nodeFrom(row), kept: "elsewhere" }, numbers.size);
+  }
+  // An edge may have come since the nodes were read, or its end may be gone.
+  const ends = ({ from_id, to_id }: StoredEdge) => [numbers.get(from_id), numbers.get(to_id)] as const;
+  for await (const row of ownEdges(db)) {
+    const [from, to] = ends(row);
+    if (from && to) yield form.edge(edgeFrom(row), from, to);
+  }
+  for await (const row of whole ? otherEdges(db) : []) {
+    const [from, to] = ends(row);
+    if (from && to) yield form.edge({ ...edgeFrom(row), kept: "elsewhere" }, from, to);
   }
   yield* form.foot;
 }
 
+async function* ownNodes(db: Database): AsyncGenerator<StoredNode> {
+  for (let last = 0; ; ) {
+    const rows = await nodesFrom(db.read, last, rowsAtOnce);
+    if (rows.length === 0) return;
+    yield* rows;
+    last = rows.at(-1)?.num ?? last;
+  }
+}
+
+async function* ownEdges(db: Database): AsyncGenerator<StoredEdge> {
+  for (let last = 0; ; ) {
+    const rows = await edgesFrom(db.read, last, rowsAtOnce);
+    if (rows.length === 0) return;
+    yield* rows;
+    last = rows.at(-1)?.num ?? last;
+  }
+}
+
+/** What another table keeps is marked so in an export, and passed over by an import. */
+type Marked<T> = T & { kept?: "elsewhere" };
+
 type Form = {
   head: string[];
-  node(node: Node, num: number): string;
-  edge(edge: Edge, from: number, to: number): string;
+  node(node: Marked<Node>, num: number): string;
+  edge(edge: Marked<Edge>, from: number, to: number): string;
   foot: string[];
 };
 
@@ -90,6 +129,14 @@ function cypher(value: Json): string {
 const time = z.iso.datetime();
 const name = z.string().min(1).max(200);
 
+const written = z.object({
+  role: name.nullable(),
+  run: name.nullable(),
+  task: name.nullable(),
+  epoch: z.int().nullable(),
+  attempt: z.int().nullable(),
+});
+
 const record = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("node"),
@@ -100,18 +147,22 @@ const record = z.discriminatedUnion("kind", [
     createdAt: time.optional(),
     updatedAt: time.optional(),
     createdBy: name.optional(),
+    written: written.optional(),
   }),
   z.object({
     kind: z.literal("edge"),
     id: nodeId,
     type: typeName,
-    from: nodeId,
-    to: nodeId,
+    from: anyNodeId,
+    to: anyNodeId,
     properties,
     createdAt: time.optional(),
     createdBy: name.optional(),
+    written: written.optional(),
   }),
 ]);
+
+const keptElsewhere = z.object({ kept: z.literal("elsewhere") });
 
 /** What `jsonl` wrote, or someone in its form; what a line does not say about its making is said by `made`. */
 export function parseLines(text: string, made: { at: string; by: string }): Result<{ nodes: Node[]; edges: Edge[] }> {
@@ -119,7 +170,9 @@ export function parseLines(text: string, made: { at: string; by: string }): Resu
   const edges: Edge[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
-    const parsed = record.safeParse(jsonIn(line));
+    const value = jsonIn(line);
+    if (keptElsewhere.safeParse(value).success) continue;
+    const parsed = record.safeParse(value);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
       return refuse("invalid", `line ${index + 1}: ${[...(issue?.path ?? []), issue?.message].join(": ")}`);

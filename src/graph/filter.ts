@@ -64,6 +64,23 @@ export function predicate(engine: Database["engine"], { property, op, value }: C
   }
 }
 
+/** The properties without which the conditions cannot hold. */
+export const mustHave = (conditions: Condition[]): string[] =>
+  conditions.filter(({ op, value }) => op !== "ne" && !(op === "exists" && value === false)).map((one) => one.property);
+
+/** As long as a text may be that SQLite's index over properties has. */
+const longestIndexed = 200;
+
+/** A value that SQLite's index over properties can start from, as it is kept there. */
+export function indexedValue(conditions: Condition[]): { name: string; value: string | number | Buffer } | undefined {
+  for (const { property: name, op, value } of conditions) {
+    if (op !== "eq" || value === undefined || Array.isArray(value)) continue;
+    if (typeof value === "boolean") return { name, value: Buffer.from([value ? 1 : 0]) };
+    if (typeof value === "number" || value.length <= longestIndexed) return { name, value };
+  }
+  return undefined;
+}
+
 const not = (condition: RawBuilder<boolean>) => sql<boolean>`NOT coalesce(${condition}, FALSE)`;
 const any = (conditions: RawBuilder<boolean>[]) =>
   conditions.length === 0 ? sql<boolean>`FALSE` : sql<boolean>`(${sql.join(conditions, sql` OR `)})`;

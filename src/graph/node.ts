@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { StoredEdge, StoredNode } from "../store/graph.ts";
+import type { StoredEdge } from "../store/edges.ts";
+import type { StoredNode, Written } from "../store/graph.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;
@@ -12,6 +13,7 @@ export type Node = {
   createdAt: string;
   updatedAt: string;
   createdBy: string;
+  written?: Written | undefined;
 };
 
 export type Edge = {
@@ -22,6 +24,7 @@ export type Edge = {
   properties: Properties;
   createdAt: string;
   createdBy: string;
+  written?: Written | undefined;
 };
 
 const mostBytes = 64 * 1024;
@@ -33,6 +36,11 @@ const unfit = "texts hold no NUL and no half characters";
 const idRule = "expected 1 to 200 letters, digits or any of _ . : / -";
 
 export const nodeId = z.string().regex(/^[\w.:/-]{1,200}$/, idRule);
+
+/** The id of any node there is: a source's path may hold more than an id of one's own can. */
+export const anyNodeId = z
+  .string()
+  .regex(/^[^>\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the id of a node, on one line");
 export const typeName = z.string().regex(/^[\w.:/-]{1,60}$/, "expected 1 to 60 letters, digits or any of _ . : / -");
 export const propertyName = z.string().min(1).max(longestName).refine(isText, unfit);
 
@@ -133,6 +141,7 @@ export const nodeFrom = (row: StoredNode): Node => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   createdBy: row.created_by,
+  ...writtenIn(row),
 });
 
 export const edgeFrom = (row: StoredEdge): Edge => ({
@@ -143,4 +152,9 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
   properties: JSON.parse(row.properties),
   createdAt: row.created_at,
   createdBy: row.created_by,
+  ...writtenIn(row),
 });
+
+/** Under what a row was written, when an agent wrote it. */
+const writtenIn = ({ role, run, task, epoch, attempt }: Written): { written?: Written } =>
+  role === null && run === null && task === null ? {} : { written: { role, run, task, epoch, attempt } };

@@ -6,22 +6,28 @@ import { searchNodes } from "../search/nodes.ts";
 import { readable } from "../search/rank.ts";
 import {
   countEdges,
-  edgesAmong,
-  findNode,
+  edgesBetween,
+  entriesThatLink,
   linksAfter,
-  type NodeLine,
-  nodeLines,
-  nodesWhere,
-  type StoredNode,
-} from "../store/graph.ts";
+  linksToNowhere,
+  placeOf,
+  readEdge,
+} from "../store/edges.ts";
+import { nounOf } from "../store/graph/nouns.ts";
+import { findNode, type NodeLine, nodeLines, nodesWhere, type Place, type StoredNode } from "../store/graph.ts";
 import { answerBytes, type Chosen, choose, fitting, weightOf } from "./budget.ts";
-import { graphChanges, noNode } from "./changes.ts";
+import { graphChanges, noEdge, noNode } from "./changes.ts";
 import { parseLines } from "./exchange.ts";
-import { condition, predicate } from "./filter.ts";
-import { nodeFrom, nodeId, properties, propertyName, typeName } from "./node.ts";
+import { condition, indexedValue, mustHave, predicate } from "./filter.ts";
+import { anyNodeId, edgeFrom, nodeFrom, nodeId, properties, propertyName, typeName } from "./node.ts";
+import { pageOf } from "./subgraph.ts";
 import { nodesAround, shortestPath } from "./walk.ts";
 
-const id = nodeId.describe("The node's id");
+const id = anyNodeId.describe("The node's id");
+const edgeId = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Surrogate}]{1,600}$/u, "expected the id of an edge, on one line")
+  .describe("The edge's id, as memory_get_neighbors shows it");
 const fields = z
   .array(propertyName)
   .max(100)
@@ -29,9 +35,14 @@ const fields = z
   .describe('Names of the properties to give; ["*"] for all. None if left out');
 const cursor = z
   .string()
-  .regex(/^\d{1,15}$/, "expected the cursor of an earlier answer")
+  .regex(/^\d{1,2}:[^\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the cursor of an earlier answer")
   .optional()
   .describe("The cursor of the answer before, to go on from there");
+const placeAt = (cursor: string | undefined): Place | undefined => {
+  const [, stream, key] = /^(\d+):(.+)$/.exec(cursor ?? "") ?? [];
+  return stream === undefined || key === undefined ? undefined : { stream: Number(stream), key };
+};
+const cursorAt = ({ stream, key }: Place) => `${stream}:${key}`;
 const edgeTypes = z.array(typeName).min(1).max(20).optional().describe("Follow only edges of these types");
 
 const line = z.object({ id: z.string(), type: z.string(), title: z.string() });
@@ -44,6 +55,16 @@ const chosen = z.object({
     .describe("Properties of which only the beginning is here; read on with fields: [property] and offset: next"),
   omitted: z.int().optional().describe("How many properties found no place at all; name them in fields"),
 });
+const written = z
+  .object({
+    role: z.string().nullable(),
+    run: z.string().nullable(),
+    task: z.string().nullable(),
+    epoch: z.int().nullable(),
+    attempt: z.int().nullable(),
+  })
+  .optional()
+  .describe("Under what an agent last wrote it");
 const truncated = z.boolean().optional().describe("True when there is more than this answer holds");
 
 /** Room for what stands around the items of an answer. */
@@ -65,7 +86,7 @@ export const addNode = operation({
   }),
   output: z.object({ id: z.string(), version: z.int() }),
   async run(app, { type, properties = {}, id }, caller) {
-    const added = await graphChanges(app, nameOf(caller)).addNode({ id, type, properties });
+    const added = await graphChanges(app, caller).addNode({ id, type, properties });
     return added.ok ? ok({ id: added.value.id, version: added.value.version }) : added;
   },
 });
@@ -88,13 +109,15 @@ export const getNode = operation({
     createdAt: z.string(),
     updatedAt: z.string(),
     createdBy: z.string(),
+    written,
     names: z.array(z.string()).optional().describe("The properties it has"),
     ...chosen.partial().shape,
   }),
   async run(app, { id, fields, offset }) {
     if (offset > 0 && fields?.length !== 1)
       return refuse("invalid", "offset: name the one property to read on in fields");
-    const row = await findNode(app.db.read, id);
+    await app.links.catchUp();
+    const row = await findNode(app.db.read, app.db.engine, id);
     if (!row) return noNode(id);
     const { properties, ...about } = nodeFrom(row);
     const shown = fields
@@ -119,8 +142,7 @@ export const updateNode = operation({
     properties: properties.describe("The properties to set; null takes one away"),
   }),
   output: z.object({ id: z.string(), version: z.int() }),
-  run: (app, { id, version, properties }, caller) =>
-    graphChanges(app, nameOf(caller)).updateNode(id, version, properties),
+  run: (app, { id, version, properties }, caller) => graphChanges(app, caller).updateNode(id, version, properties),
 });
 
 export const deleteNode = operation({
@@ -137,13 +159,13 @@ export const deleteNode = operation({
     { id, confirm },
     caller,
   ): Promise<Result<{ deleted: boolean; id: string; edges: number; message: string }>> {
-    if (confirm) {
-      const gone = await graphChanges(app, nameOf(caller)).deleteNode(id);
+    if (confirm || nounOf(id)) {
+      const gone = await graphChanges(app, caller).deleteNode(id);
       if (!gone.ok) return gone;
       const { edges } = gone.value;
       return ok({ deleted: true, id, edges, message: `deleted ${id} and its edges: ${edges}` });
     }
-    const row = await findNode(app.db.read, id);
+    const row = await findNode(app.db.read, app.db.engine, id);
     if (!row) return noNode(id);
     const edges = await countEdges(app.db.read, id);
     const message = `nothing is deleted yet; with confirm: true the ${row.type} "${row.title}" goes, and its edges: ${edges}`;
@@ -155,19 +177,20 @@ export const addEdge = operation({
   name: "memory_add_edge",
   summary: "Connect two nodes of the knowledge graph.",
   guidance:
-    "Read it as a sentence: from, type, to (service:billing depends_on service:ledger). One edge of a type between two nodes.",
+    "Read it as a sentence: from, type, to (service:billing depends_on service:ledger). One edge of a type between two nodes. " +
+    "Ends may also be what the workspace keeps: entry:vision, source:logs/a.txt, task:task-01.",
   effect: "writes",
   callers: writers,
   http: { method: "post", path: "/graph/edges" },
   input: z.object({
     type: typeName.describe("What the one is to the other, such as depends_on"),
-    from: nodeId.describe("The id of the node it starts from"),
-    to: nodeId.describe("The id of the node it leads to"),
+    from: anyNodeId.describe("The id of the node it starts from"),
+    to: anyNodeId.describe("The id of the node it leads to"),
     properties: properties.optional().describe("Any JSON object, up to 64 KiB"),
   }),
   output: z.object({ id: z.string() }),
   run: (app, { type, from, to, properties = {} }, caller) =>
-    graphChanges(app, nameOf(caller)).addEdge({ type, from, to, properties }),
+    graphChanges(app, caller).addEdge({ type, from, to, properties }),
 });
 
 export const deleteEdge = operation({
@@ -177,16 +200,47 @@ export const deleteEdge = operation({
   effect: "destroys",
   callers: writers,
   http: { method: "delete", path: "/graph/edges/{id}" },
-  input: z.object({ id: nodeId.describe("The edge's id, as memory_get_neighbors shows it") }),
+  input: z.object({ id: edgeId }),
   output: z.object({ id: z.string() }),
-  run: (app, { id }, caller) => graphChanges(app, nameOf(caller)).deleteEdge(id),
+  run: (app, { id }, caller) => graphChanges(app, caller).deleteEdge(id),
+});
+
+export const getEdge = operation({
+  name: "memory_get_edge",
+  summary: "Read one edge of the knowledge graph with its properties.",
+  guidance:
+    "Says what it connects, since when, who made it and for which task. All properties unless `fields` names some; long ones come in parts.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/edges/{id}" },
+  input: z.object({
+    id: edgeId,
+    fields: fields.default(["*"]).describe("Names of the properties to give; all if left out"),
+    offset: z.int().min(0).max(1_000_000).default(0).describe("Where to read on in the one property of `fields`"),
+  }),
+  output: step.extend({
+    id: z.string(),
+    createdAt: z.string(),
+    createdBy: z.string(),
+    written,
+    ...chosen.shape,
+  }),
+  async run(app, { id, fields = ["*"], offset }) {
+    if (offset > 0 && (fields.length !== 1 || fields[0] === "*"))
+      return refuse("invalid", "offset: name the one property to read on in fields");
+    await app.links.catchUp();
+    const row = await readEdge(app.db, id);
+    if (!row) return noEdge(id);
+    const { properties, ...about } = edgeFrom(row);
+    return ok({ ...about, ...choose(properties, { fields, offset }) });
+  },
 });
 
 export const queryNodes = operation({
   name: "memory_query_nodes",
   summary: "List nodes by type and properties, newest first.",
   guidance:
-    "All conditions must hold. Answers are short: go on with `cursor`, and name in `fields` the properties you need.",
+    "All conditions must hold. Types entry, source, task, run and page are what the workspace keeps itself. Answers are short: go on with `cursor`, and name in `fields` the properties you need.",
   effect: "reads",
   callers: everyone,
   http: { method: "post", path: "/graph/query" },
@@ -202,15 +256,21 @@ export const queryNodes = operation({
     cursor: z.string().optional(),
   }),
   async run(app, { type, where, limit, cursor, fields }) {
-    const conditions = where.map((one) => predicate(app.db.engine, one));
-    const before = cursor === undefined ? undefined : Number(cursor);
-    const rows = await nodesWhere(app.db.read, { type, where: conditions, before, limit: limit + 1 });
+    await app.links.catchUp();
+    const rows = await nodesWhere(app.db, {
+      type,
+      where: where.map((one) => predicate(app.db.engine, one)),
+      names: mustHave(where),
+      value: indexedValue(where),
+      after: placeAt(cursor),
+      limit: limit + 1,
+    });
     const nodes = fitting(
       rows.slice(0, limit).map((row) => nodeItem(row, fields)),
       room,
     );
     const last = rows[nodes.length - 1];
-    return ok({ nodes, ...(rows.length > nodes.length && last ? { cursor: String(last.num) } : {}) });
+    return ok({ nodes, ...(rows.length > nodes.length && last ? { cursor: cursorAt(last.place) } : {}) });
   },
 });
 
@@ -221,7 +281,7 @@ const nodeItem = (row: StoredNode, fields: string[] | undefined): NodeLine & { v
 
 export const search = operation({
   name: "memory_search_nodes",
-  summary: "Search titles and texts of the nodes of the knowledge graph.",
+  summary: "Search titles and texts of the knowledge graph: nodes, entries and tasks.",
   guidance:
     "Best first, with « » around what matched. Any words work; there are no operators. Start here, then read neighbours or a subgraph.",
   effect: "reads",
@@ -234,7 +294,8 @@ export const search = operation({
   }),
   output: z.object({ nodes: z.array(line.extend({ score: z.number(), snippet: z.string() })), truncated }),
   async run(app, { query, type, limit }) {
-    const hits = await searchNodes(app.db, query, type === undefined ? { limit } : { limit, type });
+    await app.links.catchUp();
+    const hits = await searchNodes(app, query, type === undefined ? { limit } : { limit, type });
     const lines = new Map(
       (
         await nodeLines(
@@ -274,9 +335,10 @@ export const getNeighbors = operation({
     cursor: z.string().optional(),
   }),
   async run(app, { id, edge_type, direction, limit, cursor }) {
-    if (!(await findNode(app.db.read, id))) return noNode(id);
-    const after = Number(cursor ?? 0);
-    const links = await linksAfter(app.db, id, { type: edge_type, direction, after, limit: limit + 1 });
+    await app.links.catchUp();
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    const types = edge_type === undefined ? undefined : [edge_type];
+    const links = await linksAfter(app.db, id, { types, direction, after: placeAt(cursor), limit: limit + 1 });
     const lines = new Map(
       (
         await nodeLines(
@@ -291,7 +353,7 @@ export const getNeighbors = operation({
     }));
     const neighbors = fitting(all, room);
     const last = links[neighbors.length - 1];
-    return ok({ neighbors, ...(links.length > neighbors.length && last ? { cursor: String(last.num) } : {}) });
+    return ok({ neighbors, ...(links.length > neighbors.length && last ? { cursor: cursorAt(placeOf(last)) } : {}) });
   },
 });
 
@@ -299,7 +361,7 @@ export const getSubgraph = operation({
   name: "memory_get_subgraph",
   summary: "Show the nodes within a few edges of a node, nearest first, and the edges between them.",
   guidance:
-    "Edges are followed in both directions. When `truncated` is true there is more than fits: ask for less depth or for certain edge_types, or go on from a node at the rim.",
+    "Edges are followed in both directions. When `truncated` is true there is more than fits: go on with `cursor`, or ask for less depth or for certain edge_types.",
   effect: "reads",
   callers: everyone,
   http: { method: "get", path: "/graph/nodes/{id}/subgraph" },
@@ -308,22 +370,36 @@ export const getSubgraph = operation({
     depth: z.int().min(1).max(4).describe("How many edges away at the most, 1 to 4"),
     max_nodes: z.int().min(1).max(200).default(50).describe("How many nodes at the most"),
     edge_types: edgeTypes,
+    cursor: z
+      .string()
+      .regex(/^[1-9]\d{0,3}$/, "expected the cursor of an earlier answer")
+      .optional()
+      .describe("The cursor of the answer before, to go on from there"),
   }),
-  output: z.object({ nodes: z.array(line), edges: z.array(step), truncated }),
-  async run(app, { id, depth, max_nodes, edge_types }) {
-    if (!(await findNode(app.db.read, id))) return noNode(id);
-    const bounds = { depth, maxNodes: max_nodes, ...(edge_types ? { edgeTypes: edge_types } : {}) };
+  output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
+  async run(app, { id, depth, max_nodes, edge_types, cursor }) {
+    await app.links.catchUp();
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    const given = Number(cursor ?? 0);
+    const bounds = { depth, maxNodes: given + max_nodes, ...(edge_types ? { edgeTypes: edge_types } : {}) };
     const around = await nodesAround(app.db, id, bounds);
     const found = await nodeLines(app.db, around.ids);
-    // Nodes take up to a little more than half; an answer of nodes without their edges would tell little.
-    const nodes = fitting(found, room * 0.55);
-    const ids = nodes.map((node) => node.id);
-    const between = await edgesAmong(app.db, ids, edge_types, 501);
-    const edges = fitting(between, room - nodes.reduce((sum, node) => sum + weightOf(node), 0));
-    const isCut = around.truncated || nodes.length < found.length || edges.length < between.length;
-    return ok({ nodes, edges, ...(isCut ? { truncated: true } : {}) });
+    const ids = found.map((node) => node.id);
+    const between = await edgesBetween(app.db, ids.slice(given), ids, edge_types, mostEdges);
+    const page = pageOf(found, between, given, room);
+    const isMore = around.more || given + page.nodes.length < found.length;
+    const isCut = isMore || around.truncated || page.cut || between.length === mostEdges;
+    return ok({
+      nodes: page.nodes,
+      edges: page.edges,
+      ...(isCut ? { truncated: true } : {}),
+      ...(isMore ? { cursor: String(given + page.nodes.length) } : {}),
+    });
   },
 });
+
+/** Looked at for one answer, of which a fraction fits. */
+const mostEdges = 2000;
 
 export const findPath = operation({
   name: "memory_find_path",
@@ -334,13 +410,14 @@ export const findPath = operation({
   callers: everyone,
   http: { method: "get", path: "/graph/path" },
   input: z.object({
-    from: nodeId.describe("The id of the node to start from"),
-    to: nodeId.describe("The id of the node to reach"),
+    from: anyNodeId.describe("The id of the node to start from"),
+    to: anyNodeId.describe("The id of the node to reach"),
     max_depth: z.int().min(1).max(10).default(6).describe("How many edges at the most"),
   }),
   output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
   async run(app, { from, to, max_depth }) {
-    for (const end of [from, to]) if (!(await findNode(app.db.read, end))) return noNode(end);
+    await app.links.catchUp();
+    for (const end of [from, to]) if (!(await findNode(app.db.read, app.db.engine, end))) return noNode(end);
     const { links, truncated } = await shortestPath(app.db, from, to, max_depth);
     if (!links) return ok({ found: false, nodes: [], edges: [], ...(truncated ? { truncated } : {}) });
     const way = await nodeLines(app.db, [from, ...links.map((link) => link.far)]);
@@ -354,6 +431,57 @@ export const findPath = operation({
   },
 });
 
+const brokenAtOnce = 20;
+
+export const listBacklinks = operation({
+  name: "list_backlinks",
+  summary: "List the entries that link to a page, a source or a node, and the links of an entry that lead nowhere.",
+  guidance:
+    "Give `id` (vision, entry:vision, source:logs/a.txt, service:billing) or the `path` of a file. What nobody has written yet has backlinks too: those are the entries that wait for it.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/backlinks" },
+  input: z.object({
+    id: anyNodeId.optional().describe("A node's id; without a colon, an entry's"),
+    path: z.string().min(1).max(400).optional().describe("A file of the workspace, such as docs/deploy.md"),
+    limit: z.int().min(1).max(100).default(20).describe("How many entries at the most"),
+    cursor: z.string().min(1).max(260).optional().describe("The cursor of the answer before, to go on from there"),
+  }),
+  output: z.object({
+    id: z.string(),
+    exists: z.boolean(),
+    backlinks: z.array(line),
+    broken: z.array(z.string()).optional().describe("What this entry links to and nobody has written"),
+    cursor: z.string().optional(),
+  }),
+  async run(app, { id, path, limit, cursor }) {
+    if ((id === undefined) === (path === undefined)) return refuse("invalid", "give either an id or a path");
+    const node = path === undefined ? asNode(id ?? "") : app.links.nodeOf(path);
+    if (node === undefined) return refuse("invalid", `path: ${path} is no markdown file, and none of the sources`);
+    await app.links.catchUp();
+    const exists = (await findNode(app.db.read, app.db.engine, node)) !== undefined;
+    const found = await entriesThatLink(app.db, node, cursor ?? "", limit + 1);
+    const lines = found.map(({ id, title }) => ({ id: `entry:${id}`, type: "entry", title: title ?? id }));
+    const entry = node.startsWith("entry:") ? node.slice("entry:".length) : undefined;
+    const nowhere = entry === undefined ? [] : await linksToNowhere(app.db, entry, brokenAtOnce);
+    const broken = fitting(
+      nowhere.map(({ to }) => to),
+      room / 3,
+    );
+    const backlinks = fitting(lines.slice(0, limit), room - weightOf(broken));
+    const last = found[backlinks.length - 1];
+    return ok({
+      id: node,
+      exists,
+      backlinks,
+      ...(broken.length > 0 ? { broken } : {}),
+      ...(found.length > backlinks.length && last ? { cursor: last.id } : {}),
+    });
+  },
+});
+
+const asNode = (id: string) => (id.includes(":") ? id : `entry:${id}`);
+
 export const importGraph = operation({
   name: "import_graph",
   summary: "Add the nodes and edges of an export, all of them or none.",
@@ -365,6 +493,6 @@ export const importGraph = operation({
   async run(app, { lines }, caller) {
     const made = { at: app.now().toISOString(), by: nameOf(caller) };
     const read = parseLines(lines, made);
-    return read.ok ? graphChanges(app, made.by).addAll(read.value.nodes, read.value.edges) : read;
+    return read.ok ? graphChanges(app, caller).addAll(read.value.nodes, read.value.edges) : read;
   },
 });

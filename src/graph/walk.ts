@@ -1,5 +1,5 @@
 import type { Database } from "../store/database.ts";
-import { type Link, linksOf } from "../store/graph.ts";
+import { type Link, linksOf } from "../store/edges.ts";
 
 /** More edges than this are not looked at in one step: a node that everything points to must not stop the walk. */
 const mostLinks = 20_000;
@@ -17,12 +17,12 @@ export async function nodesAround(db: Database, start: string, { depth, maxNodes
     frontier = [];
     for (const { far } of found.links) {
       if (seen.has(far)) continue;
-      if (seen.size >= maxNodes) return { ids: [...seen], truncated: true };
+      if (seen.size >= maxNodes) return { ids: [...seen], truncated: true, more: true };
       seen.add(far);
       frontier.push(far);
     }
   }
-  return { ids: [...seen], truncated };
+  return { ids: [...seen], truncated, more: false };
 }
 
 type Side = { frontier: string[]; reached: Map<string, { by: Link | undefined; distance: number }> };

@@ -5,7 +5,7 @@ import { markEnd, markStart, passage } from "./passage.ts";
 export type Hit = { id: string; title: string; score: number; snippet: string };
 
 /** What is searched: a table of things by number, and the table of their texts. */
-type Searched = { things: "entries" | "nodes"; texts: "entry_text" | "node_text" };
+type Searched = { things: "entries" | "nodes" | "tasks"; texts: "entry_text" | "node_text" | "task_text" };
 
 /** More matches than this are not told apart by rank: a word that is in every text must not cost the most. */
 const candidates = 1000;

@@ -11,6 +11,8 @@ export type NewVersion = EntryVersionRow & {
   title: string | null;
   words: number;
   stat: string;
+  /** The ids of the nodes that its text links to; null when they are to be read later. */
+  links: string[] | null;
   /** What happened, in the event log. */
   kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
   data?: Record<string, unknown>;
@@ -28,7 +30,7 @@ export async function lockEntry(tx: Query, engine: Database["engine"], id: strin
 
 /** The version row, the index and the event, together. */
 export async function saveVersion(tx: Query, version: NewVersion): Promise<void> {
-  const { title, words, stat, kind, data, ...row } = version;
+  const { title, words, stat, links, kind, data, ...row } = version;
   await insertVersion(tx, row);
   await upsertEntry(tx, {
     id: row.entry_id,
@@ -39,6 +41,7 @@ export async function saveVersion(tx: Query, version: NewVersion): Promise<void>
     words,
     updated_at: row.at,
     stat,
+    links: links && JSON.stringify(links),
   });
   const { entry_id, blob, author, role, run, task, epoch, at } = row;
   await appendEvent(tx, {
@@ -89,6 +92,7 @@ const upsertEntry = prepared<Omit<EntryRow, "num" | "indexed">, unknown>((query,
     words: slot("words"),
     updated_at: slot("updated_at"),
     stat: slot("stat"),
+    links: slot("links"),
   };
   return query
     .insertInto("entries")

@@ -19,11 +19,26 @@ export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<
 }
 
 /** Many at once, for work that makes many changes in one transaction. */
-export async function appendEvents(tx: Query, events: Omit<Event, "id">[]): Promise<void> {
+export async function appendEvents(tx: Query, engine: Database["engine"], events: Omit<Event, "id">[]): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({ ...event, data: JSON.stringify(event.data) }));
-  await tx.insertInto("events").values(rows).execute();
+  await insertMany[engine](tx, { rows: JSON.stringify(rows) });
 }
+
+const insertMany = {
+  sqlite: prepared<{ rows: string }, unknown>(
+    (_, slot) => sql`
+      INSERT INTO events (at, actor, kind, subject, data)
+      SELECT value ->> '$.at', value ->> '$.actor', value ->> '$.kind', value ->> '$.subject', value ->> '$.data'
+      FROM json_each(${slot("rows")})`,
+  ),
+  postgres: prepared<{ rows: string }, unknown>(
+    (_, slot) => sql`
+      INSERT INTO events (at, actor, kind, subject, data)
+      SELECT at, actor, kind, subject, data
+      FROM json_to_recordset(${slot("rows")}::text::json) AS given (at text, actor text, kind text, subject text, data text)`,
+  ),
+};
 
 const insertEvent = prepared<Omit<EventRow, "seq">, unknown>((query, slot) =>
   query.insertInto("events").values({

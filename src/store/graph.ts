@@ -1,20 +1,18 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
+import { among, asNodes, keysAt } from "./graph/derived.ts";
+import { type Noun, nounOf, nouns } from "./graph/nouns.ts";
+import { portions } from "./portions.ts";
 import { prepared } from "./prepared.ts";
-import type { EdgeRow, NodeRow } from "./tables.ts";
+import type { NodeRow } from "./tables.ts";
 
 export type StoredNode = Selectable<NodeRow>;
-export type StoredEdge = Selectable<EdgeRow>;
 
 /** A node to be kept, with the text that search will find it by. */
 export type NewNode = Omit<StoredNode, "num"> & { body: string };
-export type NewEdge = Omit<StoredEdge, "num">;
 
 /** What stands for a node in lists: enough to choose by, and no properties. */
 export type NodeLine = { id: string; type: string; title: string };
-
-/** An edge as seen from one of its ends. */
-export type Link = { num: number; id: string; type: string; near: string; far: string; direction: "out" | "in" };
 
 const nodeColumns = [
   "num",
@@ -26,13 +24,22 @@ const nodeColumns = [
   "created_at",
   "updated_at",
   "created_by",
+  "role",
+  "run",
+  "task",
+  "epoch",
+  "attempt",
 ] as const;
 
-/** As many rows as a statement can take values for on either engine. */
-const rowsAtOnce = 200;
+const columns = sql.join(nodeColumns.map((name) => sql.ref(`nodes.${name}`)));
 
-export const findNode = async (query: Query, id: string): Promise<StoredNode | undefined> =>
-  (await selectNode(query, { id }))[0];
+/** A node of the graph's own, or one that another table keeps. */
+export async function findNode(query: Query, engine: Database["engine"], id: string): Promise<StoredNode | undefined> {
+  const other = nounOf(id);
+  if (!other) return (await selectNode(query, { id }))[0];
+  const from = asNodes(engine, other.noun, sql`${other.noun.key} = ${other.key}`);
+  return (await sql<StoredNode>`SELECT ${columns} FROM ${from}`.execute(query)).rows[0];
+}
 
 const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
   query.selectFrom("nodes").select(nodeColumns).where("id", "=", slot("id")),
@@ -41,8 +48,15 @@ const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
 /** Those of `ids` that exist. Until the transaction ends nobody deletes them; SQLite has one writer at a time anyway. */
 export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<Set<string>> {
   const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
-  const text = sql<{ id: string }>`SELECT id FROM nodes WHERE id ${among[engine](ids)} ORDER BY id ${lock}`;
-  return new Set((await text.execute(tx)).rows.map((node) => node.id));
+  const own = ids.filter((id) => !nounOf(id));
+  const text = sql<{ id: string }>`SELECT id FROM nodes WHERE id ${among[engine](own)} ORDER BY id ${lock}`;
+  const found = own.length === 0 ? [] : (await text.execute(tx)).rows;
+  const others = await linesOf(
+    tx,
+    engine,
+    ids.filter((id) => nounOf(id)),
+  );
+  return new Set([...found, ...others].map((node) => node.id));
 }
 
 /** Adds the nodes whose ids are free, and tells which. */
@@ -68,7 +82,16 @@ export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]
   return added;
 }
 
-type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | "body">;
+type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | "body" | keyof Written>;
+
+/** Under what something was written: by an agent in a role, perhaps for a run, perhaps under a claim. */
+export type Written = {
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
+};
 
 /** Saves over the version the caller read; false when someone else saved first. */
 export async function saveNode(tx: Query, id: string, version: number, changed: Changed): Promise<boolean> {
@@ -89,138 +112,110 @@ export async function saveNode(tx: Query, id: string, version: number, changed: 
 /** Its edges go with it. */
 export async function removeNode(tx: Query, id: string): Promise<boolean> {
   const row = await tx.deleteFrom("nodes").where("id", "=", id).returning("num").executeTakeFirst();
-  if (row) await tx.deleteFrom("node_text").where("rowid", "=", row.num).execute();
-  return row !== undefined;
-}
-
-/** Adds the edges that are not there yet, between nodes that exist, and tells which. */
-export async function insertEdges(tx: Query, edges: NewEdge[]): Promise<string[]> {
-  const added: string[] = [];
-  for (const some of portions(edges)) {
-    const rows = await tx
-      .insertInto("edges")
-      .values(some)
-      .onConflict((conflict) => conflict.doNothing())
-      .returning("id")
-      .execute();
-    added.push(...rows.map(({ id }) => id));
-  }
-  return added;
-}
-
-export const findEdge = (query: Query, edge: Pick<NewEdge, "type" | "from_id" | "to_id">) =>
-  query
-    .selectFrom("edges")
-    .select(["id"])
-    .where("from_id", "=", edge.from_id)
-    .where("to_id", "=", edge.to_id)
-    .where("type", "=", edge.type)
-    .executeTakeFirst();
-
-export const removeEdge = (tx: Query, id: string) =>
-  tx.deleteFrom("edges").where("id", "=", id).returning(["type", "from_id", "to_id"]).executeTakeFirst();
-
-export async function countEdges(query: Query, id: string): Promise<number> {
-  const { count } = await query
-    .selectFrom("edges")
-    .select((select) => select.fn.countAll<number>().as("count"))
+  if (!row) return false;
+  await tx.deleteFrom("node_text").where("rowid", "=", row.num).execute();
+  // Whoever adds an edge holds its ends: what is added before the node goes is seen here, and nothing after.
+  await tx
+    .deleteFrom("edges")
     .where((where) => where.or([where("from_id", "=", id), where("to_id", "=", id)]))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .execute();
+  return true;
 }
 
-type Wanted = { type: string | undefined; where: RawBuilder<boolean>[]; before: number | undefined; limit: number };
+type Wanted = {
+  type: string | undefined;
+  where: RawBuilder<boolean>[];
+  /** Properties that must be there for the conditions to hold. */
+  names: string[];
+  /** A value that SQLite's index over properties can start from. */
+  value?: { name: string; value: string | number | Buffer } | undefined;
+  after: Place | undefined;
+  limit: number;
+};
 
-/** Newest first. */
-export function nodesWhere(query: Query, { type, where, before, limit }: Wanted): Promise<StoredNode[]> {
-  let select = query.selectFrom("nodes").select(nodeColumns);
-  if (type !== undefined) select = select.where("type", "=", type);
-  if (before !== undefined) select = select.where("num", "<", before);
-  for (const condition of where) select = select.where(condition);
-  return select.orderBy("num", "desc").limit(limit).execute();
+/** Where a list goes on: in which stream, and after which key of it. */
+export type Place = { stream: number; key: string };
+
+export type ListedNode = StoredNode & { place: Place };
+
+/** The graph's own nodes, newest first, then those of each noun. */
+export async function nodesWhere(db: Database, wanted: Wanted): Promise<ListedNode[]> {
+  const { type, names, after } = wanted;
+  const start = after?.stream ?? 0;
+  const parts = nouns.flatMap((noun, at) => {
+    const stream = at + 1;
+    if (stream < start || (type !== undefined && type !== noun.type)) return [];
+    if (names.some((name) => !Object.hasOwn(noun.properties, name))) return [];
+    return nounPart(db.engine, noun, stream, stream === start ? after?.key : undefined, wanted);
+  });
+  if (start === 0) parts.unshift(ownPart(db.engine, after?.key, wanted));
+  if (parts.length === 0) return [];
+  const text = sql<StoredNode & { stream: number; key: string }>`${sql.join(parts, sql` UNION ALL `)}`;
+  const rows = (await text.execute(db.read)).rows.sort((a, b) => a.stream - b.stream);
+  return rows.slice(0, wanted.limit).map(({ stream, key, ...row }) => ({ ...row, place: { stream, key } }));
 }
+
+function ownPart(engine: Database["engine"], before: string | undefined, { type, where, value, limit }: Wanted) {
+  const byValue = engine === "sqlite" && value ? value : undefined;
+  const from = byValue ? sql`node_props p CROSS JOIN nodes ON nodes.num = p.node` : sql`nodes`;
+  const num = byValue ? sql`p.node` : sql`nodes.num`;
+  const conditions = [
+    ...(byValue ? [sql`p.name = ${byValue.name}`, sql`p.value = ${byValue.value}`] : []),
+    ...(type === undefined ? [] : [byValue ? sql`p.type = ${type}` : sql`nodes.type = ${type}`]),
+    ...(before === undefined ? [] : [sql`${num} < ${Number(before)}`]),
+    ...where,
+  ];
+  return sql`SELECT * FROM (SELECT ${columns}, 0 AS stream, CAST(nodes.num AS TEXT) AS key FROM ${from}
+    WHERE ${all(conditions)} ORDER BY ${num} DESC LIMIT ${limit}) AS own`;
+}
+
+function nounPart(
+  engine: Database["engine"],
+  noun: Noun,
+  stream: number,
+  after: string | undefined,
+  { where, limit }: Wanted,
+) {
+  const [beyond, order] = noun.order === "asc" ? [sql`>`, sql`ASC`] : [sql`<`, sql`DESC`];
+  const from = asNodes(engine, noun, after === undefined ? sql`TRUE` : sql`${noun.key} ${beyond} ${after}`);
+  return sql`SELECT * FROM (SELECT ${columns}, ${sql.lit(stream)} AS stream, nodes.key FROM ${from}
+    WHERE ${all(where)} ORDER BY nodes.key ${order} LIMIT ${limit}) AS part${sql.raw(String(stream))}`;
+}
+
+const all = (conditions: RawBuilder<unknown>[]) =>
+  conditions.length === 0 ? sql`TRUE` : sql.join(conditions, sql` AND `);
 
 /** In the order of `ids`, without those that do not exist. */
 export async function nodeLines(db: Database, ids: string[]): Promise<NodeLine[]> {
-  const text = sql<NodeLine>`SELECT id, type, title FROM nodes WHERE id ${among[db.engine](ids)}`;
-  const found = new Map((await text.execute(db.read)).rows.map((row) => [row.id, row]));
+  const found = new Map((await linesOf(db.read, db.engine, ids)).map((row) => [row.id, row]));
   return ids.flatMap((id) => found.get(id) ?? []);
 }
 
-/** Every edge that touches one of `ids`, out before in, up to `limit`; one between two of them comes twice. */
-export async function linksOf(
-  db: Database,
-  ids: string[],
-  types: string[] | undefined,
-  limit: number,
-): Promise<Link[]> {
-  const near = among[db.engine](ids);
-  const wanted = types ? sql`AND type ${among[db.engine](types)}` : sql``;
-  const text = sql<Link>`
-    SELECT num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges WHERE from_id ${near} ${wanted}
-    UNION ALL
-    SELECT num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges WHERE to_id ${near} ${wanted}
-    LIMIT ${limit}`;
-  return (await text.execute(db.read)).rows.sort((a, b) => a.num - b.num);
-}
-
-type Page = { type: string | undefined; direction: "out" | "in" | "both"; after: number; limit: number };
-
-/** The edges of one node, oldest first. */
-export async function linksAfter(db: Database, id: string, { type, direction, after, limit }: Page): Promise<Link[]> {
-  const wanted = type === undefined ? sql`` : sql`AND type = ${type}`;
-  const out = sql`SELECT * FROM (
-    SELECT num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-    WHERE from_id = ${id} AND num > ${after} ${wanted} ORDER BY num LIMIT ${limit}) AS outgoing`;
-  // From both sides an edge from a node to itself is one edge still.
-  const once = direction === "both" ? sql`AND from_id <> to_id` : sql``;
-  const into = sql`SELECT * FROM (
-    SELECT num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-    WHERE to_id = ${id} AND num > ${after} ${wanted} ${once} ORDER BY num LIMIT ${limit}) AS incoming`;
-  const sides = { out, in: into, both: sql`${out} UNION ALL ${into}` };
-  const text = sql<Link>`${sides[direction]} ORDER BY num LIMIT ${limit}`;
-  return (await text.execute(db.read)).rows;
-}
-
-/** The edges whose both ends are among `ids`. */
-export async function edgesAmong(db: Database, ids: string[], types: string[] | undefined, limit: number) {
-  const ends = among[db.engine](ids);
-  const wanted = types ? sql`AND type ${among[db.engine](types)}` : sql``;
-  const text = sql<{ from: string; type: string; to: string }>`
-    SELECT from_id AS "from", type, to_id AS "to" FROM edges
-    WHERE from_id ${ends} AND to_id ${ends} ${wanted} ORDER BY num LIMIT ${limit}`;
-  return (await text.execute(db.read)).rows;
+async function linesOf(query: Query, engine: Database["engine"], ids: string[]): Promise<NodeLine[]> {
+  const own = ids.filter((id) => !nounOf(id));
+  const parts = nouns.flatMap((noun) => {
+    const keys = keysAt({ noun: noun.type, column: noun.key }, ids);
+    if (keys.length === 0) return [];
+    return sql`SELECT ${sql.lit(`${noun.type}:`)} || ${noun.key} AS id, ${sql.lit(noun.type)} AS type,
+      ${noun.title} AS title FROM ${noun.from} WHERE ${noun.key} ${among[engine](keys)}`;
+  });
+  if (own.length > 0) parts.unshift(sql`SELECT id, type, title FROM nodes WHERE id ${among[engine](own)}`);
+  if (parts.length === 0) return [];
+  return (await sql<NodeLine>`${sql.join(parts, sql` UNION ALL `)}`.execute(query)).rows;
 }
 
 export const nodesFrom = (query: Query, after: number, limit: number): Promise<StoredNode[]> =>
   query.selectFrom("nodes").select(nodeColumns).where("num", ">", after).orderBy("num").limit(limit).execute();
 
-/** Edges in order of age, with the numbers of their ends; none to a node that is younger than `last`. */
-export const edgesFrom = (query: Query, after: number, last: number, limit: number) =>
-  query
-    .selectFrom("edges")
-    .innerJoin("nodes as f", "f.id", "edges.from_id")
-    .innerJoin("nodes as t", "t.id", "edges.to_id")
-    .selectAll("edges")
-    .select(["f.num as from_num", "t.num as to_num"])
-    .where("edges.num", ">", after)
-    .where("f.num", "<=", last)
-    .where("t.num", "<=", last)
-    .orderBy("edges.num")
-    .limit(limit)
-    .execute();
+/** Every node that other tables keep. */
+export async function* otherNodes(db: Database): AsyncGenerator<StoredNode> {
+  for (const noun of nouns) {
+    const text = sql<StoredNode>`SELECT ${columns} FROM ${asNodes(db.engine, noun, sql`TRUE`)} ORDER BY nodes.id`;
+    yield* (await text.execute(db.read)).rows;
+  }
+}
 
 /** After many rows at once PostgreSQL plans for the table it knew, and walks read all of it, until it has looked again. */
 export async function lookAgain(tx: Query, engine: Database["engine"]): Promise<void> {
   if (engine === "postgres") await sql`ANALYZE nodes, node_text, edges`.execute(tx);
-}
-
-/** Many values as one parameter: the text of the query stays the same, and can stay prepared. */
-const among = {
-  sqlite: (values: string[]) => sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
-  postgres: (values: string[]) => sql`= ANY(${values}::text[])`,
-};
-
-function* portions<T>(items: T[]): Generator<T[]> {
-  for (let from = 0; from < items.length; from += rowsAtOnce) yield items.slice(from, from + rowsAtOnce);
 }

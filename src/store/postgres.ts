@@ -16,13 +16,16 @@ export async function openPostgres(url: string): Promise<Database> {
 
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const watch = watchChanges(url);
+  const tell = teller(pool);
   return {
     engine: "postgres",
     read: db,
     async write(work) {
       for (let attempt = 1; ; attempt++) {
         try {
-          return await db.transaction().execute(work);
+          const value = await db.transaction().execute(work);
+          tell.others();
+          return value;
         } catch (error) {
           if (attempt >= 5 || !isRetryable(error)) throw error;
         }
@@ -31,6 +34,7 @@ export async function openPostgres(url: string): Promise<Database> {
     onChange: watch.onChange,
     async close() {
       await watch.stop();
+      await tell.idle();
       await db.destroy();
     },
   };
@@ -38,6 +42,30 @@ export async function openPostgres(url: string): Promise<Database> {
 
 /** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
+
+/**
+ * Tells the other processes after a commit that there is something new. Whatever is committed while
+ * they are being told is told once more, together. If the process dies in between, they find out at
+ * the next change or when they look again by themselves.
+ */
+function teller(pool: pg.Pool) {
+  let telling: Promise<void> | undefined;
+  let more = false;
+  async function tell() {
+    do {
+      more = false;
+      await pool.query(`NOTIFY ${channel}`).catch(() => undefined);
+    } while (more);
+    telling = undefined;
+  }
+  return {
+    others() {
+      more = true;
+      telling ??= tell();
+    },
+    idle: async () => telling,
+  };
+}
 
 const numbersAsNumbers = {
   getTypeParser: (oid: number, format?: "text" | "binary") =>

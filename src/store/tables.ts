@@ -14,7 +14,10 @@ export interface Tables {
   proposals: ProposalRow;
   tokens: TokenRow;
   tasks: TaskRow;
+  run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
+  task_text: { rowid: number; title: string; body: string };
+  entry_links: { entry_id: string; to_id: string };
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
@@ -43,6 +46,8 @@ export interface EntryRow {
   stat: string;
   /** The version that full text search knows. */
   indexed: Generated<number>;
+  /** The node ids that its text links to, as a JSON list; null until somebody has read the text. */
+  links: string | null;
 }
 
 export interface EntryVersionRow {
@@ -130,6 +135,8 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  turn_at: number;
   attempt: number;
   max_retries: number;
   blockers_left: number;
@@ -156,6 +163,12 @@ export interface NodeRow {
   created_at: string;
   updated_at: string;
   created_by: string;
+  /** Under what it was last written. */
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
 }
 
 export interface EdgeRow {
@@ -167,4 +180,9 @@ export interface EdgeRow {
   properties: string;
   created_at: string;
   created_by: string;
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
 }

@@ -1,3 +1,5 @@
+import type { StoredTask } from "../store/tasks.ts";
+
 /** The states of O5. `blocked` is not among them: it follows from what a task depends on. */
 export const states = [
   "pending",
@@ -41,6 +43,31 @@ export type Task = {
 
 export const isOver = (state: State) => state === "completed" || state === "failed" || state === "cancelled";
 
+/** Over, and not completed: whatever depends on it cannot be done. */
+export const isLost = (state: State) => state === "failed" || state === "cancelled";
+
 /** What people see: a task behind one that failed or was cancelled cannot be done until that one is. */
 export const shownState = (task: Task): State | "blocked" =>
   task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
+
+export const fromRow = (row: StoredTask): Task => ({
+  id: row.id,
+  run: row.run,
+  title: row.title,
+  description: row.description,
+  state: row.state as State,
+  priority: row.priority,
+  attempt: row.attempt,
+  maxRetries: row.max_retries,
+  blockersLeft: row.blockers_left,
+  lostBlockers: row.lost_blockers,
+  epoch: row.epoch,
+  holder: row.holder,
+  claimedAt: row.claimed_at,
+  leaseUntil: row.lease_until,
+  result: JSON.parse(row.result),
+  version: row.version,
+  createdAt: row.created_at,
+  createdBy: row.created_by,
+  updatedAt: row.updated_at,
+});

@@ -6,6 +6,7 @@ import type { App } from "../app.ts";
 import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk.ts";
+import { linksToNowhere } from "../store/edges.ts";
 import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
 import type { Schema } from "./schema.ts";
@@ -39,6 +40,7 @@ export const doctor = operation({
       { check: "schema", level: "ok", message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ")}` },
       ...(await checkFiles(app, schema.value)),
       ...(await checkLogs(app, schema.value)),
+      ...(await checkLinks(app)),
       ...base,
     ];
     return ok({ healthy: findings.every((f) => f.level !== "problem"), findings });
@@ -173,6 +175,28 @@ async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {
   return found.some((f) => f.level !== "ok")
     ? found
     : [...found, { check: "files", level: "ok", message: "every entry is readable" }];
+}
+
+const mostShown = 20;
+
+/** The graph must say what the texts say; links to what is not there are worth a look. */
+async function checkLinks(app: App): Promise<Finding[]> {
+  const mended = await app.links.mend();
+  const broken = await linksToNowhere(app.db, undefined, mostShown + 1);
+  const found: Finding[] = [
+    ...mended.map((id): Finding => {
+      const message = `the graph did not have the links that ${id} has; it was read again`;
+      return { check: "links", level: "warning", message };
+    }),
+    ...broken.slice(0, mostShown).map(({ from, to }): Finding => {
+      const message = `${from.slice("entry:".length)} links to ${to}, which is not there`;
+      return { check: "links", level: "warning", message, fix: "write it, or mend the link" };
+    }),
+    ...(broken.length > mostShown
+      ? [{ check: "links", level: "warning" as const, message: `more links than these ${mostShown} lead nowhere` }]
+      : []),
+  ];
+  return found.length > 0 ? found : [{ check: "links", level: "ok", message: "every link leads somewhere" }];
 }
 
 /** Only a hand can rewrite a log, so only versions made by hand are compared with the one before. */

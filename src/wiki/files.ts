@@ -4,6 +4,7 @@ import { crashPoint } from "../store/crash.ts";
 import type { Database, Query } from "../store/database.ts";
 import { discard, noteOf, publish, stage } from "../store/disk.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
+import { holdClaim } from "../store/fence.ts";
 import type { Git, Identity } from "../store/git.ts";
 import { commitMessage, enqueue, readVersion } from "../store/history.ts";
 import {
@@ -16,6 +17,7 @@ import {
   withBody,
 } from "./document.ts";
 import { type Author, describeEntry, type Entry, type EntryStore } from "./entry.ts";
+import { knownLinks, linksIn, linksInLog, linksWith } from "./links.ts";
 import { appendTo, keepsLog, logLine, logRemark } from "./log.ts";
 import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
 import { readNote, spellNote } from "./note.ts";
@@ -28,6 +30,7 @@ type Deps = {
   /** The workspace, and the wiki's folder in it ("wiki"). */
   root: string;
   wiki: string;
+  sources: string;
   sections(): Promise<Section[]>;
   now(): Date;
 };
@@ -94,6 +97,7 @@ export function fileStore(deps: Deps): FileStore {
         body: document.body,
         title: readFront(document, pathOf(id)).title ?? null,
         author: noted ?? { name: person.name, email: person.email },
+        links: (log ? linksInLog : linksIn)(document.body, id, deps),
         verb: noted ? "Recover" : "Edit",
         kind: noted ? "entry-recovered" : "entry-edited",
         data: rewrites ? { rewroteLog: true } : {},
@@ -107,6 +111,7 @@ export function fileStore(deps: Deps): FileStore {
     bytes: Buffer;
     body: string;
     title: string | null;
+    links: string[] | null;
     author: Author;
     verb: "Commit" | "Append to" | "Edit" | "Recover";
     kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
@@ -140,6 +145,7 @@ export function fileStore(deps: Deps): FileStore {
       title,
       words: countWords(body),
       stat: statOf(fileOf(id)),
+      links: made.links,
       kind: made.kind,
       ...(made.data ? { data: made.data } : {}),
     });
@@ -158,7 +164,12 @@ export function fileStore(deps: Deps): FileStore {
     return version;
   }
 
-  type Made = { body: string; verb: "Commit" | "Append to"; kind: "entry-committed" | "entry-appended" };
+  type Made = {
+    body: string;
+    links: string[] | null;
+    verb: "Commit" | "Append to";
+    kind: "entry-committed" | "entry-appended";
+  };
 
   /**
    * Writes the next version: `make` says what the body shall be, given what it is. All of it happens
@@ -176,6 +187,7 @@ export function fileStore(deps: Deps): FileStore {
     try {
       return await db.write(async (tx) => {
         await lockEntry(tx, db.engine, id);
+        await holdClaim(tx, db.engine, by);
         const row = await findEntry(tx, id);
         const held = readIfThere(file);
         if (row ? blobOf(held ?? "") !== row.blob : held) return undefined;
@@ -215,13 +227,14 @@ export function fileStore(deps: Deps): FileStore {
   ): Promise<Result<{ version: number }>> {
     const title = await titleOf(id);
     const text = content.replaceAll("\r\n", "\n");
+    const links = linksIn(text, id, deps);
     for (;;) {
       const before = await current(id);
       if (before.version !== version) return staleCommit(store, id, content, version);
       if (version > 0 && before.document.body === text) return ok({ version });
       const saved = await writeNext(id, title, by, (row) => {
         if ((row?.version ?? 0) !== version) return undefined;
-        return { body: text, verb: "Commit", kind: "entry-committed" };
+        return { body: text, links, verb: "Commit", kind: "entry-committed" };
       });
       if (saved !== undefined) return ok({ version: saved });
     }
@@ -233,9 +246,11 @@ export function fileStore(deps: Deps): FileStore {
     const title = await titleOf(id);
     for (;;) {
       let written = "";
-      const version = await writeNext(id, title, by, (_row, body) => {
+      const version = await writeNext(id, title, by, (row, body) => {
         written = logLine(now().toISOString(), remark.value);
-        return { body: appendTo(body, written), verb: "Append to", kind: "entry-appended" };
+        const known = knownLinks(row);
+        const links = known && linksWith(known, written, id, deps);
+        return { body: appendTo(body, written), links, verb: "Append to", kind: "entry-appended" };
       });
       if (version !== undefined) return ok({ version, line: written.trimEnd() });
       await current(id);

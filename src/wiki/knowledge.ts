@@ -2,6 +2,7 @@ import type { Caller, Turn } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { refusingLate } from "../store/fence.ts";
 import { lastStep, saveHandoff, waitingFor } from "../store/handoffs.ts";
 import { checkText, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
 import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
@@ -113,7 +114,8 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       if (!may.ok) return may;
       const text = checkText(content);
       if (!text.ok) return text;
-      const done = await entries.commit(id, content, version, author());
+      const by = author();
+      const done = await refusingLate(deps, by, "commit_entry", () => entries.commit(id, content, version, by));
       return done.ok ? ok({ status: "success", version: done.value.version }) : done;
     },
 
@@ -122,7 +124,8 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       if (!entered.ok) return entered;
       const may = mayWrite(entered.value, role, id, "append");
       if (!may.ok) return may;
-      const done = await entries.append(id, line, author());
+      const by = author();
+      const done = await refusingLate(deps, by, "append_log", () => entries.append(id, line, by));
       return done.ok ? ok({ status: "success", ...done.value }) : done;
     },
 

@@ -57,6 +57,8 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
         words: countWords(document.body),
         updated_at: version.at,
         stat: "",
+        // Whoever first asks for links reads them: it takes the schema to tell a log from a snapshot.
+        links: null,
       };
     });
     for (let at = 0; at < rows.length; at += 500)

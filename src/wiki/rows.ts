@@ -1,16 +1,19 @@
 import { ok, type Result } from "../result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
+import { holdClaim } from "../store/fence.ts";
 import { blobOf, countWords } from "./document.ts";
 import { type Author, describeEntry, type EntryStore } from "./entry.ts";
+import { knownLinks, linksIn, linksWith } from "./links.ts";
 import { logLine, logRemark } from "./log.ts";
 import type { Section } from "./schema.ts";
 import { staleCommit } from "./stale.ts";
 
-type Deps = { db: Database; sections(): Promise<Section[]>; now(): Date };
+type Deps = { db: Database; sections(): Promise<Section[]>; wiki: string; sources: string; now(): Date };
 
 /** The database store: the same contract for many machines that share one database (K16). */
-export function rowStore({ db, sections, now }: Deps): EntryStore {
+export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore {
+  const folders = { wiki, sources };
   async function save(tx: Query, row: IndexedEntry | undefined, id: string, by: Author, made: Made): Promise<number> {
     const version = (row?.version ?? 0) + 1;
     await saveVersion(tx, {
@@ -29,6 +32,7 @@ export function rowStore({ db, sections, now }: Deps): EntryStore {
       title: null,
       words: made.words,
       stat: "",
+      links: made.links,
       kind: made.appended ? "entry-appended" : "entry-committed",
     });
     return version;
@@ -49,13 +53,15 @@ export function rowStore({ db, sections, now }: Deps): EntryStore {
 
     async commit(id, content, version, by): Promise<Result<{ version: number }>> {
       const text = content.replaceAll("\r\n", "\n");
+      const links = linksIn(text, id, folders);
       const saved = await db.write(async (tx) => {
         await lockEntry(tx, db.engine, id);
+        await holdClaim(tx, db.engine, by);
         const row = await findEntry(tx, id);
         if ((row?.version ?? 0) !== version) return undefined;
         if (row?.blob === blobOf(text)) return version;
         const at = now().toISOString();
-        const made = { content: text, blob: blobOf(text), words: countWords(text), appended: false, at };
+        const made = { content: text, blob: blobOf(text), words: countWords(text), links, appended: false, at };
         return save(tx, row, id, by, made);
       });
       return saved === undefined ? staleCommit(store, id, text, version) : ok({ version: saved });
@@ -66,13 +72,16 @@ export function rowStore({ db, sections, now }: Deps): EntryStore {
       if (!remark.ok) return remark;
       const saved = await db.write(async (tx) => {
         await lockEntry(tx, db.engine, id);
+        await holdClaim(tx, db.engine, by);
         const row = await findEntry(tx, id);
         const at = now().toISOString();
         const written = logLine(at, remark.value);
         // A chain: the name of each version covers all lines before it.
         const blob = blobOf(`${row?.blob ?? ""}\n${written}`);
         const words = (row?.words ?? 0) + countWords(written);
-        const version = await save(tx, row, id, by, { content: written, blob, words, appended: true, at });
+        const known = knownLinks(row);
+        const links = known && linksWith(known, written, id, folders);
+        const version = await save(tx, row, id, by, { content: written, blob, words, links, appended: true, at });
         return { version, line: written.trimEnd() };
       });
       return ok(saved);
@@ -84,7 +93,7 @@ export function rowStore({ db, sections, now }: Deps): EntryStore {
   return store;
 }
 
-type Made = { content: string; blob: string; words: number; appended: boolean; at: string };
+type Made = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
 
 /** The last whole text up to that version, and what was appended since. */
 async function textAt(query: Query, id: string, version: number): Promise<string | undefined> {

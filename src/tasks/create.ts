@@ -1,0 +1,120 @@
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database, Query } from "../store/database.ts";
+import { appendEvents } from "../store/events.ts";
+import { insertTasks, lockShape, lockTasks, lostAncestors, type NewTaskRow } from "../store/tasks.ts";
+import { findCycle, inOrder } from "./order.ts";
+import { fromRow, isLost, type State, type Task } from "./task.ts";
+
+export type NewTask = {
+  title: string;
+  description: string;
+  /** Ids of tasks that exist, or keys of others in the same list. */
+  dependsOn: string[];
+  priority: number;
+  run: string | null;
+  maxRetries: number;
+  /** What others in the same list call it. */
+  key?: string;
+};
+
+type Deps = { db: Database; now(): Date; newId(prefix: string): string };
+type Planned = { name: string; dependsOn: string[]; wanted: NewTask; id: string };
+
+/** A point of priority is worth a minute of waiting: the young may overtake, but nobody waits for ever. */
+export const turnAt = (createdAt: string, priority: number) => Date.parse(createdAt) - priority * 60_000;
+
+/** All of them or none, in one transaction. */
+export async function createTasks(deps: Deps, list: NewTask[], by: string): Promise<Result<Task[]>> {
+  const planned = list.map((wanted): Planned => {
+    const id = deps.newId("task");
+    return { name: wanted.key ?? id, dependsOn: [...new Set(wanted.dependsOn)], wanted, id };
+  });
+  const names = new Set(planned.map(({ name }) => name));
+  if (names.size < planned.length) {
+    const double = planned.find(({ name }, at) => planned.findIndex((other) => other.name === name) < at);
+    return refuse("invalid", `two tasks are called ${double?.name}`);
+  }
+  const cycle = findCycle(planned);
+  if (cycle) return refuse("invalid", `depends_on goes round in a circle: ${cycle.join(" → ")}`, { cycle });
+
+  const outside = [...new Set(planned.flatMap(({ dependsOn }) => dependsOn))].filter((name) => !names.has(name));
+  return deps.db.write(async (tx): Promise<Result<Task[]>> => {
+    const there = await existing(tx, deps.db.engine, outside);
+    const unknown = outside.filter((id) => !there.has(id));
+    if (unknown.length > 0) return refuse("invalid", `depends_on: there is no task ${unknown.join(", ")}`);
+    return ok(await insert(tx, deps, planned, there, by));
+  });
+}
+
+/** How a task that others wait for bears on them. */
+type Bearing = { id: string; open: boolean; lost: Set<string> };
+
+async function existing(tx: Query, engine: Database["engine"], ids: string[]): Promise<Map<string, Bearing>> {
+  if (ids.length === 0) return new Map();
+  await lockShape(tx, engine);
+  const bearings: [string, Bearing][] = [];
+  for (const { id, state } of await lockTasks(tx, engine, ids)) {
+    const lost = new Set((await lostAncestors(tx, id, Number.MAX_SAFE_INTEGER)).map((other) => other.id));
+    if (isLost(state as State)) lost.add(id);
+    bearings.push([id, { id, open: state !== "completed", lost }]);
+  }
+  return new Map(bearings);
+}
+
+async function insert(
+  tx: Query,
+  { db, now }: Deps,
+  planned: Planned[],
+  bearings: Map<string, Bearing>,
+  by: string,
+): Promise<Task[]> {
+  const at = now().toISOString();
+  const made = new Map<string, NewTaskRow & { dependsOn: string[] }>();
+  for (const { name, dependsOn, wanted, id } of inOrder(planned)) {
+    const before = dependsOn.map((other) => bearings.get(other) as Bearing);
+    const lost = new Set(before.flatMap((other) => [...other.lost]));
+    bearings.set(name, { id, open: true, lost });
+    made.set(id, {
+      id,
+      run: wanted.run,
+      title: wanted.title,
+      description: wanted.description,
+      state: "pending",
+      priority: wanted.priority,
+      turn_at: turnAt(at, wanted.priority),
+      attempt: 0,
+      max_retries: wanted.maxRetries,
+      blockers_left: before.filter((other) => other.open).length,
+      lost_blockers: lost.size,
+      epoch: 0,
+      holder: null,
+      claimed_at: null,
+      lease_until: null,
+      result: "{}",
+      version: 1,
+      created_at: at,
+      created_by: by,
+      updated_at: at,
+      dependsOn: before.map((other) => other.id),
+    });
+  }
+  // In the order they were given: among equals that is the order they are taken in.
+  const rows = planned.map(({ id }) => made.get(id) as NewTaskRow & { dependsOn: string[] });
+  await insertTasks(
+    tx,
+    rows.map(({ dependsOn: _, ...row }) => row),
+    rows.flatMap(({ id, dependsOn }) => dependsOn.map((depends_on) => ({ task_id: id, depends_on }))),
+  );
+  await appendEvents(
+    tx,
+    db.engine,
+    rows.map(({ id, run, title, description, dependsOn, priority, max_retries: maxRetries, state }) => ({
+      at,
+      actor: by,
+      kind: "task-created",
+      subject: `task:${id}`,
+      data: { run, title, description, dependsOn, priority, maxRetries, state },
+    })),
+  );
+  return rows.map((row) => fromRow({ ...row, num: 0 }));
+}
