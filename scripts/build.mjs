@@ -13,6 +13,7 @@ export async function buildAll(outdir = "dist") {
       scriptorium: "src/main.ts",
       scribe: "src/scribe.ts",
       library: "src/library.ts",
+      relay: "src/mcp/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
     },
     outdir,

@@ -5,7 +5,9 @@ import type { Config } from "./config.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
+import { pageApproval } from "./review/approval.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { sectionEffect } from "./review/section.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -14,7 +16,6 @@ import { type TaskEngine, taskEngine } from "./tasks/engine.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
-import { applySection } from "./wiki/new-section.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
@@ -74,11 +75,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
-  const section = async (
-    tx: Parameters<typeof applySection>[0],
-    proposal: Parameters<typeof applySection>[2],
-    approver: { name: string },
-  ) => applySection(tx, { root, wiki, now }, proposal, approver);
+  const onDisk = files !== undefined;
+  const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
+  const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
+  const effects = { section: sectionEffect({ root, wiki, entries, now }), page: approval };
+  const proposals = proposalStore({ db, effects, now, newId });
+  await approval.recover(proposals);
+
   return {
     config,
     db,
@@ -87,7 +90,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
-    pages: pageReader({ root, wiki, git, schema, entries, onDisk: files !== undefined }),
+    pages,
     search: entrySearch(db, async (id) => {
       const entry = await entries.fetch(id);
       return { title: entry.metadata.title, body: entry.content };
@@ -100,7 +103,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
       refresh: async () => files?.refresh(),
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
-    proposals: proposalStore({ db, effects: { section }, now, newId }),
+    proposals,
     tokens: tokenStore(db, now, newId),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,

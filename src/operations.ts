@@ -43,6 +43,8 @@ export const operations = {
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
+  comment_proposal: review.commentProposal,
+  request_revision: review.requestRevision,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,

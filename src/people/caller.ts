@@ -12,7 +12,15 @@ export type Turn = {
 export type Rank = "reader" | "collaborator" | "admin";
 
 export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
-export type Agent = { kind: "agent"; role: string; task?: string; epoch?: number; turn: Turn };
+export type Agent = {
+  kind: "agent";
+  role: string;
+  task?: string;
+  epoch?: number;
+  /** The job it was started for, if it was. */
+  job?: string;
+  turn: Turn;
+};
 
 /** Who calls an operation. An agent is no user, whatever its text says. */
 export type Caller = Person | Agent;

@@ -12,6 +12,8 @@ export interface Tables {
   handoffs: HandoffRow;
   sources: SourceRow;
   proposals: ProposalRow;
+  proposal_comments: ProposalCommentRow;
+  perspectives: PerspectiveRow;
   tokens: TokenRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
@@ -81,6 +83,8 @@ export interface GitQueueRow {
   message: string;
   at: string;
   in_history: Generated<number>;
+  /** A commit to the person's branch may only replace this blob; null: whatever is there. */
+  only_on: string | null;
 }
 
 export interface HandoffRow {
@@ -109,11 +113,41 @@ export interface ProposalRow {
   subject: string;
   data: string;
   proposed_by: string | null;
-  status: "open" | "approved" | "rejected";
+  status: "open" | "approved" | "rejected" | "superseded";
   created_at: string;
   decided_at: string | null;
   decided_by: string | null;
   note: string | null;
+  /** From here on for pages only: the topic it answers, and which answer to it this is. */
+  topic_id: string | null;
+  revision_number: number | null;
+  /** The git blob of the page that the text was made from, and what it said. */
+  base_source_sha: string | null;
+  base_text: string | null;
+  text: string | null;
+  job_id: string | null;
+  /** What a person decided, written before the file is: a start after a crash goes by it. */
+  approval: string | null;
+}
+
+export interface ProposalCommentRow {
+  id: string;
+  proposal_id: string;
+  author: string;
+  text: string;
+  wants_revision: number;
+  at: string;
+}
+
+export interface PerspectiveRow {
+  path: string;
+  persona: string;
+  source_sha: string;
+  persona_sha: string;
+  skill_sha: string;
+  text: string;
+  job_id: string | null;
+  at: string;
 }
 
 export interface TokenRow {

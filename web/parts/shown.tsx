@@ -1,4 +1,4 @@
-import { splitHidden } from "../../src/http/hidden.ts";
+import { splitHidden } from "../../src/hidden.ts";
 
 /** Text from agents and people, with hidden characters spelled out. */
 export function Shown({ text }: { text: string }) {

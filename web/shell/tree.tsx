@@ -59,7 +59,7 @@ export function Tree() {
               <button
                 key={row.key}
                 type="button"
-                className="row folder"
+                className="row tree-folder"
                 style={style}
                 aria-expanded={row.isOpen}
                 onClick={() => setToggled({ ...toggled, [row.key]: !row.isOpen })}
