@@ -1,0 +1,118 @@
+import search from "approx-string-match";
+import { diffArrays } from "diff";
+import type { Gap } from "./kept.ts";
+import { type Span, spacedView } from "./views.ts";
+
+/** A place whose text is like the passage: 1 is the same, 0 has nothing in common. */
+export type Resembling = Span & {
+  score: number;
+  /** False when another passage of the old text is about as like it. */
+  clear: boolean;
+};
+
+const shortest = 8;
+const longest = 2000;
+const largestGap = 40_000;
+const least = 0.6;
+/** By how much a passage must be the best one. */
+const lead = 0.1;
+
+/** Looks for a reworded passage where it stood. */
+export function resembling(before: string, after: string, passage: Span, gap: Gap): Resembling | undefined {
+  const quote = before.slice(passage.start, passage.end);
+  if (quote.trim().length < shortest) return undefined;
+  if (gap.after.end - gap.after.start > largestGap || gap.before.end - gap.before.start > largestGap) return undefined;
+  const found = [byCharacters(after, quote, gap.after), byWords(before, after, passage, gap)]
+    .filter((candidate) => candidate !== undefined)
+    .sort((a, b) => b.score - a.score)[0];
+  if (!found || found.score < least) return undefined;
+
+  const candidate = spaced(after.slice(found.start, found.end));
+  // Whose the very words are was asked before, and these were found to be another passage's.
+  if (candidate.includes(spaced(quote).trim())) return undefined;
+  const beside = [before.slice(gap.before.start, passage.start), before.slice(passage.end, gap.before.end)].map(spaced);
+  const rival = Math.max(0, ...beside.map((text) => likeness(text, candidate)));
+  const elsewhere = occursApart(spaced(before), candidate, spaced(quote));
+  return { ...found, clear: found.clear && !elsewhere && rival < found.score - lead };
+}
+
+/** The place in `span` with the fewest changed characters. */
+export function byCharacters(after: string, quote: string, span: Span): Resembling | undefined {
+  const pattern = spaced(quote).trim();
+  if (pattern.length < shortest || pattern.length > longest) return undefined;
+  const view = spacedView(after.slice(span.start, span.end));
+  const matches = search(view.text, pattern, Math.floor(pattern.length * (1 - least)));
+  const [best] = matches;
+  if (!best) return undefined;
+  const apart = matches.some((match) => match.start >= best.end || match.end <= best.start);
+  const [start, end] = toWordEdges(view.text, best.start, best.end);
+  const source = view.source(start, end);
+  return {
+    start: span.start + source.start,
+    end: span.start + source.end,
+    score: 1 - best.errors / pattern.length,
+    clear: !apart,
+  };
+}
+
+/** The place between the first and the last word of the passage, when both are still there. */
+function byWords(before: string, after: string, passage: Span, gap: Gap): Resembling | undefined {
+  const old = tokens(before, gap.before);
+  const now = tokens(after, gap.after);
+  const changes = diffArrays(
+    old.map((token) => token.text),
+    now.map((token) => token.text),
+    { maxEditLength: 1500 },
+  );
+  if (!changes) return undefined;
+  const mine = old.filter((token) => token.start < passage.end && token.end > passage.start);
+  const kept = new Map<Token, Token>();
+  let [o, n] = [0, 0];
+  for (const { added, removed, count } of changes) {
+    if (!added && !removed) for (let i = 0; i < count; i++) kept.set(old[o + i] as Token, now[n + i] as Token);
+    if (!added) o += count;
+    if (!removed) n += count;
+  }
+  const [first, last] = [kept.get(mine[0] as Token), kept.get(mine.at(-1) as Token)];
+  if (!first || !last) return undefined;
+  const size = (list: Token[]) => list.reduce((sum, token) => sum + token.text.length, 0);
+  const within = now.filter((token) => token.start >= first.start && token.end <= last.end);
+  const score = (2 * size(mine.filter((token) => kept.has(token)))) / (size(mine) + size(within));
+  return { start: first.start, end: last.end, score, clear: true };
+}
+
+type Token = Span & { text: string };
+
+function tokens(text: string, { start, end }: Span): Token[] {
+  return [...text.slice(start, end).matchAll(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu)].map((match) => ({
+    text: match[0],
+    start: start + match.index,
+    end: start + match.index + match[0].length,
+  }));
+}
+
+/** How much of `candidate` stands somewhere in `text`. */
+function likeness(text: string, candidate: string): number {
+  if (text.trim() === "" || candidate.length > longest) return 0;
+  const [best] = search(text, candidate, Math.floor(candidate.length * 0.5));
+  return best ? 1 - best.errors / candidate.length : 0;
+}
+
+/** Text that the old version had in another place is that place's, not ours. */
+function occursApart(before: string, candidate: string, quote: string): boolean {
+  const elsewhere = before.split(quote).join("\u0000");
+  return elsewhere.includes(candidate);
+}
+
+function toWordEdges(text: string, start: number, end: number): [number, number] {
+  const wordly = /[\p{L}\p{M}\p{N}]/u;
+  const inside = (at: number) => wordly.test(text[at - 1] ?? "") && wordly.test(text[at] ?? "");
+  let [from, to] = [start, end];
+  while (from > 0 && inside(from)) from--;
+  while (to < text.length && inside(to)) to++;
+  while (from < to && text[from] === " ") from++;
+  while (to > from && text[to - 1] === " ") to--;
+  return [from, to];
+}
+
+const spaced = (text: string) => spacedView(text).text;
