@@ -8,6 +8,7 @@ import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
+import { type TopicStore, topicStore } from "./review/topics.ts";
 import { entrySearch } from "./search/entries.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
@@ -47,6 +48,7 @@ export interface App {
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
+  topics: TopicStore;
   tokens: TokenStore;
   tasks: TaskEngine;
   recorder: Recorder;
@@ -104,6 +106,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
+    topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,

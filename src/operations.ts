@@ -2,6 +2,7 @@ import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
@@ -45,6 +46,15 @@ export const operations = {
   reject_proposal: review.rejectProposal,
   comment_proposal: review.commentProposal,
   request_revision: review.requestRevision,
+  open_topic: topics.openTopic,
+  list_topics: topics.listTopics,
+  get_topic: topics.getTopic,
+  list_open_topics: topics.listOpenTopics,
+  reply_topic: topics.replyTopic,
+  edit_message: topics.editMessage,
+  resolve_topic: topics.resolveTopic,
+  reopen_topic: topics.reopenTopic,
+  reanchor_topic: topics.reanchorTopic,
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,

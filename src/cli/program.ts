@@ -9,6 +9,7 @@ import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
 import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
+import { topicCommand } from "./topic.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
 /** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
@@ -35,6 +36,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     searchCommand(common),
     graphCommand(common),
     sourceCommand(common),
+    topicCommand(common),
     proposalCommand(common),
     taskCommand(common),
     tokenCommand(common),

@@ -16,6 +16,7 @@
 import { ok, type Result, refuse } from "../result.ts";
 import { type Gap, gapAround, insertions, keptLines, type Run } from "./anchor/kept.ts";
 import { locate } from "./anchor/locate.ts";
+import { lineAt } from "./anchor/place.ts";
 import { byCharacters, resembling } from "./anchor/resemble.ts";
 import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
 
@@ -35,7 +36,8 @@ type How = "same" | "quote" | "space" | "words" | "like";
 
 const contextLength = 32;
 
-export function anchorAt(text: string, start: number, end: number, blob: string): Anchor {
+export function anchorAt(text: string, from: number, to: number, blob: string): Anchor {
+  const [start, end] = [splitsPair(text, from) ? from - 1 : from, splitsPair(text, to) ? to + 1 : to];
   return {
     start,
     end,
@@ -45,6 +47,10 @@ export function anchorAt(text: string, start: number, end: number, blob: string)
     blob,
   };
 }
+
+/** Whether a character that takes two units is cut in two there. */
+const splitsPair = (text: string, at: number) =>
+  /[\udc00-\udfff]/.test(text[at] ?? "") && /[\ud800-\udbff]/.test(text[at - 1] ?? "");
 
 /** Looks for an anchor of `before` in `after`. Without `before`, quote and context have to do. */
 export function refind(anchor: Anchor, before: string | undefined, after: string, blob: string): Refound {
@@ -62,8 +68,20 @@ export function refinder(before: string | undefined, after: string, blob: string
     // The text it came from is not there: what is known of it is a small text of its own.
     const known = anchor.prefix + anchor.quote + anchor.suffix;
     const start = anchor.prefix.length;
-    return climb(compare(known, after), { start, end: start + anchor.quote.length }, anchor, blob);
+    const passage = { start, end: start + anchor.quote.length };
+    return butOnlyWithin(anchor, climb(compare(known, after), passage, anchor, blob));
   };
+}
+
+/** When nobody can say whether these words stood elsewhere too, both sides must be as they were. */
+function butOnlyWithin(was: Anchor, found: Refound): Refound {
+  if (found.state === "needs-review" || found.state === "orphaned") return found;
+  const spaced = (text: string) => spacedView(text).text;
+  const left = spaced(found.anchor.prefix).endsWith(spaced(was.prefix.slice(-24)));
+  const right = spaced(found.anchor.suffix).startsWith(spaced(was.suffix.slice(0, 24)).trimEnd());
+  if (left && right) return found;
+  const { start, end } = found.anchor;
+  return { state: "needs-review", anchor: was, place: { start, end }, how: found.how, score: found.score };
 }
 
 type Comparison = {
@@ -235,13 +253,6 @@ const besideLength = 300;
 function isBeside(text: string, { start, end }: Span, context: string): boolean {
   const around = text.slice(Math.max(0, start - besideLength), end + besideLength);
   return spacedView(around).text.includes(spacedView(context).text.trim());
-}
-
-/** Lines count from 1. */
-export function lineAt(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) line++;
-  return line;
 }
 
 const quoted = (text: string) => {

@@ -23,6 +23,9 @@ export interface Tables {
   nodes: NodeRow;
   node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
+  topics: TopicRow;
+  messages: MessageRow;
+  page_texts: { blob: string; text: string };
 }
 
 export interface EventRow {
@@ -219,4 +222,34 @@ export interface EdgeRow {
   task: string | null;
   epoch: number | null;
   attempt: number | null;
+}
+
+export interface TopicRow {
+  id: string;
+  path: string;
+  kind: "change" | "question";
+  status: "open" | "resolved";
+  messages: number;
+  created_by: string;
+  created_at: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+  /** JSON: the last place that is sure. */
+  anchor: string | null;
+  anchor_blob: string | null;
+  anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
+  /** JSON: where it perhaps is now. */
+  place: string | null;
+  first_quote: string | null;
+  seen_blob: string;
+}
+
+export interface MessageRow {
+  topic_id: string;
+  seq: number;
+  author: string;
+  author_kind: "person" | "agent";
+  text: string;
+  created_at: string;
+  edited_at: string | null;
 }

@@ -92,7 +92,7 @@ function tokens(text: string, { start, end }: Span): Token[] {
 }
 
 /** How much of `candidate` stands somewhere in `text`. */
-function likeness(text: string, candidate: string): number {
+export function likeness(text: string, candidate: string): number {
   if (text.trim() === "" || candidate.length > longest) return 0;
   const [best] = search(text, candidate, Math.floor(candidate.length * 0.5));
   return best ? 1 - best.errors / candidate.length : 0;

@@ -1,0 +1,172 @@
+import { Command } from "@commander-js/extra-typings";
+import {
+  editMessage,
+  getTopic,
+  listTopics,
+  openTopic,
+  reanchorTopic,
+  reopenTopic,
+  replyTopic,
+  resolveTopic,
+} from "../review/topic-operations.ts";
+import { type Common, readInput, report } from "./session.ts";
+import { bold, dim, table, when } from "./text.ts";
+
+export const topicCommand = (common: () => Common) =>
+  new Command("topic")
+    .description("discuss passages of pages")
+    .addCommand(
+      new Command("open")
+        .description(openTopic.summary)
+        .argument("<page>", "its path, such as docs/deploy.md")
+        .requiredOption("--message <text>", "what you want to say, in markdown; - reads it from stdin")
+        .option("--quote <words>", "the passage, as the page says it; without it the topic is about the whole page")
+        .option("--nth <n>", "which one, when the page says it several times", Number)
+        .option("--context <words>", "words that stand near the right one")
+        .option("--kind <kind>", "change (wants an edit) or question (wants an answer)")
+        .action(async (path, { message, ...options }) =>
+          report(
+            common(),
+            openTopic,
+            { path, message: await worded(message), ...options },
+            (topic) => `opened ${topic.id} on ${topic.path}${where(topic)}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("list")
+        .description(listTopics.summary)
+        .argument("[page]", "only the topics of this page")
+        .option("--status <status>", "open or resolved; both if left out")
+        .option("--limit <n>", "how many at the most", Number)
+        .action((path, { status, limit }) =>
+          report(
+            common(),
+            listTopics,
+            { path, status, limit: limit ?? 100 },
+            { text: listed, json: (found) => found.topics },
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("show")
+        .description(getTopic.summary)
+        .argument("<id>")
+        .option("--after <n>", "only the messages after this one")
+        .action((id, { after }) => report(common(), getTopic, { id, cursor: after }, described)),
+    )
+    .addCommand(
+      new Command("reply")
+        .description(replyTopic.summary)
+        .argument("<id>")
+        .requiredOption("--message <text>", "what you want to say, in markdown; - reads it from stdin")
+        .action(async (id, { message }) =>
+          report(
+            common(),
+            replyTopic,
+            { id, text: await worded(message) },
+            (reply) => `message ${reply.seq} of ${reply.id}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("edit")
+        .description(editMessage.summary)
+        .argument("<id>")
+        .argument("<message>", "its number")
+        .requiredOption("--message <text>", "the new text; - reads it from stdin")
+        .action(async (id, seq, { message }) =>
+          report(
+            common(),
+            editMessage,
+            { id, seq, text: await worded(message) },
+            (edited) => `edited message ${edited.seq} of ${id}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("reanchor")
+        .description(reanchorTopic.summary)
+        .argument("<id>")
+        .requiredOption("--quote <words>", "the passage, as the page says it now")
+        .option("--nth <n>", "which one, when the page says it several times", Number)
+        .option("--context <words>", "words that stand near the right one")
+        .action((id, options) =>
+          report(
+            common(),
+            reanchorTopic,
+            { id, ...options },
+            (topic) => `${topic.id} is on ${topic.path}${where(topic)}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("resolve")
+        .description(resolveTopic.summary)
+        .argument("<id>")
+        .action((id) => report(common(), resolveTopic, { id }, (topic) => `${topic.id} is resolved`)),
+    )
+    .addCommand(
+      new Command("reopen")
+        .description(reopenTopic.summary)
+        .argument("<id>")
+        .action((id) => report(common(), reopenTopic, { id }, (topic) => `${topic.id} is open${where(topic)}`)),
+    );
+
+const worded = async (message: string) => (message === "-" ? (await readInput("-")).toString("utf8") : message);
+
+type Anchor = {
+  state: string;
+  quote: string;
+  place: { line: number; heading: string; text: string } | null;
+};
+type Line = { id: string; path: string; kind: string; status: string; anchor: Anchor | null };
+
+const where = ({ anchor }: Line) => (anchor?.place ? `:${anchor.place.line} (${anchor.state})` : "");
+
+function listed({ topics }: { topics: (Line & { opening: string; messageCount: number })[] }): string {
+  if (topics.length === 0) return "no topics; open one with: scriptorium topic open <page> --message <text>";
+  return table([
+    ["id", "status", "kind", "page", "anchor", "messages", "begins"],
+    ...topics.map((topic) => [
+      topic.id,
+      topic.status,
+      topic.kind,
+      topic.anchor?.place ? `${topic.path}:${topic.anchor.place.line}` : topic.path,
+      topic.anchor?.state ?? "whole page",
+      String(topic.messageCount),
+      topic.opening.slice(0, 60),
+    ]),
+  ]);
+}
+
+type Said = { seq: number; author: string; authorKind: string; text: string; at: string; editedAt: string | null };
+
+function described(topic: Line & { createdBy: string; createdAt: string; messages: Said[]; cursor?: string }): string {
+  const { anchor } = topic;
+  const under = anchor?.place?.heading ? `, under “${anchor.place.heading}”` : "";
+  return [
+    bold(`${topic.kind} on ${topic.path}${where(topic)}${under}`),
+    `${topic.id}, ${topic.status}, from ${topic.createdBy} at ${when(topic.createdAt)}`,
+    ...(anchor ? quoteOf(anchor) : []),
+    ...topic.messages.flatMap((message) => [
+      "",
+      dim(
+        `${message.seq}. ${message.author}${message.authorKind === "agent" ? " (agent)" : ""}, ${when(message.at)}${message.editedAt ? ", edited" : ""}`,
+      ),
+      message.text,
+    ]),
+    ...(topic.cursor ? ["", `more: scriptorium topic show ${topic.id} --after ${topic.cursor}`] : []),
+  ].join("\n");
+}
+
+function quoteOf(anchor: Anchor): string[] {
+  const lines = (text: string) => text.split("\n").map((line) => `  > ${line}`);
+  if (anchor.state === "orphaned") return ["the page does not say this any more:", ...lines(anchor.quote)];
+  if (anchor.state !== "needs-review" || !anchor.place) return lines(anchor.quote);
+  return [
+    ...lines(anchor.quote),
+    "it may be this now; if so, say it with scriptorium topic reanchor:",
+    ...lines(anchor.place.text),
+  ];
+}

@@ -1,0 +1,25 @@
+import type { Span } from "./views.ts";
+
+/** Where a passage is, in words that help a reader: its lines and the heading above it. */
+export function describePlace(text: string, { start, end }: Span): { line: number; endLine: number; heading: string } {
+  const line = lineAt(text, start);
+  return { line, endLine: lineAt(text, Math.max(start, end - 1)), heading: headingAbove(text, line) };
+}
+
+function headingAbove(text: string, line: number): string {
+  let heading = "";
+  let fence: string | undefined;
+  for (const one of text.split("\n", line)) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(one)?.[1];
+    if (mark && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined;
+    if (fence === undefined) heading = /^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*\r?$/.exec(one)?.[1] ?? heading;
+  }
+  return heading;
+}
+
+/** Lines count from 1. */
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
