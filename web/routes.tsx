@@ -5,10 +5,10 @@ import {
   lazyRouteComponent,
   type RouteComponent,
 } from "@tanstack/react-router";
-import { Home } from "./home/home.tsx";
-import { Frame } from "./shell/frame.tsx";
-import { NotHere } from "./parts/state.tsx";
 import { EntryPage, WorkspacePage } from "./entries/page.tsx";
+import { Home } from "./home/home.tsx";
+import { NotHere } from "./parts/state.tsx";
+import { Frame } from "./shell/frame.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotHere what="There is no such page." /> });
 
@@ -26,6 +26,7 @@ export type PageSearch = {
   topic?: string | undefined;
   as?: string | undefined;
   compare?: number | undefined;
+  side?: "talk" | "about" | undefined;
 };
 const pageSearch = (raw: Record<string, unknown>): PageSearch => ({
   view: views.find((view) => view === raw.view),
@@ -33,6 +34,7 @@ const pageSearch = (raw: Record<string, unknown>): PageSearch => ({
   topic: text(raw.topic),
   as: text(raw.as),
   compare: number(raw.compare),
+  side: raw.side === "talk" || raw.side === "about" ? raw.side : undefined,
 });
 
 const at = (path: string, component: RouteComponent) => createRoute({ getParentRoute: () => root, path, component });
@@ -56,17 +58,32 @@ const search = createRoute({
   component: lazyRouteComponent(() => import("./search/search.tsx"), "Search"),
   validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in) }),
 });
-const sources = at("/sources", lazyRouteComponent(() => import("./sources/sources.tsx"), "Sources"));
-const people = at("/people", lazyRouteComponent(() => import("./people/people.tsx"), "People"));
-const inbox = at("/inbox", lazyRouteComponent(() => import("./inbox/inbox.tsx"), "Inbox"));
-const proposal = at("/proposals/$id", lazyRouteComponent(() => import("./inbox/proposal.tsx"), "ProposalPage"));
+const sources = at(
+  "/sources",
+  lazyRouteComponent(() => import("./sources/sources.tsx"), "Sources"),
+);
+const people = at(
+  "/people",
+  lazyRouteComponent(() => import("./people/people.tsx"), "People"),
+);
+const inbox = at(
+  "/inbox",
+  lazyRouteComponent(() => import("./inbox/inbox.tsx"), "Inbox"),
+);
+const proposal = at(
+  "/proposals/$id",
+  lazyRouteComponent(() => import("./inbox/proposal.tsx"), "ProposalPage"),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
   component: lazyRouteComponent(() => import("./tasks/tasks.tsx"), "Tasks"),
   validateSearch: (raw: Record<string, unknown>) => ({ state: text(raw.state) }),
 });
-const task = at("/tasks/$id", lazyRouteComponent(() => import("./tasks/task.tsx"), "TaskPage"));
+const task = at(
+  "/tasks/$id",
+  lazyRouteComponent(() => import("./tasks/task.tsx"), "TaskPage"),
+);
 const graph = createRoute({
   getParentRoute: () => root,
   path: "/graph",

@@ -28,7 +28,9 @@ export const theme = createTheme({
   headings: { fontWeight: "650" },
   components: {
     Tooltip: { defaultProps: { openDelay: 400, withinPortal: true } },
-    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 }, transitionProps: { duration: 100 } } },
+    Modal: {
+      defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 }, transitionProps: { duration: 100 } },
+    },
     Button: { defaultProps: { size: "sm" } },
     TextInput: { defaultProps: { size: "sm" } },
   },

@@ -3,11 +3,12 @@ import type { OperationName, Operations } from "../../src/operations.ts";
 import { boot } from "../boot.ts";
 
 export type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? Partial<I> : never;
-export type Output<N extends OperationName> = Operations[N] extends Operation<never, infer O>
-  ? O
-  : Operations[N] extends { output: { _output: infer O } }
+export type Output<N extends OperationName> =
+  Operations[N] extends Operation<never, infer O>
     ? O
-    : never;
+    : Operations[N] extends { output: { _output: infer O } }
+      ? O
+      : never;
 
 /** A refusal, in the server's own sentence. */
 export class Refusal extends Error {
@@ -22,8 +23,7 @@ export class Refusal extends Error {
 }
 
 /** True when the signed-in person's rank may call the operation. */
-export const mayCall = (name: OperationName): boolean =>
-  boot.operations[name]?.[2].includes(boot.person.rank) ?? false;
+export const mayCall = (name: OperationName): boolean => boot.operations[name]?.[2].includes(boot.person.rank) ?? false;
 
 /** Performs an operation over its HTTP route. */
 export async function call<N extends OperationName>(
@@ -51,9 +51,7 @@ export async function ask(url: string, method = "get", body?: unknown, signal?: 
   try {
     answer = await fetch(url, {
       method: method.toUpperCase(),
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {

@@ -5,7 +5,8 @@ export type LiveState = "connecting" | "live" | "offline";
 
 // Which queries an event makes old: the first word of its kind, and the names of operations that show it.
 const shows: Record<string, RegExp> = {
-  entry: /^(rendered|list_entries|list_pages|read_page|fetch_entry|entry_|search|status|show_schema|memory_|list_topics|get_topic|show_proposal|.*perspective)/,
+  entry:
+    /^(rendered|list_entries|list_pages|read_page|fetch_entry|entry_|search|status|show_schema|memory_|list_topics|get_topic|show_proposal|.*perspective)/,
   index: /./,
   section: /^(list_entries|show_schema|rendered)/,
   page: /^(rendered|list_pages|read_page|list_topics|get_topic|.*perspective)/,
@@ -71,7 +72,8 @@ export function follow({ queries, onState, onEvent }: Feed): () => void {
     onState("live");
     waitMs = 500;
     // Before the first connection things may have changed since the first queries were answered.
-    if (cursor === undefined) void queries.invalidateQueries({ predicate: (query) => query.state.dataUpdatedAt < Date.now() - 2000 });
+    if (cursor === undefined)
+      void queries.invalidateQueries({ predicate: (query) => query.state.dataUpdatedAt < Date.now() - 2000 });
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     for (;;) {

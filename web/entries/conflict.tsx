@@ -16,7 +16,12 @@ export type Clash = {
   mergedVersion?: number;
 };
 
-type Props = { clash: Clash; busy: boolean; onSave(content: string, version: number): void; onText(mine: string): void };
+type Props = {
+  clash: Clash;
+  busy: boolean;
+  onSave(content: string, version: number): void;
+  onText(mine: string): void;
+};
 
 /** Someone else saved first. Both texts and the one they began from are here; nothing is lost. */
 export function Conflict({ clash, busy, onSave, onText }: Props) {
@@ -27,8 +32,8 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
     <div className="editor conflict">
       <div className="note" role="alert">
         <p>
-          Someone saved version {clash.version} while you were writing. Nothing is overwritten: bring the two together on
-          the right, then save.
+          Someone saved version {clash.version} while you were writing. Nothing is overwritten: bring the two together
+          on the right, then save.
         </p>
         {clash.merged !== undefined && (
           <p>
@@ -93,7 +98,11 @@ function Merge({ theirs, mine, onChange }: { theirs: string; mine: string; onCha
       parent: place.current,
       a: {
         doc: texts.current.theirs,
-        extensions: [common, EditorState.readOnly.of(true), EditorView.contentAttributes.of({ "aria-label": "Their text" })],
+        extensions: [
+          common,
+          EditorState.readOnly.of(true),
+          EditorView.contentAttributes.of({ "aria-label": "Their text" }),
+        ],
       },
       b: {
         doc: texts.current.mine,

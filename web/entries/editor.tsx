@@ -31,7 +31,9 @@ type Latest = { content: string; version: number; metadata: { lastAuthor: string
 
 /** The text and how it will look. It is saved over the version it began from, or not at all. */
 function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; onDone(): void }) {
-  const [begun] = useState<Draft>(() => loadDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version });
+  const [begun] = useState<Draft>(
+    () => loadDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version },
+  );
   const [text, setText] = useState(begun.text);
   const [clash, setClash] = useState<Clash>();
   const current = useRef(text);
@@ -137,7 +139,13 @@ function Preview({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
     <section className="preview" aria-label="Preview" tabIndex={0}>
-      {preview.error ? <Failed error={preview.error} /> : preview.data ? <Rendered html={preview.data.html} /> : <Loading />}
+      {preview.error ? (
+        <Failed error={preview.error} />
+      ) : preview.data ? (
+        <Rendered html={preview.data.html} />
+      ) : (
+        <Loading />
+      )}
     </section>
   );
 }

@@ -26,7 +26,11 @@ export function HistoryView({ id, latest, compare, show }: Props) {
         <ol className="versions">
           {versions.map((version) => (
             <li key={version.version} aria-current={version.version === chosen ? "true" : undefined}>
-              <button type="button" className="version" onClick={() => show({ view: "history", compare: version.version })}>
+              <button
+                type="button"
+                className="version"
+                onClick={() => show({ view: "history", compare: version.version })}
+              >
                 <span>
                   Version {version.version}
                   {version.version === latest && <span className="tag">latest</span>}

@@ -19,7 +19,11 @@ export function LinkPreview({ body }: { body: RefObject<HTMLElement | null> }) {
       timer = setTimeout(() => {
         const box = link.getBoundingClientRect();
         const left = Math.max(8, Math.min(box.left, innerWidth - 376));
-        setTarget({ path: pathOf(new URL((link as HTMLAnchorElement).href).pathname, boot.workspace.wiki), left, top: box.bottom + 6 });
+        setTarget({
+          path: pathOf(new URL((link as HTMLAnchorElement).href).pathname, boot.workspace.wiki),
+          left,
+          top: box.bottom + 6,
+        });
       }, 250);
     };
     const leave = () => {

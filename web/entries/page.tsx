@@ -54,9 +54,30 @@ function Page({ path }: { path: string }) {
       operation: isLog ? "append_log" : "commit_entry",
       run: () => show({ view: "edit" }),
     },
-    history: { id: "page-history", label: "History", group: "Page", keys: "v h", when: shown?.entry != null, run: () => show({ view: "history" }) },
-    blame: { id: "page-blame", label: "Who wrote what", group: "Page", keys: "v b", when: shown?.entry != null, run: () => show({ view: "blame" }) },
-    source: { id: "page-source", label: "Source text", group: "Page", keys: "v s", when: shown !== undefined, run: () => show({ view: "source" }) },
+    history: {
+      id: "page-history",
+      label: "History",
+      group: "Page",
+      keys: "v h",
+      when: shown?.entry != null,
+      run: () => show({ view: "history" }),
+    },
+    blame: {
+      id: "page-blame",
+      label: "Who wrote what",
+      group: "Page",
+      keys: "v b",
+      when: shown?.entry != null,
+      run: () => show({ view: "blame" }),
+    },
+    source: {
+      id: "page-source",
+      label: "Source text",
+      group: "Page",
+      keys: "v s",
+      when: shown !== undefined,
+      run: () => show({ view: "source" }),
+    },
   };
   useActions(Object.values(actions));
 
@@ -87,10 +108,21 @@ function Page({ path }: { path: string }) {
           </h1>
           <div className="page-actions">
             {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
-            <ActionButton action={actions.edit} icon={<Pencil size={14} />} variant={view === "read" ? "filled" : "default"} size="xs" />
+            <ActionButton
+              action={actions.edit}
+              icon={<Pencil size={14} />}
+              variant={view === "read" ? "filled" : "default"}
+              size="xs"
+            />
             <ActionButton action={actions.history} icon={<History size={14} />} variant="default" size="xs" />
             <ActionButton action={actions.blame} icon={<Users size={14} />} variant="default" size="xs" label="Blame" />
-            <ActionButton action={actions.source} icon={<Code2 size={14} />} variant="default" size="xs" label="Source" />
+            <ActionButton
+              action={actions.source}
+              icon={<Code2 size={14} />}
+              variant="default"
+              size="xs"
+              label="Source"
+            />
           </div>
         </div>
         <p className="facts">
@@ -125,7 +157,9 @@ function Page({ path }: { path: string }) {
       <Suspense fallback={<Loading lines={12} />}>
         {view === "read" && <Reading page={shown} search={search} show={show} onWide={setWide} />}
         {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
-        {view === "history" && entry && <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />}
+        {view === "history" && entry && (
+          <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />
+        )}
         {view === "blame" && entry && <Blame id={entry.id} />}
         {view === "source" && <SourceView path={path} />}
       </Suspense>
@@ -135,6 +169,8 @@ function Page({ path }: { path: string }) {
 
 function missing(path: string, error: Refusal): string {
   if (error.message.includes("version")) return `${error.message[0]?.toUpperCase()}${error.message.slice(1)}.`;
-  const name = path.startsWith(`${boot.workspace.wiki}/`) ? `entry ${path.slice(boot.workspace.wiki.length + 1, -3)}` : `page ${path}`;
+  const name = path.startsWith(`${boot.workspace.wiki}/`)
+    ? `entry ${path.slice(boot.workspace.wiki.length + 1, -3)}`
+    : `page ${path}`;
   return `There is no ${name}.`;
 }

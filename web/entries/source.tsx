@@ -12,15 +12,18 @@ export function SourceView({ path }: { path: string }) {
     <section className="lines" aria-label="Source text" tabIndex={0}>
       <table>
         <tbody>
-          {page.data.text.replace(/\n$/, "").split("\n").map((line, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a line is its number
-            <tr key={at} id={`L${at + 1}`}>
-              <td className="number">{at + 1}</td>
-              <td className="code">
-                <Shown text={line} />
-              </td>
-            </tr>
-          ))}
+          {page.data.text
+            .replace(/\n$/, "")
+            .split("\n")
+            .map((line, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a line is its number
+              <tr key={at} id={`L${at + 1}`}>
+                <td className="number">{at + 1}</td>
+                <td className="code">
+                  <Shown text={line} />
+                </td>
+              </tr>
+            ))}
         </tbody>
       </table>
     </section>

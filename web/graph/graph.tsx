@@ -17,23 +17,48 @@ export function GraphPage() {
   useTitle("Graph");
   const { node, type, depth = 2 } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();
-  const go = (next: Asked) =>
-    void navigate({ to: "/graph", search: { node, type, depth, ...next } as never });
+  const go = (next: Asked) => void navigate({ to: "/graph", search: { node, type, depth, ...next } as never });
   const [text, setText] = useState("");
   const [wanted] = useDebouncedValue(text.trim(), 200);
-  const found = useOperation("memory_search_nodes", { query: wanted, limit: 20, ...(type ? { type } : {}) }, { enabled: wanted !== "", keep: true });
+  const found = useOperation(
+    "memory_search_nodes",
+    { query: wanted, limit: 20, ...(type ? { type } : {}) },
+    { enabled: wanted !== "", keep: true },
+  );
   const newest = useOperation("memory_query_nodes", { limit: 40, ...(type ? { type } : {}) });
-  const around = useOperation("memory_get_subgraph", { id: node ?? "", depth, max_nodes: 120 }, { enabled: node !== undefined, keep: true });
-  const types = [...new Set([...(newest.data?.nodes ?? []), ...(around.data?.nodes ?? [])].map((one) => one.type))].sort();
+  const around = useOperation(
+    "memory_get_subgraph",
+    { id: node ?? "", depth, max_nodes: 120 },
+    { enabled: node !== undefined, keep: true },
+  );
+  const types = [
+    ...new Set([...(newest.data?.nodes ?? []), ...(around.data?.nodes ?? [])].map((one) => one.type)),
+  ].sort();
   const list = wanted === "" ? (newest.data?.nodes ?? []) : (found.data?.nodes ?? []);
   return (
     <div className="graph-view">
       <section className="graph-list" aria-label="Nodes">
         <h1>Graph</h1>
-        <TextInput type="search" aria-label="Search nodes" placeholder="Search nodes" value={text} onChange={(event) => setText(event.currentTarget.value)} />
+        <TextInput
+          type="search"
+          aria-label="Search nodes"
+          placeholder="Search nodes"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
         <div className="graph-filters">
-          <NativeSelect aria-label="Type" value={type ?? ""} onChange={(event) => go({ type: event.currentTarget.value || undefined } as Asked)} data={[{ value: "", label: "Every type" }, ...types]} />
-          <NativeSelect aria-label="Depth" value={String(depth)} onChange={(event) => go({ depth: Number(event.currentTarget.value) })} data={["1", "2", "3"].map((value) => ({ value, label: `${value} away` }))} />
+          <NativeSelect
+            aria-label="Type"
+            value={type ?? ""}
+            onChange={(event) => go({ type: event.currentTarget.value || undefined } as Asked)}
+            data={[{ value: "", label: "Every type" }, ...types]}
+          />
+          <NativeSelect
+            aria-label="Depth"
+            value={String(depth)}
+            onChange={(event) => go({ depth: Number(event.currentTarget.value) })}
+            data={["1", "2", "3"].map((value) => ({ value, label: `${value} away` }))}
+          />
         </div>
         {newest.error && <Failed error={newest.error} />}
         {newest.isPending && <Loading />}
@@ -68,7 +93,12 @@ export function GraphPage() {
         {node !== undefined && around.data && (
           <>
             <Suspense fallback={<Loading />}>
-              <Drawing nodes={around.data.nodes} edges={around.data.edges} chosen={node} onChoose={(id) => go({ node: id })} />
+              <Drawing
+                nodes={around.data.nodes}
+                edges={around.data.edges}
+                chosen={node}
+                onChoose={(id) => go({ node: id })}
+              />
             </Suspense>
             <About id={node} truncated={around.data.truncated ?? false} />
           </>

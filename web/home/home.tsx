@@ -8,7 +8,16 @@ import { useTitle } from "../parts/title.ts";
 
 const most = 120;
 
-type Line = { id: string; title: string; version: number; lastAuthor: string; wordCount: number; mode: "snapshot" | "log"; summary?: string; updatedAt?: string };
+type Line = {
+  id: string;
+  title: string;
+  version: number;
+  lastAuthor: string;
+  wordCount: number;
+  mode: "snapshot" | "log";
+  summary?: string;
+  updatedAt?: string;
+};
 
 /** The catalogue: what was written last, and every entry by folder. */
 export function Home() {

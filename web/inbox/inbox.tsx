@@ -21,7 +21,14 @@ export function Inbox() {
       </div>
       <div className="chips" role="group" aria-label="Show">
         {(["open", "decided"] as const).map((name) => (
-          <button key={name} type="button" className="chip" aria-pressed={which === name} data-on={which === name || undefined} onClick={() => setWhich(name)}>
+          <button
+            key={name}
+            type="button"
+            className="chip"
+            aria-pressed={which === name}
+            data-on={which === name || undefined}
+            onClick={() => setWhich(name)}
+          >
             {name === "open" ? "Waiting" : "Decided"}
           </button>
         ))}

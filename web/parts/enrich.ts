@@ -2,13 +2,16 @@
 export function enrich(root: HTMLElement, signal: AbortSignal): void {
   const blocks = [...root.querySelectorAll<HTMLElement>("pre > code[class*='language-']:not([data-done])")];
   if (blocks.length === 0) return;
-  const seen = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      seen.unobserve(target);
-      void dressUp(target as HTMLElement, signal);
-    }
-  }, { rootMargin: "400px" });
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        void dressUp(target as HTMLElement, signal);
+      }
+    },
+    { rootMargin: "400px" },
+  );
   for (const block of blocks) seen.observe(block);
   signal.addEventListener("abort", () => seen.disconnect());
 }

@@ -1,4 +1,4 @@
-import { createHighlighterCore, createCssVariablesTheme, type HighlighterCore } from "shiki/core";
+import { createCssVariablesTheme, createHighlighterCore, type HighlighterCore } from "shiki/core";
 import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
 
 const languages: Record<string, () => Promise<{ default: unknown }>> = {
@@ -18,7 +18,16 @@ const languages: Record<string, () => Promise<{ default: unknown }>> = {
   typescript: () => import("@shikijs/langs/typescript"),
   yaml: () => import("@shikijs/langs/yaml"),
 };
-const otherNames: Record<string, string> = { sh: "bash", shell: "bash", js: "javascript", ts: "typescript", py: "python", yml: "yaml", md: "markdown", rs: "rust" };
+const otherNames: Record<string, string> = {
+  sh: "bash",
+  shell: "bash",
+  js: "javascript",
+  ts: "typescript",
+  py: "python",
+  yml: "yaml",
+  md: "markdown",
+  rs: "rust",
+};
 
 let ready: Promise<HighlighterCore> | undefined;
 const longest = 60_000;

@@ -30,9 +30,22 @@ export function RenderedDiff({ before, after }: { before: string; after: string 
   );
 }
 
-function Part({ stretch, before, after }: { stretch: Stretch; before: Stretch | undefined; after: Stretch | undefined }) {
+function Part({
+  stretch,
+  before,
+  after,
+}: {
+  stretch: Stretch;
+  before: Stretch | undefined;
+  after: Stretch | undefined;
+}) {
   const body = useRef<HTMLDivElement>(null);
-  const other = stretch.kind === "removed" && after?.kind === "added" ? after : stretch.kind === "added" && before?.kind === "removed" ? before : undefined;
+  const other =
+    stretch.kind === "removed" && after?.kind === "added"
+      ? after
+      : stretch.kind === "added" && before?.kind === "removed"
+        ? before
+        : undefined;
   useLayoutEffect(() => {
     if (body.current && other) return markWords(body.current, other.html, stretch.kind === "added");
     return undefined;

@@ -6,7 +6,18 @@ type Line = { kind: "same" | "added" | "removed"; text: string; old?: number; no
 
 /** Two texts line by line, as git shows them, with hidden characters spelled out (T35). */
 export function SourceDiff({ before, after }: { before: string; after: string }) {
-  const hunks = useMemo(() => hunksOf(before, after), [before, after]);
+  const hunks = useMemo(
+    () => structuredPatch("", "", before, after, undefined, undefined, { context: 3 }).hunks,
+    [before, after],
+  );
+  return <SourceHunks hunks={hunks} />;
+}
+
+type PatchHunk = { oldStart: number; newStart: number; lines: string[] };
+
+/** The same, when what changed is known already. */
+export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
+  const hunks = useMemo(() => given.map(linesOf), [given]);
   if (hunks.length === 0) return <p className="note">The two texts are the same.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
@@ -79,18 +90,15 @@ function pairOf(lines: Line[], at: number): Line | undefined {
   return line.kind === "removed" ? added[removed.indexOf(line)] : removed[added.indexOf(line)];
 }
 
-function hunksOf(before: string, after: string): Line[][] {
-  const patch = structuredPatch("", "", before, after, undefined, undefined, { context: 3 });
-  return patch.hunks.map(({ oldStart, newStart, lines }) => {
-    let old = oldStart;
-    let now = newStart;
-    return lines
-      .filter((line) => !line.startsWith("\\"))
-      .map((line): Line => {
-        const text = line.slice(1);
-        if (line.startsWith("+")) return { kind: "added", text, now: now++ };
-        if (line.startsWith("-")) return { kind: "removed", text, old: old++ };
-        return { kind: "same", text, old: old++, now: now++ };
-      });
-  });
+function linesOf({ oldStart, newStart, lines }: PatchHunk): Line[] {
+  let old = oldStart;
+  let now = newStart;
+  return lines
+    .filter((line) => !line.startsWith("\\"))
+    .map((line): Line => {
+      const text = line.slice(1);
+      if (line.startsWith("+")) return { kind: "added", text, now: now++ };
+      if (line.startsWith("-")) return { kind: "removed", text, old: old++ };
+      return { kind: "same", text, old: old++, now: now++ };
+    });
 }

@@ -121,7 +121,12 @@ function NewToken({ onClose }: { onClose(): void }) {
   const made = create.data;
   const link = made && made.kind === "person" ? `${location.origin}/?token=${made.token}` : undefined;
   return (
-    <Modal opened onClose={onClose} title={made ? "The token" : "New token"} closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={made ? "The token" : "New token"}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
       {made ? (
         <div className="stack">
           <p>It is shown once. {link ? "This link signs them in:" : "The agent sends it as a bearer token:"}</p>
@@ -140,10 +145,36 @@ function NewToken({ onClose }: { onClose(): void }) {
             create.mutate({ kind, role: chosen, ...(name ? { name } : {}), ...(days ? { days: Number(days) } : {}) });
           }}
         >
-          <NativeSelect label="For" value={kind} onChange={(event) => setKind(event.currentTarget.value as typeof kind)} data={[{ value: "person", label: "A person" }, { value: "agent", label: "An agent" }]} />
-          <NativeSelect label={kind === "person" ? "Rank" : "Role"} value={chosen} onChange={(event) => setRole(event.currentTarget.value)} data={roles} />
-          <TextInput label="Name" required={kind === "person"} value={name} onChange={(event) => setName(event.currentTarget.value)} maxLength={100} />
-          <TextInput label="Days until it ends" description="Leave empty for never" inputMode="numeric" pattern="[0-9]*" value={days} onChange={(event) => setDays(event.currentTarget.value)} />
+          <NativeSelect
+            label="For"
+            value={kind}
+            onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
+            data={[
+              { value: "person", label: "A person" },
+              { value: "agent", label: "An agent" },
+            ]}
+          />
+          <NativeSelect
+            label={kind === "person" ? "Rank" : "Role"}
+            value={chosen}
+            onChange={(event) => setRole(event.currentTarget.value)}
+            data={roles}
+          />
+          <TextInput
+            label="Name"
+            required={kind === "person"}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            maxLength={100}
+          />
+          <TextInput
+            label="Days until it ends"
+            description="Leave empty for never"
+            inputMode="numeric"
+            pattern="[0-9]*"
+            value={days}
+            onChange={(event) => setDays(event.currentTarget.value)}
+          />
           <Button type="submit" loading={create.isPending}>
             Make the token
           </Button>

@@ -52,7 +52,14 @@ export function Search() {
         {folders.length > 0 && (
           <div className="chips">
             {[undefined, ...folders.slice(0, 40)].map((folder) => (
-              <Link key={folder ?? ""} to="/search" search={{ q: q || undefined, in: folder }} className="chip" data-on={section === folder || undefined} activeProps={{}}>
+              <Link
+                key={folder ?? ""}
+                to="/search"
+                search={{ q: q || undefined, in: folder }}
+                className="chip"
+                data-on={section === folder || undefined}
+                activeProps={{}}
+              >
                 {folder ?? "Everywhere"}
               </Link>
             ))}
@@ -63,9 +70,7 @@ export function Search() {
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (
         <p className="result-count" role="status">
-          {results.length === 0
-            ? "Nothing found"
-            : `${countOf(results.length, "entry matches", "entries match")} ${q}`}
+          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "entry matches", "entries match")} ${q}`}
         </p>
       )}
       {q !== "" && found.data && results.length === 0 && (

@@ -51,7 +51,9 @@ export function useActions(actions: Action[]): void {
 
 const typing = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.closest(".cm-editor") !== null);
+  (target.isContentEditable ||
+    /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
+    target.closest(".cm-editor") !== null);
 
 /** Keys lead to actions; while someone is typing, only those with Ctrl or Command do. */
 export function listenToKeys(): () => void {
@@ -64,8 +66,7 @@ export function listenToKeys(): () => void {
     if (!mod && document.querySelector("[role=dialog]")) return;
     const key = mod ? `mod+${event.key.toLowerCase()}` : event.key;
     const sequence = Date.now() - firstAt < 1200 ? `${first} ${key}` : key;
-    const found =
-      snapshot.find(({ keys }) => keys === sequence) ?? snapshot.find(({ keys }) => keys === key);
+    const found = snapshot.find(({ keys }) => keys === sequence) ?? snapshot.find(({ keys }) => keys === key);
     first = key;
     firstAt = Date.now();
     if (!found) return;

@@ -64,7 +64,13 @@ export function Frame() {
         Skip to content
       </a>
       <header className="bar">
-        <button type="button" className="icon-button" aria-label="Menu" aria-expanded={open === "nav"} onClick={() => setOpen(open === "nav" ? undefined : "nav")}>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Menu"
+          aria-expanded={open === "nav"}
+          onClick={() => setOpen(open === "nav" ? undefined : "nav")}
+        >
           <Menu size={20} />
         </button>
         <span className="bar-name">
@@ -75,7 +81,12 @@ export function Frame() {
         </button>
       </header>
       <div className="side">
-        <Nav live={live} onFind={() => setOpen("palette")} find={<Keys keys="mod+k" />} onHelp={() => setOpen("help")} />
+        <Nav
+          live={live}
+          onFind={() => setOpen("palette")}
+          find={<Keys keys="mod+k" />}
+          onHelp={() => setOpen("help")}
+        />
       </div>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: a veil; the menu button closes it for keys */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the same */}

@@ -36,11 +36,23 @@ export function Palette({ onClose }: { onClose(): void }) {
     const files = (pages.data?.pages ?? [])
       .filter(({ path, entry }) => entry === null && words.length > 0 && fits(path))
       .slice(0, most)
-      .map(({ path }) => ({ key: `p${path}`, kind: "Page", label: path.split("/").at(-1) ?? path, detail: path, run: open(`/pages/${path}`) }));
+      .map(({ path }) => ({
+        key: `p${path}`,
+        kind: "Page",
+        label: path.split("/").at(-1) ?? path,
+        detail: path,
+        run: open(`/pages/${path}`),
+      }));
     const work = (tasks.data?.todos ?? [])
       .filter(({ id, title }) => words.length > 0 && fits(`${title} ${id}`))
       .slice(0, 5)
-      .map(({ id, title, state }) => ({ key: `t${id}`, kind: "Task", label: title, detail: state, run: open(`/tasks/${id}`) }));
+      .map(({ id, title, state }) => ({
+        key: `t${id}`,
+        kind: "Task",
+        label: title,
+        detail: state,
+        run: open(`/tasks/${id}`),
+      }));
     const doable = actions
       .filter(({ id, label, group }) => id !== "palette" && fits(`${label} ${group}`))
       .slice(0, words.length > 0 ? most : 6)
@@ -77,7 +89,16 @@ export function Palette({ onClose }: { onClose(): void }) {
   };
 
   return (
-    <Modal opened onClose={onClose} withCloseButton={false} centered={false} yOffset="12vh" size="lg" padding={0} aria-label="Find anything">
+    <Modal
+      opened
+      onClose={onClose}
+      withCloseButton={false}
+      centered={false}
+      yOffset="12vh"
+      size="lg"
+      padding={0}
+      aria-label="Find anything"
+    >
       <div className="palette">
         <input
           data-autofocus

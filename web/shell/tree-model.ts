@@ -16,7 +16,9 @@ export function buildTree(leaves: Leaf[]): Tree {
     const parts = leaf.key.startsWith("/") ? ["Other pages", ...leaf.key.slice(1).split("/")] : leaf.key.split("/");
     let at = root;
     for (const [depth, name] of parts.slice(0, -1).entries()) {
-      const key = leaf.key.startsWith("/") ? `/${parts.slice(1, depth + 1).join("/")}` : parts.slice(0, depth + 1).join("/");
+      const key = leaf.key.startsWith("/")
+        ? `/${parts.slice(1, depth + 1).join("/")}`
+        : parts.slice(0, depth + 1).join("/");
       const next = at.folders.get(name) ?? folder(name, key);
       at.folders.set(name, next);
       at = next;

@@ -25,7 +25,12 @@ export function Tree() {
     }));
     const others: Leaf[] = (pages.data?.pages ?? [])
       .filter(({ entry }) => entry === null)
-      .map(({ path }) => ({ key: `/${path}`, title: path.split("/").at(-1) ?? path, mode: "page", to: `/pages/${path}` }));
+      .map(({ path }) => ({
+        key: `/${path}`,
+        title: path.split("/").at(-1) ?? path,
+        mode: "page",
+        to: `/pages/${path}`,
+      }));
     return buildTree([...known, ...others]);
   }, [entries.data, pages.data]);
 

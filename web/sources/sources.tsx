@@ -18,7 +18,8 @@ export function Sources() {
         <div>
           <h1>Sources</h1>
           <p className="lead">
-            Raw material, kept as it came. {list.data && `${countOf(sources.length, "file", "files")}, ${bytes(total)}.`}
+            Raw material, kept as it came.{" "}
+            {list.data && `${countOf(sources.length, "file", "files")}, ${bytes(total)}.`}
           </p>
         </div>
         <Button variant="default" loading={check.isFetching} onClick={() => void check.refetch()}>

@@ -17,12 +17,39 @@ export function TaskPage() {
   const found = useOperation("get_task_context", { id });
   const task = found.data;
   useTitle(task?.title ?? "Task");
-  const update = useWrite("update_todo", { onDone: (_, { status }) => say(status === "reopened" ? "Open again" : "Cancelled", status === "cancelled" ? () => update.mutate({ id, status: "reopened" }) : undefined) });
+  const update = useWrite("update_todo", {
+    onDone: (_, { status }) =>
+      say(
+        status === "reopened" ? "Open again" : "Cancelled",
+        status === "cancelled" ? () => update.mutate({ id, status: "reopened" }) : undefined,
+      ),
+  });
   const release = useWrite("release_task", { onDone: () => say("The claim is broken; the task can be taken again") });
   const actions: Record<"cancel" | "reopen" | "release", Action> = {
-    cancel: { id: "task-cancel", label: "Cancel the task", group: "Page", operation: "update_todo", when: task !== undefined && !over.has(task.state), run: () => update.mutate({ id, status: "cancelled" }) },
-    reopen: { id: "task-reopen", label: "Open again", group: "Page", operation: "update_todo", when: task !== undefined && (task.state === "failed" || task.state === "cancelled"), run: () => update.mutate({ id, status: "reopened" }) },
-    release: { id: "task-release", label: "Break the claim", group: "Page", operation: "release_task", when: task?.holder !== undefined, run: () => release.mutate({ id }) },
+    cancel: {
+      id: "task-cancel",
+      label: "Cancel the task",
+      group: "Page",
+      operation: "update_todo",
+      when: task !== undefined && !over.has(task.state),
+      run: () => update.mutate({ id, status: "cancelled" }),
+    },
+    reopen: {
+      id: "task-reopen",
+      label: "Open again",
+      group: "Page",
+      operation: "update_todo",
+      when: task !== undefined && (task.state === "failed" || task.state === "cancelled"),
+      run: () => update.mutate({ id, status: "reopened" }),
+    },
+    release: {
+      id: "task-release",
+      label: "Break the claim",
+      group: "Page",
+      operation: "release_task",
+      when: task?.holder !== undefined,
+      run: () => release.mutate({ id }),
+    },
   };
   useActions(Object.values(actions));
   if (found.error) {
@@ -72,7 +99,9 @@ export function TaskPage() {
       </div>
       {task.blockedBy && task.blockedBy.length > 0 && (
         <p className="note bad">
-          It cannot be done until {task.blockedBy.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")} is.
+          It cannot be done until{" "}
+          {task.blockedBy.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}{" "}
+          is.
         </p>
       )}
       <section>

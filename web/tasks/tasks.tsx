@@ -1,9 +1,9 @@
 import { Button, Modal, Textarea, TextInput } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Input } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
@@ -26,7 +26,14 @@ export function Tasks() {
     getNextPageParam: (last) => last.cursor,
   });
   const todos = list.data?.pages.flatMap((page) => page.todos) ?? [];
-  const add: Action = { id: "task-add", label: "New task", group: "Page", keys: "n", operation: "create_todo", run: () => setAdding(true) };
+  const add: Action = {
+    id: "task-add",
+    label: "New task",
+    group: "Page",
+    keys: "n",
+    operation: "create_todo",
+    run: () => setAdding(true),
+  };
   useActions([add]);
   return (
     <div className="column wide">
@@ -39,7 +46,14 @@ export function Tasks() {
       </div>
       <nav className="chips" aria-label="States">
         {[undefined, ...filters].map((name) => (
-          <Link key={name ?? ""} to="/tasks" search={{ state: name }} className="chip" data-on={state === name || undefined} activeProps={{}}>
+          <Link
+            key={name ?? ""}
+            to="/tasks"
+            search={{ state: name }}
+            className="chip"
+            data-on={state === name || undefined}
+            activeProps={{}}
+          >
             {name ? stateWords[name] : "All"}
           </Link>
         ))}
@@ -109,8 +123,22 @@ function NewTask({ onClose }: { onClose(): void }) {
           create.mutate({ title, description } satisfies Input<"create_todo">);
         }}
       >
-        <TextInput label="What is to be done" required data-autofocus value={title} onChange={(event) => setTitle(event.currentTarget.value)} maxLength={300} />
-        <Textarea label="What done means" autosize minRows={3} value={description} onChange={(event) => setDescription(event.currentTarget.value)} maxLength={20_000} />
+        <TextInput
+          label="What is to be done"
+          required
+          data-autofocus
+          value={title}
+          onChange={(event) => setTitle(event.currentTarget.value)}
+          maxLength={300}
+        />
+        <Textarea
+          label="What done means"
+          autosize
+          minRows={3}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+          maxLength={20_000}
+        />
         <Button type="submit" loading={create.isPending} disabled={!title.trim()}>
           Create the task
         </Button>
