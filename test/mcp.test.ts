@@ -8,6 +8,7 @@ import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 const version = { name: "test", version: "1" };
 
 /** Those that read come first. */
+const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
 const graphTools = [
   "memory_search_nodes",
@@ -54,6 +55,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "search_entries",
       "create_section",
       ...graphTools,
+      ...topicTools,
       ...todoTools,
     ]);
     const readers = [
@@ -61,6 +63,9 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "fetch_entry",
       "search_entries",
       ...graphTools.slice(0, 8),
+      ...graphTools.slice(0, 6),
+      "get_topic",
+      "list_open_topics",
       "list_todos",
       "get_task_context",
     ];
@@ -170,7 +175,11 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", ...graphTools, ...todoTools];
+  const always = ["list_entries", "fetch_entry", "search_entries", "create_section"].concat(
+    graphTools,
+    topicTools,
+    todoTools,
+  );
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);
     const { tools } = await client.listTools();

@@ -44,6 +44,7 @@ export const edits: Record<string, Edit> = {
   "delete, and use its words elsewhere": (page, passage, chance) => {
     const words = page.text.slice(passage.start, passage.end).replace(/\s+/g, " ");
     const at = cut(page, passage, chance);
+    if (at === undefined) return page;
     const gone = remove(page, blockOf(paragraphs(page.text), passage));
     const spot = whereabouts(gone, at, page.text.length)?.start ?? gone.text.length;
     return replace(gone, spot, spot, `${invented(chance, 5)} ${words} ${invented(chance, 5)}.\n\n`);
@@ -162,15 +163,15 @@ function remove(page: Tracked, { start, end }: Span): Tracked {
   return replace(page, start, end + after, "");
 }
 
-/** A place for a new paragraph, outside the one that the passage is in. */
-function cut(page: Tracked, passage: Span, chance: Chance): number {
+/** A place for a new paragraph, well away from the one that the passage is in. */
+function cut(page: Tracked, passage: Span, chance: Chance): number | undefined {
   const own = blockOf(paragraphs(page.text), passage);
   const blocks = paragraphs(page.text);
   const others = [
     ...blocks.filter((p) => p.end < own.start).slice(0, -4),
     ...blocks.filter((p) => p.start > own.end).slice(4),
   ];
-  return others[Math.floor(chance() * others.length)]?.start ?? page.text.length;
+  return others[Math.floor(chance() * others.length)]?.start;
 }
 
 const invented = (chance: Chance, count: number) =>

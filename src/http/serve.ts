@@ -10,6 +10,7 @@ import { type Config, environment, findWorkspace, loadConfig } from "../config.t
 import type { Person } from "../people/caller.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { Refused, unwrap } from "../result.ts";
+import { keepAnchors } from "../review/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk.ts";
 import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
@@ -42,6 +43,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await recover(config);
   const watching = await watchEntries(app);
   const upkeep = keepRecording(app);
+  const anchors = keepAnchors(app);
   announce(options.json ?? false, config, bound, token);
 
   await new Promise<void>((stop) => {
@@ -52,6 +54,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await http.close();
   await close(server);
   await watching.stop();
+  await anchors.stop();
   await upkeep.stop();
   await app.close();
 }

@@ -217,7 +217,7 @@ export function anchorFor(text: string, quote: string, { blob, nth, context }: W
   if (places.length === 0) {
     return refuse("not_found", `the page does not say ${quoted(quote)}; copy the words from the page as it is now`);
   }
-  const near = context === undefined ? places : places.filter((place) => isBeside(text, place, context));
+  const near = context === undefined ? places : nearest(text, places, context);
   if (near.length === 0) return refuse("not_found", `${quoted(quote)} never stands beside ${quoted(context ?? "")}`);
   if (nth !== undefined) {
     const chosen = near[nth - 1];
@@ -250,9 +250,23 @@ function placesOf(text: string, quote: string): Span[] {
 
 const besideLength = 300;
 
-function isBeside(text: string, { start, end }: Span, context: string): boolean {
-  const around = text.slice(Math.max(0, start - besideLength), end + besideLength);
-  return spacedView(around).text.includes(spacedView(context).text.trim());
+/** Of several places, those that have the context nearest. */
+function nearest(text: string, places: Span[], context: string): Span[] {
+  const wanted = spacedView(context).text.trim();
+  const rated = places.map((place) => ({ place, distance: distanceTo(text, place, wanted) }));
+  const least = Math.min(...rated.map(({ distance }) => distance));
+  return rated.filter(({ distance }) => distance === least && distance < besideLength).map(({ place }) => place);
+}
+
+function distanceTo(text: string, { start, end }: Span, wanted: string): number {
+  const from = Math.max(0, start - besideLength - wanted.length);
+  const view = spacedView(text.slice(from, end + besideLength + wanted.length));
+  const own = view.show(start - from, end - from);
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = view.text.indexOf(wanted); own && at >= 0; at = view.text.indexOf(wanted, at + 1)) {
+    least = Math.min(least, Math.max(own.start - (at + wanted.length), at - own.end, 0));
+  }
+  return least;
 }
 
 const quoted = (text: string) => {

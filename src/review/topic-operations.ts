@@ -5,7 +5,7 @@ import { type Caller, nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Page } from "../wiki/pages.ts";
 import { describePlace } from "./anchor/place.ts";
-import { likeness } from "./anchor/resemble.ts";
+import { sharedWords } from "./anchor/resemble.ts";
 import { type Anchor, anchorAt, anchorFor } from "./anchor.ts";
 import { refindTopics } from "./refind-topics.ts";
 import type { Topic } from "./topic.ts";
@@ -265,7 +265,8 @@ function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | u
   return ok(anchorAt(text, start, end, blob));
 }
 
-const alike = 0.6;
+const alike = 0.5;
+const alikeInPlace = 0.3;
 
 /** An agent's word is not enough: it may only say where words went that were lost or in doubt. */
 function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
@@ -275,8 +276,7 @@ function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
   }
   const { place } = anchor;
   const touches = place !== undefined && place.start < claimed.end && claimed.start < place.end;
-  const like = Math.max(likeness(claimed.quote, anchor.at.quote), likeness(anchor.at.quote, claimed.quote));
-  if (touches || like >= alike) return ok(true);
+  if (sharedWords(anchor.at.quote, claimed.quote) >= (touches ? alikeInPlace : alike)) return ok(true);
   return refuse(
     "refused",
     `these words have too little in common with what topic ${id} was about; reply to it and say what became of them`,

@@ -31,12 +31,17 @@ export function whereabouts(whole: Tracked, start: number, end: number): { start
 
 type Span = { start: number; end: number };
 
-const visible = /[\p{L}\p{M}\p{N}]/u;
+/** What counts in a passage: its letters and digits, or its marks when it has nothing else. */
+const telling = (was: string, { start, end }: Span) => {
+  const wordly = /[\p{L}\p{M}\p{N}]/u;
+  return wordly.test(was.slice(start, end)) ? wordly : /\S/;
+};
 
 /** How much of the passage's own words survived anywhere, from 0 to 1. */
 export function survival(was: string, now: Tracked, passage: Span): number {
+  const counts = telling(was, passage);
   const mine = new Set<number>();
-  for (let i = passage.start; i < passage.end; i++) if (visible.test(was[i] ?? "")) mine.add(i);
+  for (let i = passage.start; i < passage.end; i++) if (counts.test(was[i] ?? "")) mine.add(i);
   if (mine.size === 0) return 1;
   return new Set(now.origins.filter((origin) => mine.has(origin))).size / mine.size;
 }
@@ -46,16 +51,16 @@ export function survival(was: string, now: Tracked, passage: Span): number {
  * that stood elsewhere before no more than a third.
  */
 export function holds(was: string, now: Tracked, passage: Span, place: Span): boolean {
-  const isMine = (origin: number) => origin >= passage.start && origin < passage.end;
+  const counts = telling(was, passage);
+  const isMine = (origin: number) => origin >= passage.start && origin < passage.end && counts.test(was[origin] ?? "");
   let [mine, foreign, all] = [0, 0, 0];
   for (let i = place.start; i < place.end; i++) {
-    if (!visible.test(now.text[i] ?? "")) continue;
+    if (!counts.test(now.text[i] ?? "")) continue;
     const origin = now.origins[i] ?? -1;
     all++;
     if (isMine(origin)) mine++;
     else if (origin >= 0) foreign++;
   }
-  if (all === 0) return now.text.slice(place.start, place.end) === was.slice(passage.start, passage.end);
-  const survived = new Set(now.origins.filter((origin) => isMine(origin) && visible.test(was[origin] ?? ""))).size;
+  const survived = new Set(now.origins.filter(isMine)).size;
   return survived > 0 && mine >= survived / 2 && foreign <= all / 3;
 }

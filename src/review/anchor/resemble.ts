@@ -81,6 +81,19 @@ function byWords(before: string, after: string, passage: Span, gap: Gap): Resemb
   return { start: first.start, end: last.end, score, clear: true };
 }
 
+/** How many of their words two texts share, whatever the order: 1 is all, 0 is none. */
+export function sharedWords(one: string, other: string): number {
+  const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const [mine, theirs] = [words(one), words(other)];
+  const left = [...theirs];
+  const shared = mine.filter((word) => {
+    const at = left.indexOf(word);
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  });
+  return mine.length + theirs.length === 0 ? 0 : (2 * shared.length) / (mine.length + theirs.length);
+}
+
 type Token = Span & { text: string };
 
 function tokens(text: string, { start, end }: Span): Token[] {
@@ -92,7 +105,7 @@ function tokens(text: string, { start, end }: Span): Token[] {
 }
 
 /** How much of `candidate` stands somewhere in `text`. */
-export function likeness(text: string, candidate: string): number {
+function likeness(text: string, candidate: string): number {
   if (text.trim() === "" || candidate.length > longest) return 0;
   const [best] = search(text, candidate, Math.floor(candidate.length * 0.5));
   return best ? 1 - best.errors / candidate.length : 0;
