@@ -2,10 +2,12 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
+import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { sectionEffect } from "./review/section.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
@@ -48,9 +50,11 @@ export interface App {
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
+  perspectives: PerspectiveStore;
   topics: TopicStore;
   tokens: TokenStore;
   tasks: TaskEngine;
+  jobs: JobStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -106,8 +110,10 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
+    perspectives: perspectiveStore({ db, now }),
     topics: topicStore({ db, now, newId }),
     tokens: tokenStore(db, now, newId),
+    jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     recorder,
     rebuild,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { ok, type Result, refuse } from "./result.ts";
+import { type PersonaDefinition, personaList } from "./review/persona.ts";
 import type { DatabaseAddress } from "./store/database.ts";
 import { readYaml } from "./yaml.ts";
 
@@ -92,6 +93,7 @@ export const configFile = z.strictObject({
     .default({ strategy: "queue", lease_seconds: 300 })
     .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
   agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
+  personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
 });
 
@@ -107,6 +109,8 @@ export type Config = {
   claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
   /** Undefined when this workspace has no agent of its own. */
   agent: AgentConfig | undefined;
+  /** Readers that any page can be re-told for. */
+  personas: PersonaDefinition[];
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
@@ -163,6 +167,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
+    personas: value.personas,
     port: value.port,
     stateFolder,
     environment: env,

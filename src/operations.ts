@@ -2,6 +2,7 @@ import * as graph from "./graph/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { entryBlame } from "./wiki/blame.ts";
@@ -40,12 +41,18 @@ export const operations = {
   memory_add_edge: graph.addEdge,
   memory_delete_edge: graph.deleteEdge,
   import_graph: graph.importGraph,
+  insert_proposal: review.insertProposal,
   list_proposals: review.listProposals,
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
   comment_proposal: review.commentProposal,
   request_revision: review.requestRevision,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
+  refresh_perspective: perspectives.refreshPerspective,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,

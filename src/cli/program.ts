@@ -3,6 +3,7 @@ import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { graphCommand } from "./graph.ts";
+import { perspectiveCommand } from "./perspective.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
@@ -38,6 +39,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     sourceCommand(common),
     topicCommand(common),
     proposalCommand(common),
+    perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),

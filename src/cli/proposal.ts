@@ -3,13 +3,14 @@ import { spellHidden } from "../hidden.ts";
 import {
   approveProposal,
   commentProposal,
+  insertProposal,
   listProposals,
   rejectProposal,
   requestRevision,
   showProposal,
 } from "../review/operations.ts";
 import type { Proposal } from "../review/proposals.ts";
-import { type Common, report } from "./session.ts";
+import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 
 export const proposalCommand = (common: () => Common) =>
@@ -29,6 +30,17 @@ export const proposalCommand = (common: () => Common) =>
         .description(showProposal.summary)
         .argument("<id>")
         .action((id) => report(common(), showProposal, { id }, describe)),
+    )
+    .addCommand(
+      new Command("open")
+        .description("Propose a text of your own for a topic's page. It comes from a file or stdin.")
+        .requiredOption("--topic <id>", "the topic that it answers")
+        .requiredOption("--base <blob>", "the page's blob that you started from, as `topic show --json` has it")
+        .option("--file <path>", "where the whole new text is (- is stdin)", "-")
+        .action(async ({ topic, base, file }) => {
+          const text = (await readInput(file)).toString("utf8");
+          await report(common(), insertProposal, { topic_id: topic, base_sha: base, text }, (p) => `${p.id} waits`);
+        }),
     )
     .addCommand(
       new Command("approve")
@@ -121,12 +133,25 @@ function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
     : "the page has changed since, in the same lines: ask for another revision";
   return [
     ...(impact.baseMoved ? [yellow(impact.latest === null ? "the page is gone" : moved)] : []),
+    ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
     ...hidden.map(({ line, characters }) => red(`line ${line} has characters that nobody sees: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,
     "",
     coloured(merge?.diff ?? impact.diff),
   ];
 }
+
+const becomes = {
+  anchored: "stays",
+  moved: "moves with its words",
+  "needs-review": "needs a person to look where it belongs",
+  orphaned: "loses its place",
+};
+
+const told = ({ id, quote, to }: NonNullable<Shown["impact"]>["topics"][number]) => {
+  const line = `topic ${id} ${becomes[to]}: ${JSON.stringify(spellHidden(quote.slice(0, 80)))}`;
+  return to === "moved" ? line : yellow(line);
+};
 
 const coloured = (diff: string) =>
   diff

@@ -9,7 +9,11 @@ import { complain, fail, readStdin, withApp } from "./session.ts";
 import { json } from "./text.ts";
 
 /** The field of an operation that a script gives on stdin. */
-const fromStdin: Record<string, string> = { commit_entry: "content" };
+const fromStdin: Record<string, string> = {
+  commit_entry: "content",
+  insert_proposal: "text",
+  put_perspective: "text",
+};
 
 type Field = { type?: string; description?: string; enum?: string[]; items?: { type?: string } };
 

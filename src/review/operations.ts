@@ -1,11 +1,13 @@
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { collaborators, operation, people } from "../operation.ts";
+import { collaborators, operation, people, writers } from "../operation.ts";
 import { type Caller, nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
 import { approvalCommit } from "./approval.ts";
 import { impactOf } from "./impact.ts";
 import type { Proposal, WholeProposal } from "./proposals.ts";
+import { proposePage } from "./propose.ts";
+import { previewTopics, refindTopics } from "./refind-topics.ts";
 
 const id = z.string().max(64).describe("The proposal's id, as `proposal list` shows it");
 const note = z.string().trim().max(4000).optional();
@@ -44,6 +46,9 @@ const hunk = z.object({
   lines: z.array(z.string()),
 });
 
+const anchorState = z.enum(["anchored", "moved", "needs-review", "orphaned"]);
+const foreseenTopic = z.object({ id: z.string(), quote: z.string(), from: anchorState, to: anchorState });
+
 const impact = z.object({
   diff: z.string().describe("For eyes: hidden characters are spelt out"),
   hunks: z.array(hunk),
@@ -53,6 +58,7 @@ const impact = z.object({
   latest: z.string().nullable().describe("The page's blob now; give it as `onto` to approve just what you saw"),
   merge: z.object({ clean: z.boolean(), text: z.string().optional(), diff: z.string().optional() }).nullable(),
   hidden: z.array(z.object({ line: z.int(), characters: z.string() })),
+  topics: z.array(foreseenTopic).describe("Where the open topics of the page would be afterwards"),
 });
 
 export const listProposals = operation({
@@ -92,11 +98,71 @@ export const showProposal = operation({
 
 /** A decided proposal is shown against what it was made from; what came after it is another matter. */
 async function foresee(app: App, proposal: WholeProposal) {
-  const { baseText: text, baseSourceSha: blob } = proposal;
-  if (proposal.status !== "open") return impactOf(proposal, { text, blob: blob ?? "" });
-  const page = await app.pages.read(proposal.subject);
-  return impactOf(proposal, page.ok ? page.value : undefined);
+  const { baseText, baseSourceSha, subject } = proposal;
+  if (proposal.status !== "open") {
+    return { ...impactOf(proposal, { text: baseText, blob: baseSourceSha ?? "" }), topics: [] };
+  }
+  const page = await app.pages.read(subject);
+  const impact = impactOf(proposal, page.ok ? page.value : undefined);
+  const topics = page.ok ? await topicsAfter(app, subject, impact.merge?.text ?? proposal.text) : [];
+  return { ...impact, topics };
 }
+
+const topicsAfter = async (app: App, path: string, text: string) =>
+  (await previewTopics(app, path, text)).map(({ id, quote, from, to }) => ({ id, quote, from, to }));
+
+const mostTold = 20;
+const longestQuote = 200;
+
+export const insertProposal = operation({
+  name: "insert_proposal",
+  summary: "Answer a topic with a whole new text of its page, for a person to decide on.",
+  guidance:
+    "Send the whole text, frontmatter included, not a diff, and as base_sha the git blob of the text you started from. Change what the topic asks for and nothing else. " +
+    "`endangers` names other topics whose words your text lost: bring them back if you can and propose again; the last revision counts. " +
+    "A topic of kind question takes no proposal: answer it with reply_topic. Nothing changes until a person approves.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/proposals" },
+  input: z.object({
+    topic_id: z.string().max(64).describe("The topic that this answers"),
+    base_sha: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, "expected the 40 hexadecimal digits of a git blob")
+      .describe("The git blob of the page's text that you started from"),
+    text: z.string().describe("The whole new text of the page"),
+  }),
+  output: z.object({
+    id: z.string(),
+    status: z.literal("open"),
+    topic_id: z.string(),
+    source_path: z.string(),
+    revision_number: z.int(),
+    base_moved: z.boolean().describe("True when the page has changed since base_sha"),
+    endangers: z
+      .array(z.object({ id: z.string(), quote: z.string(), to: anchorState }))
+      .describe("Other open topics whose passage could not be found again for sure"),
+  }),
+  async run(app, { topic_id, base_sha, text }, caller) {
+    const topic = await app.topics.find(topic_id);
+    if (!topic) return refuse("not_found", `no topic ${topic_id}; see: scriptorium topic list`);
+    const made = await proposePage(app, topic, { baseSha: base_sha, text }, caller);
+    if (!made.ok) return made;
+    const page = await app.pages.read(topic.path);
+    const lost = (await topicsAfter(app, topic.path, text)).filter(
+      ({ id, to }) => id !== topic_id && (to === "needs-review" || to === "orphaned"),
+    );
+    return ok({
+      id: made.value.id,
+      status: "open" as const,
+      topic_id,
+      source_path: topic.path,
+      revision_number: made.value.revisionNumber ?? 1,
+      base_moved: page.ok && page.value.blob !== base_sha,
+      endangers: lost.slice(0, mostTold).map(({ id, quote, to }) => ({ id, quote: quote.slice(0, longestQuote), to })),
+    });
+  },
+});
 
 export const approveProposal = operation({
   name: "approve_proposal",
@@ -114,6 +180,7 @@ export const approveProposal = operation({
   async run(app, { id, ...asked }, caller) {
     const approved = await app.proposals.approve(id, approver(caller), asked);
     if (!approved.ok || approved.value.kind !== "page") return approved;
+    await refindTopics(app, approved.value.subject);
     const commit = await approvalCommit(app.git, approved.value.subject, id);
     return ok({ ...approved.value, commit });
   },

@@ -15,6 +15,7 @@ export interface Tables {
   proposal_comments: ProposalCommentRow;
   perspectives: PerspectiveRow;
   tokens: TokenRow;
+  agent_jobs: JobRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
@@ -222,6 +223,33 @@ export interface EdgeRow {
   task: string | null;
   epoch: number | null;
   attempt: number | null;
+}
+
+export interface JobRow {
+  id: string;
+  kind: "incorporate" | "perspective";
+  source_path: string;
+  topic_id: string | null;
+  persona_name: string | null;
+  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
+  started_at: string | null;
+  completed_at: string | null;
+  exit_code: number | null;
+  error_tail: string | null;
+  created_at: string;
+  created_by: string;
+  message: string | null;
+  holder: string | null;
+  beat_at: number | null;
+  cancelled_by: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
 }
 
 export interface TopicRow {

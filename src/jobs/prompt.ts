@@ -1,0 +1,45 @@
+import type { Job } from "./job.ts";
+
+export type Places = {
+  /** The page as a file, and the folder that holds the pages: the workspace, or copies of it. */
+  page: string;
+  root: string;
+  skill: string;
+  config: string;
+  scribe: string;
+};
+
+export const skillNames = { incorporate: "scriptorium-incorporate", perspective: "scriptorium-perspective" } as const;
+
+/** Names the skill, then says what it needs to know (R10). Nothing in it was written by someone else. */
+export function promptFor(job: Job, material: { sha: string; personaSha?: string }, places: Places): string {
+  const block: [string, string][] =
+    job.kind === "incorporate"
+      ? [
+          ["Job ID", job.id],
+          ["Topic ID", job.topic_id ?? ""],
+          ["Source path", places.page],
+          ["Source name", job.source_path],
+          ["Base source SHA", material.sha],
+        ]
+      : [
+          ["Job ID", job.id],
+          ["Persona name", job.persona_name ?? ""],
+          ["Source path", places.page],
+          ["Source name", job.source_path],
+          ["Source SHA", material.sha],
+          ["Persona SHA", material.personaSha ?? ""],
+        ];
+  block.push(
+    ["Repo root", places.root],
+    ["Config file", places.config],
+    ["Agent CLI path", places.scribe],
+    ["Skill file", places.skill],
+  );
+  return [
+    `Use the skill ${skillNames[job.kind]} and do this one job. If you have no such skill, read the skill file and follow it.`,
+    "",
+    ...block.map(([label, value]) => `${label}: ${value}`),
+    "",
+  ].join("\n");
+}
