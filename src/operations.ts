@@ -1,4 +1,5 @@
 import * as graph from "./graph/operations.ts";
+import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
@@ -53,6 +54,10 @@ export const operations = {
   put_perspective: perspectives.putPerspective,
   show_perspective: perspectives.showPerspective,
   refresh_perspective: perspectives.refreshPerspective,
+  start_job: jobs.startJob,
+  list_jobs: jobs.listJobs,
+  show_job: jobs.showJob,
+  cancel_job: jobs.cancelJob,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,

@@ -10,10 +10,10 @@ import {
   type PromptRequest,
   type RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
-import { overLimit } from "./claude.ts";
+import { count, overLimit } from "./claude.ts";
 import { type Listener, type Program, programRunner, wholePrompt } from "./command.ts";
 import type { Control, Patience } from "./process.ts";
-import { type Runner, type RunSpec, unknownUsage } from "./runner.ts";
+import type { Runner, RunSpec } from "./runner.ts";
 
 type Options = {
   /** The agent's command line, from the configuration. */
@@ -40,13 +40,15 @@ export const acpRunner = ({ argv, isolation, patience }: Options): Runner => ({
   },
 });
 
-/** The protocol has no limits of its own and no account of cost: calls are counted as they are announced. */
+/** The protocol has no limits of its own: calls are counted as they are announced. */
 function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   const calls = new Set<string>();
   let messages = 0;
   let speaking = false;
   let failure: string | undefined;
   let done = false;
+  let used: Spent = {};
+  let costUsd: number | null = null;
 
   async function hold(child: ChildProcessWithoutNullStreams, control: Control): Promise<void> {
     const copy = child.stdout.pipe(new PassThrough());
@@ -55,6 +57,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       .onRequest(methods.client.session.requestPermission, ({ params }) => decide(params, isolation))
       .onNotification(methods.client.session.update, ({ params: { update } }) => {
         if (update.sessionUpdate === "tool_call") calls.add(update.toolCallId);
+        costUsd = dollars(update) ?? costUsd;
         const speaks = update.sessionUpdate === "agent_message_chunk";
         if (speaks && !speaking) messages++;
         speaking = speaks;
@@ -69,8 +72,9 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       };
       const { sessionId } = await agent.request(methods.agent.session.new, session);
       const turn: PromptRequest = { sessionId, prompt: [{ type: "text", text: wholePrompt(spec) }] };
-      const { stopReason } = await agent.request(methods.agent.session.prompt, turn);
+      const { stopReason, ...rest } = await agent.request(methods.agent.session.prompt, turn);
       done = true;
+      used = (rest as { usage?: Spent }).usage ?? {};
       if (stopReason !== "end_turn") failure = `the agent stopped: ${stopReason}`;
     });
   }
@@ -78,12 +82,27 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   const listener: Listener = {
     line: () => undefined,
     summary: () => ({
-      usage: { ...unknownUsage, toolCalls: done ? calls.size : null, messages: done ? messages : null },
-      costUsd: null,
+      usage: {
+        inputTokens: count(used.inputTokens),
+        outputTokens: count(used.outputTokens),
+        cacheReadTokens: count(used.cachedReadTokens),
+        cacheWriteTokens: count(used.cachedWriteTokens),
+        toolCalls: done ? calls.size : null,
+        messages: done ? messages : null,
+      },
+      costUsd,
       ...(failure ? { error: failure } : {}),
     }),
   };
   return { hold, listener };
+}
+
+/** Some agents say what they used; the protocol does not ask them to. */
+type Spent = { inputTokens?: number; outputTokens?: number; cachedReadTokens?: number; cachedWriteTokens?: number };
+
+function dollars(update: object): number | null {
+  const { cost } = update as { cost?: { amount?: number; currency?: string } };
+  return cost?.currency === "USD" ? count(cost.amount) : null;
 }
 
 const pairs = (env: Record<string, string>) => Object.entries(env).map(([name, value]) => ({ name, value }));

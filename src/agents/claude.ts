@@ -35,7 +35,8 @@ const claude = ({ bin, args: extra = [], isolation, pluginDir, patience }: Optio
 /** No hooks, MCP servers or settings of the folder; no shell, no network; files of the folder only; our tools. */
 async function confined(server: string | undefined, config: () => Promise<string>): Promise<string[]> {
   const tools = ["Read", "Glob", "Grep", "Skill"];
-  const allowedTools = [...tools, ...(server ? [`mcp__${server}`] : [])];
+  // Reading is not in here: allowed by name it would reach the whole disk; unnamed it reaches the folder.
+  const allowedTools = ["Skill", ...(server ? [`mcp__${server}`] : [])];
   return [
     ...["--setting-sources", "user", "--strict-mcp-config", "--mcp-config", await config()],
     ...["--tools", tools.join(","), "--allowedTools", allowedTools.join(",")],

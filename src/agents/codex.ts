@@ -21,8 +21,7 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
       isolation === "workspace" ? ["--dangerously-bypass-approvals-and-sandbox"] : ["--sandbox", "read-only"];
     const args = [
       ...["exec", "--json", "--skip-git-repo-check", "--ephemeral", ...trust],
-      // What a folder says about itself is text, not instructions.
-      ...(isolation === "scratch" ? ["--ignore-rules", "-c", "project_doc_max_bytes=0"] : []),
+      ...(isolation === "scratch" ? confined : []),
       ...(spec.model ? ["--model", spec.model] : []),
       ...serverSettings(spec),
       ...extra,
@@ -33,6 +32,12 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
   listener: codexListener,
   ...(patience ? { patience } : {}),
 });
+
+/** No shell and no web; what a folder says about itself is text, not instructions. */
+const confined = [
+  ...["--ignore-rules", "-c", "project_doc_max_bytes=0", "-c", 'web_search="disabled"'],
+  ...["--disable", "shell_tool", "--disable", "unified_exec"],
+];
 
 /** JSON strings and lists are TOML as well. */
 function serverSettings({ mcp }: RunSpec): string[] {
@@ -52,7 +57,12 @@ function serverSettings({ mcp }: RunSpec): string[] {
 type Event = {
   type?: string;
   item?: { id?: string; type?: string };
-  usage?: { input_tokens?: number; cached_input_tokens?: number; output_tokens?: number };
+  usage?: {
+    input_tokens?: number;
+    cached_input_tokens?: number;
+    cache_write_input_tokens?: number;
+    output_tokens?: number;
+  };
   error?: { message?: string };
   message?: string;
 };
@@ -62,7 +72,7 @@ const toolItems = new Set(["mcp_tool_call", "command_execution", "file_change", 
 export function codexListener(limits: Limits): Listener {
   let toolCalls = 0;
   let messages = 0;
-  let total: { input: number; cached: number; output: number } | undefined;
+  let total: { input: number; cached: number; written: number | null; output: number } | undefined;
   let error: string | undefined;
 
   return {
@@ -76,6 +86,7 @@ export function codexListener(limits: Limits): Listener {
         total = {
           input: (total?.input ?? 0) + (event.usage?.input_tokens ?? 0),
           cached: (total?.cached ?? 0) + (event.usage?.cached_input_tokens ?? 0),
+          written: count(event.usage?.cache_write_input_tokens),
           output: (total?.output ?? 0) + (event.usage?.output_tokens ?? 0),
         };
         error = undefined;
@@ -90,7 +101,7 @@ export function codexListener(limits: Limits): Listener {
         inputTokens: count(total && total.input - total.cached),
         outputTokens: count(total?.output),
         cacheReadTokens: count(total?.cached),
-        cacheWriteTokens: null,
+        cacheWriteTokens: count(total?.written),
         toolCalls: total ? toolCalls : null,
         messages: total ? messages : null,
       };

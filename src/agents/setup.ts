@@ -9,6 +9,7 @@ import { codexRunner } from "./codex.ts";
 import { commandRunner } from "./command.ts";
 import { allowed } from "./environment.ts";
 import type { Runner } from "./runner.ts";
+import { skillsFolder } from "./skills.ts";
 
 /** The configured agent, ready on this machine. */
 export type AgentSetup = {
@@ -103,10 +104,3 @@ const ownFile = (name: string) => {
   const beside = new URL(`./${name}`, import.meta.url);
   return fileURLToPath(existsSync(beside) ? beside : new URL(`../../dist/${name}`, import.meta.url));
 };
-
-/** The plugin folder with the skills, as it is shipped. */
-export function skillsFolder(): string {
-  const shipped = new URL("../skills/scriptorium/", import.meta.url);
-  const inSource = new URL("../../skills/scriptorium/", import.meta.url);
-  return fileURLToPath(existsSync(shipped) ? shipped : inSource);
-}

@@ -4,6 +4,7 @@ import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
 import { graphCommand } from "./graph.ts";
 import { perspectiveCommand } from "./perspective.ts";
+import { jobCommand } from "./job.ts";
 import { proposalCommand } from "./proposal.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
@@ -40,6 +41,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     topicCommand(common),
     proposalCommand(common),
     perspectiveCommand(common),
+    jobCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),

@@ -36,8 +36,6 @@ export async function checkRequest(app: App, asked: Request): Promise<Result<Che
   if (!asked.persona_name) return refuse("invalid", "name the persona to write for: persona_name");
   if (!asked.source_path) return refuse("invalid", "name the page to re-tell: source_path");
   if (asked.topic_id) return refuse("invalid", "a job that writes a perspective takes no topic_id");
-  const page = await app.pages.read(asked.source_path);
-  if (!page.ok) return page;
   const persona = await personaOf(app, asked.source_path, asked.persona_name);
   if (!persona.ok) return persona;
   return ok({ kind: asked.kind, source_path: asked.source_path, topic_id: null, persona_name: asked.persona_name });

@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AgentSetup } from "../agents/setup.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
+import type { AgentSetup } from "../agents/setup.ts";
 import { endSurvivors } from "../agents/survivors.ts";
 import type { App } from "../app.ts";
 import { configName } from "../config.ts";
@@ -9,7 +10,7 @@ import { beatMs, thisProcess } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { Spent } from "./jobs.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
-import { type Places, promptFor, skillNames } from "./prompt.ts";
+import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
 import { makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
@@ -91,7 +92,8 @@ export async function openQueue(app: App, deps: Deps): Promise<JobQueue> {
 
   const unsubscribe = app.db.onChange(wake);
   const beating = setInterval(() => {
-    if (running.size > 0) app.jobs.beat(me).catch((error) => app.log.error({ error: String(error) }, "job-beat-failed"));
+    if (running.size > 0)
+      app.jobs.beat(me).catch((error) => app.log.error({ error: String(error) }, "job-beat-failed"));
   }, beatMs).unref();
   wake();
 
@@ -170,8 +172,12 @@ async function runAgent(app: App, deps: Deps, job: Job, material: Material, sign
   const server = await deps.serveTools(tools, "scriptorium", instructions(job));
   try {
     const places: Places = { ...scratch, config, scribe };
-    const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt: promptFor(job, material, places) };
-    return await runner.run(spec, signal);
+    const prompt = promptFor(job, material, places);
+    const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt };
+    if (runner.name === "claude") return await runner.run(spec, signal);
+    // Not every agent can read files without a shell, or knows skills: these get both with the prompt.
+    const system = await readFile(scratch.skill, "utf8");
+    return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text) }, signal);
   } finally {
     await server.close();
     await scratch.remove();
