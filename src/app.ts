@@ -3,6 +3,9 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
 import { type JobStore, jobStore } from "./jobs/jobs.ts";
+import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import { type CrewRecord, crewRecord } from "./crew/record.ts";
+import { type RunStore, runStore } from "./crew/runs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
@@ -55,6 +58,11 @@ export interface App {
   tokens: TokenStore;
   tasks: TaskEngine;
   jobs: JobStore;
+  runs: RunStore;
+  /** The phases of attempts, as the system records them. */
+  attempts: CrewRecord;
+  /** What agents of the crew were sent and what they called. */
+  contexts: ContextStore;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -88,6 +96,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const proposals = proposalStore({ db, effects, now, newId });
   await approval.recover(proposals);
 
+  const crew = { db, root, claims: config.claims, now, newId };
   return {
     config,
     db,
@@ -115,6 +124,9 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
+    runs: runStore(crew),
+    attempts: crewRecord(crew),
+    contexts: contextStore(crew),
     recorder,
     rebuild,
     now,

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
+import { type CrewConfig, crewBlock } from "./config/crew.ts";
 import { ok, type Result, refuse } from "./result.ts";
 import { type PersonaDefinition, personaList } from "./review/persona.ts";
 import type { DatabaseAddress } from "./store/database.ts";
@@ -92,6 +93,7 @@ export const configFile = z.strictObject({
     })
     .default({ strategy: "queue", lease_seconds: 300 })
     .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
+  crew: crewBlock.describe("Who plays which part in a run, on what, and how far it may go"),
   agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
   personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
@@ -107,6 +109,7 @@ export type Config = {
   store: "files" | "database";
   database: DatabaseAddress;
   claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
+  crew: CrewConfig;
   /** Undefined when this workspace has no agent of its own. */
   agent: AgentConfig | undefined;
   /** Readers that any page can be re-told for. */
@@ -166,6 +169,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     store: value.store,
     database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
+    crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
     port: value.port,

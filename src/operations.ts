@@ -1,3 +1,4 @@
+import * as crew from "./crew/operations.ts";
 import * as graph from "./graph/operations.ts";
 import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
@@ -75,7 +76,16 @@ export const operations = {
   update_todo: tasks.updateTodo,
   lock_todo: tasks.lockTodo,
   unlock_todo: tasks.unlockTodo,
-  get_task_context: tasks.getTaskContext,
+  get_task_context: crew.getTaskContext,
+  submit_plan: crew.submitPlan,
+  submit_output: crew.submitOutput,
+  submit_verdict: crew.submitVerdict,
+  ask: crew.ask,
+  answer_question: crew.answerQuestion,
+  list_runs: crew.listRuns,
+  show_run: crew.showRun,
+  run_report: crew.runReport,
+  metrics: crew.metrics,
   release_task: tasks.releaseTask,
   status,
   doctor,

@@ -24,6 +24,8 @@ export type ProcessSpec = {
   input: string | undefined;
   limits: Pick<Limits, "wallMs" | "idleMs" | "afterResultMs">;
   logFile?: string;
+  /** Stdout as it comes. */
+  onOutput?(chunk: Buffer): void;
   /** Each line of stdout, as it comes. */
   onLine?(line: string, control: Control): void;
   /** For a protocol over stdin and stdout; its end ends the process. */
@@ -98,7 +100,10 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
       take(chunk);
       if (log?.write(chunk, () => stream.resume()) === false) stream.pause();
     });
-  listen(child.stdout, lines);
+  listen(child.stdout, (chunk) => {
+    spec.onOutput?.(chunk);
+    lines(chunk);
+  });
   listen(child.stderr, tail.push);
   // A program that ends without reading its stdin is no trouble of ours.
   child.stdin.on("error", () => undefined);

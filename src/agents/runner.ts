@@ -22,9 +22,20 @@ export type RunSpec = {
   /** For in-process runners: the same operations, bound to one caller. */
   tools?: Toolset;
   limits: Limits;
+  /** Asked before every call to a model that the runner makes itself; a refusal ends the run. */
+  meter?: Meter;
   /** Where everything the agent prints goes. */
   logFile?: string;
 };
+
+/** What a call may cost at the most is set aside before it is made, and put right when it is over. */
+export interface Meter {
+  reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<Reservation>>;
+}
+export interface Reservation {
+  /** What it came to; null keeps what was set aside, for calls of which nobody knows what they cost. */
+  settle(spent: { tokens: number; usd: number | null } | null): Promise<void>;
+}
 
 export type Limits = {
   wallMs: number;
@@ -40,6 +51,8 @@ export type Limits = {
 export type Toolset = {
   operations: readonly Operation[];
   call(name: string, raw: unknown): Promise<Result<unknown>>;
+  /** True once the agent has delivered what it was started for; a runner that can then ends the run. */
+  isDone?(): boolean;
 };
 
 /** What is not known is null, never 0. */

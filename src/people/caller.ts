@@ -20,7 +20,12 @@ export type Agent = {
   /** The job it was started for, if it was. */
   job?: string;
   turn: Turn;
+  /** Set by the crew when it starts an agent, never by the agent: which run it works for, as what, and its name. */
+  crew?: { run: string; part: CrewPart; agent: string; context?: string };
 };
+
+/** What an agent is to a run. */
+export type CrewPart = "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter";
 
 /** Who calls an operation. An agent is no user, whatever its text says. */
 export type Caller = Person | Agent;
