@@ -1,5 +1,8 @@
 import * as crew from "./crew/operations.ts";
+import { savePlan, showPlan } from "./crew/plan-text.ts";
+import { taskRecord } from "./crew/task-record.ts";
 import * as graph from "./graph/operations.ts";
+import { jobLog } from "./jobs/log.ts";
 import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
@@ -59,6 +62,7 @@ export const operations = {
   list_jobs: jobs.listJobs,
   show_job: jobs.showJob,
   cancel_job: jobs.cancelJob,
+  job_log: jobLog,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -86,6 +90,9 @@ export const operations = {
   show_run: crew.showRun,
   run_report: crew.runReport,
   metrics: crew.metrics,
+  show_plan: showPlan,
+  save_plan: savePlan,
+  task_record: taskRecord,
   release_task: tasks.releaseTask,
   status,
   doctor,

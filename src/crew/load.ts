@@ -1,7 +1,8 @@
 import type { App } from "../app.ts";
 import { nodesAround } from "../graph/walk.ts";
 import { ok, type Result, refuse } from "../result.ts";
-import { edgesAmong, findNode, nodeLines } from "../store/graph.ts";
+import { edgesBetween } from "../store/edges.ts";
+import { findNode, nodeLines } from "../store/graph.ts";
 import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../store/runs.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "./context.ts";
 import type { PlanTask } from "./plan.ts";
@@ -81,17 +82,13 @@ const mostNodes = 40;
 async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgraph"]> {
   const ids = new Set<string>();
   for (const start of starts.slice(0, 10)) {
-    if (ids.size >= mostNodes || !(await findNode(app.db.read, start))) continue;
+    if (ids.size >= mostNodes || !(await findNode(app.db.read, app.db.engine, start))) continue;
     for (const id of (await nodesAround(app.db, start, { depth: 2, maxNodes: mostNodes })).ids) ids.add(id);
   }
   const nodes = await nodeLines(app.db, [...ids].slice(0, mostNodes));
   if (nodes.length === 0) return { nodes, edges: [] };
-  const edges = await edgesAmong(
-    app.db,
-    nodes.map((node) => node.id),
-    undefined,
-    60,
-  );
+  const known = nodes.map((node) => node.id);
+  const edges = await edgesBetween(app.db, known, known, undefined, 60);
   return { nodes, edges };
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Code2, History, Pencil, Users } from "lucide-react";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
@@ -13,6 +13,7 @@ import type { PageSearch } from "../routes.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Crumbs } from "./crumbs.tsx";
+import { PersonaChoice, Perspective } from "./perspective.tsx";
 import { Reading } from "./reading.tsx";
 
 const Editor = lazy(() => import("./editor.tsx").then(({ Editor }) => ({ default: Editor })));
@@ -35,8 +36,6 @@ function Page({ path }: { path: string }) {
   const navigate = useNavigate();
   const view = search.view ?? "read";
   const page = useQuery(renderedQuery(path, search.version));
-  const article = useRef<HTMLElement>(null);
-  const [wide, setWide] = useState(false);
   const shown = page.data;
   useTitle(shown?.title);
 
@@ -99,7 +98,7 @@ function Page({ path }: { path: string }) {
   }
   const { entry } = shown;
   return (
-    <article className="page" ref={article} data-view={view} data-wide={wide || undefined}>
+    <article className="page" data-view={view}>
       <header className="page-top">
         <Crumbs path={path} />
         <div className="page-title">
@@ -107,6 +106,9 @@ function Page({ path }: { path: string }) {
             <Shown text={shown.title} />
           </h1>
           <div className="page-actions">
+            {view === "read" && search.version === undefined && (
+              <PersonaChoice page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+            )}
             {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
             <ActionButton
               action={actions.edit}
@@ -155,7 +157,10 @@ function Page({ path }: { path: string }) {
         )}
       </header>
       <Suspense fallback={<Loading lines={12} />}>
-        {view === "read" && <Reading page={shown} search={search} show={show} onWide={setWide} />}
+        {view === "read" && search.as !== undefined && (
+          <Perspective page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+        )}
+        {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
         {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
         {view === "history" && entry && (
           <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />

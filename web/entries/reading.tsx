@@ -10,7 +10,7 @@ import { SelectionBar } from "../topics/selection-bar.tsx";
 import { Contents, type Heading, headingsIn } from "./contents.tsx";
 import { LinkPreview } from "./link-preview.tsx";
 
-type Props = { page: RenderedPage; search: PageSearch; show(next: PageSearch): void; onWide(wide: boolean): void };
+type Props = { page: RenderedPage; search: PageSearch; show(next: PageSearch): void };
 
 /** The page to be read, with what is said about it, or what belongs to it, beside it. */
 export function Reading({ page, search, show }: Props) {

@@ -62,20 +62,29 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
   );
 }
 
-type Fate = { id: string; opening?: string; quote?: string; state: string };
+type Impact = NonNullable<Proposal["impact"]>;
 
 /** Which other open topics the rewrite would move, leave in doubt or lose. */
-function Topics({ impact }: { impact: object }) {
-  const topics = "topics" in impact && Array.isArray(impact.topics) ? (impact.topics as Fate[]) : [];
-  const touched = topics.filter(({ state }) => state === "orphaned" || state === "needs-review");
-  if (touched.length === 0) return null;
+function Topics({ impact }: { impact: Impact }) {
+  const lost = impact.topics.filter(({ to }) => to === "orphaned" || to === "needs-review");
+  const moved = impact.topics.filter(({ to }) => to === "moved").length;
+  if (impact.topics.length === 0) return null;
+  if (lost.length === 0) {
+    const all = countOf(impact.topics.length, "open topic keeps its words", "open topics keep their words");
+    return (
+      <p className="note good">
+        {all}
+        {moved > 0 && `, ${moved} moved`}.
+      </p>
+    );
+  }
   return (
     <div className="note">
-      <p>{countOf(touched.length, "other topic loses", "other topics lose")} its words:</p>
+      <p>{countOf(lost.length, "open topic would lose its words", "open topics would lose their words")}:</p>
       <ul>
-        {touched.map(({ id, opening, quote, state }) => (
+        {lost.map(({ id, quote, to }) => (
           <li key={id}>
-            <Shown text={quote ?? opening ?? id} /> ({state === "orphaned" ? "orphaned" : "needs review"})
+            <Shown text={quote} /> ({to === "orphaned" ? "orphaned" : "needs review"})
           </li>
         ))}
       </ul>
