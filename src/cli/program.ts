@@ -2,10 +2,13 @@ import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
+import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { jobCommand } from "./job.ts";
+import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { runCommand } from "./run.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
@@ -42,6 +45,10 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     proposalCommand(common),
     perspectiveCommand(common),
     jobCommand(common),
+    planCommand(common),
+    executeCommand(common),
+    workCommand(common),
+    runCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),

@@ -1,13 +1,13 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
 import type { RunTaskRow } from "../store/crew-tables.ts";
 import type { Query } from "../store/database.ts";
-import { discard, publish, stage } from "../store/disk.ts";
 import { appendEvent } from "../store/events.ts";
 import { findRun, insertRun, listRuns, saveRun, tasksOfRun } from "../store/runs.ts";
 import { chainName, readChain, writeChain } from "./chain.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
+import { putFile } from "./files.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "./plan.ts";
 import { type Run, type RunStep, runFrom, runTransition } from "./run.ts";
 
@@ -90,19 +90,8 @@ export function runStore(deps: CrewDeps) {
   }
 
   async function writeChainFile(run: Run): Promise<void> {
-    if (run.plan) await put(chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
-  }
-
-  /** A file under runs/, whole or not at all. */
-  async function put(path: string, text: string): Promise<void> {
-    await mkdir(join(path, ".."), { recursive: true });
-    const held = await readFile(path).catch(() => undefined);
-    const staged = stage(path, Buffer.from(text), root);
-    try {
-      publish(staged, path, held);
-    } finally {
-      discard(staged);
-    }
+    if (run.plan)
+      await putFile(root, chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
   }
 
   /** Takes over what a person changed in the file, if anything; called before a run starts. */
@@ -138,7 +127,7 @@ export function runStore(deps: CrewDeps) {
     find,
     chainPath,
     reportPath: (run: string) => join(folder(run), "execution-report.md"),
-    putReport: (run: string, text: string) => put(join(folder(run), "execution-report.md"), text),
+    putReport: (run: string, text: string) => putFile(root, join(folder(run), "execution-report.md"), text),
     list: async (limit: number, after?: string) => (await listRuns(db.read, limit, after)).map(runFrom),
     tasks: (run: string) => tasksOfRun(db.read, run),
   };

@@ -41,6 +41,12 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     return mcp.fetch(c.req.raw, tokenId);
   });
   server.route("/api/rendered", renderedRoutes(app, renderer, people));
+  server.get("/metrics", async (c) => {
+    if (!c.get("principal").person)
+      return c.json({ status: "denied", error: "an agent may not read the metrics" }, 403);
+    const { prometheusText, contentType } = await import("./prometheus.ts");
+    return c.body(await prometheusText(app), 200, { "content-type": contentType });
+  });
   server.route("/api", apiRoutes(app, people, stopping));
   server.route("/", siteRoutes(app));
 

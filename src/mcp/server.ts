@@ -32,6 +32,7 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
 /** A role sees just the tools it can use: none for sections it may not write, none for a pipeline it is not in. */
 function canUse(operation: Operation, caller: Caller, schema: Schema | undefined): boolean {
   if (!operation.callers.includes(kindOf(caller))) return false;
+  if (operation.name === "submit_verdict") return caller.kind === "agent" && caller.crew?.part === "qc";
   if (caller.kind === "person" || !schema) return true;
   const writes = (mode: "snapshot" | "log") =>
     schema.sections.some((section) => section.mode === mode && section.writable_by.includes(caller.role));
