@@ -1,3 +1,4 @@
+import { cancelRun } from "./crew/cancel.ts";
 import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import { taskRecord } from "./crew/task-record.ts";
@@ -89,6 +90,7 @@ export const operations = {
   list_runs: crew.listRuns,
   show_run: crew.showRun,
   run_report: crew.runReport,
+  cancel_run: cancelRun,
   metrics: crew.metrics,
   show_plan: showPlan,
   save_plan: savePlan,

@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
+import { cancelRun } from "../crew/cancel.ts";
 import type { News } from "../crew/crew.ts";
 import type { Outcome } from "../crew/execute.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { progress } from "./progress.ts";
-import { type Common, complain, localPerson, withApp } from "./session.ts";
-import { inertly, json, table } from "./text.ts";
+import { type Common, complain, localPerson, report, withApp } from "./session.ts";
+import { inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
   new Command("execute")
@@ -64,6 +65,20 @@ export const resumeCommand = (common: () => Common) =>
         if (!found.ok) return complain(common(), found.problem);
         await carryOut(app, common(), found.value, options);
       }),
+    );
+
+export const cancelCommand = (common: () => Common) =>
+  new Command("cancel")
+    .description(cancelRun.summary)
+    .argument("<run>")
+    .option("--reason <text>", "why")
+    .action((id, { reason }) =>
+      report(
+        common(),
+        cancelRun,
+        { id, reason },
+        (done) => `${done.id} is ${done.state}; ${plural(done.cancelled, "task")} given up`,
+      ),
     );
 
 type How = { workers?: number | undefined; budgetTokens?: number | undefined; budgetUsd?: number | undefined };

@@ -1,8 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
-import { executeCommand, workCommand } from "./execute.ts";
+import { cancelCommand, executeCommand, resumeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { jobCommand } from "./job.ts";
@@ -48,7 +49,10 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     planCommand(common),
     executeCommand(common),
     workCommand(common),
-    runCommand(common),
+    runCommand(common)
+      .addCommand(resumeCommand(common) as never)
+      .addCommand(cancelCommand(common) as never),
+    demoCommand(common),
     taskCommand(common),
     tokenCommand(common),
     completionCommand(),

@@ -9,6 +9,7 @@ import { writeHandoff } from "./handoff.ts";
 import { keepLease } from "./lease.ts";
 import { contextFor } from "./load.ts";
 import type { Criterion } from "./plan.ts";
+import { preambleFor } from "./preamble.ts";
 import { hashOf, type Spent } from "./record.ts";
 import type { Said } from "./verdict.ts";
 import { attemptBranch, type Changed, type Worktree } from "./worktree.ts";
@@ -54,7 +55,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     tree = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
     const [context, system] = [
       await contextFor(app, task.id, "worker"),
-      await crew.preambleFor("worker", detail.worker_role),
+      await preambleFor(crew, "worker", detail.worker_role, lease.signal),
     ];
     if (!context.ok || !system.ok) {
       const why = !context.ok ? context.problem.message : !system.ok ? system.problem.message : "";
@@ -157,7 +158,8 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
       verifier,
     );
     const passed = checks.filter((check) => check.passed).length;
-    crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
+    if (checks.length > 0)
+      crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
     // The checks may have left something behind; the verifier looks at what was delivered and nothing else.
@@ -201,7 +203,10 @@ async function askVerifier(
   outer: AbortSignal,
 ): Promise<Stage | undefined> {
   const id = detail.task_id;
-  const [context, system] = [await contextFor(crew.app, id, "qc"), await crew.preambleFor("qc", detail.qc_role)];
+  const [context, system] = [
+    await contextFor(crew.app, id, "qc"),
+    await preambleFor(crew, "qc", detail.qc_role, lease.signal),
+  ];
   const back = async (why: string): Promise<Stage> => {
     await giveBack(crew, id, verifier, epoch, lease.lost());
     return { stop: why };
@@ -263,9 +268,9 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
     }
     const accepted = await record.accept(id, hash, actor);
     if (accepted.ok) {
+      crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
       if (attempt.branch) await trees.forget(attempt.branch);
       await writeHandoff(crew, detail, task.title, attempt);
-      crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
       return {};
     }
   }

@@ -16,8 +16,6 @@ export type Crew = {
   agents: CrewAgents;
   /** What an agent of a part can do beside the tools of its desk. */
   operationsFor(part: CrewPart): Operation[];
-  /** What an agent in this role is told about itself, made once for each role. */
-  preambleFor(kind: "worker" | "qc", role: string): Promise<Result<string>>;
   /** For agents that are processes of their own: their tools, served to them alone. */
   serveTools(tools: Toolset): Promise<{ mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> }>;
   tell(news: News): void;
@@ -52,7 +50,7 @@ export type News = {
   checks?: { passed: number; of: number };
 };
 
-type Given = Pick<Crew, "operationsFor" | "preambleFor" | "serveTools" | "tell"> & { agents?: CrewAgents };
+type Given = Pick<Crew, "operationsFor" | "serveTools" | "tell"> & { agents?: CrewAgents };
 
 export async function openCrew(app: App, { agents, ...given }: Given): Promise<Result<Crew>> {
   const { config, git } = app;

@@ -143,6 +143,7 @@ async function labour(
         };
         all.addEventListener("abort", wake, { once: true });
       });
+      if (run !== undefined && (await app.runs.find(run))?.state === "cancelled") stop.abort();
       while (!all.aborted && hands.available()) {
         const began = performance.now();
         const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
