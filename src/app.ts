@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Config } from "./config.ts";
 import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import type { RunHost } from "./crew/host.ts";
 import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
 import type { Caller } from "./people/caller.ts";
@@ -63,6 +64,8 @@ export interface App {
   attempts: CrewRecord;
   /** What agents of the crew were sent and what they called. */
   contexts: ContextStore;
+  /** Set while the workspace is served: who carries out runs in the background. */
+  host: RunHost | undefined;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -127,6 +130,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     runs: runStore(crew),
     attempts: crewRecord(crew),
     contexts: contextStore(crew),
+    host: undefined,
     recorder,
     rebuild,
     now,

@@ -1,4 +1,5 @@
 import { cancelRun } from "./crew/cancel.ts";
+import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import { taskRecord } from "./crew/task-record.ts";
@@ -91,6 +92,8 @@ export const operations = {
   show_run: crew.showRun,
   run_report: crew.runReport,
   cancel_run: cancelRun,
+  start_run: startRun,
+  execute_run: executeRunHere,
   metrics: crew.metrics,
   show_plan: showPlan,
   save_plan: savePlan,

@@ -95,8 +95,28 @@ const graph = createRoute({
   }),
 });
 
+const runs = at(
+  "/runs",
+  lazyRouteComponent(() => import("./runs/runs.tsx"), "Runs"),
+);
+const run = createRoute({
+  getParentRoute: () => root,
+  path: "/runs/$id",
+  component: lazyRouteComponent(() => import("./runs/run.tsx"), "RunPage"),
+  validateSearch: (raw: Record<string, unknown>) => ({ tab: text(raw.tab) }),
+});
+const topics = createRoute({
+  getParentRoute: () => root,
+  path: "/topics",
+  component: lazyRouteComponent(() => import("./topics/topics.tsx"), "Topics"),
+  validateSearch: (raw: Record<string, unknown>) => ({ show: text(raw.show) }),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([home, entry, page, search, sources, people, inbox, proposal, tasks, task, graph]),
+  routeTree: root.addChildren([
+    ...[home, entry, page, search, sources, people, inbox, proposal, topics],
+    ...[runs, run, tasks, task, graph],
+  ]),
   defaultPreload: "intent",
   defaultPreloadDelay: 30,
   scrollRestoration: true,

@@ -32,14 +32,22 @@ const attempt = z.object({
   decisions: z.array(z.unknown()),
   filesChanged: z.array(z.unknown()),
   stoppedBecause: z.string().nullable(),
-  used: z.object({ ms: count, inputTokens: count, outputTokens: count, toolCalls: count, contextTokens: count, usd: count }),
+  used: z.object({
+    ms: count,
+    inputTokens: count,
+    outputTokens: count,
+    toolCalls: count,
+    contextTokens: count,
+    usd: count,
+  }),
   checks: z.array(check),
   verdicts: z.array(verdict),
 });
 
 export const taskRecord = operation({
   name: "task_record",
-  summary: "Show all that is recorded of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
+  summary:
+    "Show all that is recorded of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
   effect: "reads",
   callers: people,
   http: { method: "get", path: "/tasks/{id}/record" },
@@ -66,7 +74,14 @@ export const taskRecord = operation({
       }),
     ),
     calls: z.array(
-      z.object({ tool: z.string(), part: z.string(), ok: z.boolean(), ms: z.number(), bytes: z.number(), at: z.string() }),
+      z.object({
+        tool: z.string(),
+        part: z.string(),
+        ok: z.boolean(),
+        ms: z.number(),
+        bytes: z.number(),
+        at: z.string(),
+      }),
     ),
     questions: z.array(z.object({ id: z.string(), question: z.string(), answer: z.string().nullable() })),
   }),

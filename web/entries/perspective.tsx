@@ -14,7 +14,15 @@ import { JobState } from "../topics/job.tsx";
 type Props = { page: RenderedPage; persona: string; onChoose(persona: string | undefined): void };
 
 /** Who else the page can be read as. */
-export function PersonaChoice({ page, persona, onChoose }: { page: RenderedPage; persona: string | undefined; onChoose(persona: string | undefined): void }) {
+export function PersonaChoice({
+  page,
+  persona,
+  onChoose,
+}: {
+  page: RenderedPage;
+  persona: string | undefined;
+  onChoose(persona: string | undefined): void;
+}) {
   const list = useOperation("list_personas", { source_path: page.path });
   const personas = list.data?.personas ?? [];
   if (personas.length === 0) return null;
@@ -24,7 +32,10 @@ export function PersonaChoice({ page, persona, onChoose }: { page: RenderedPage;
       aria-label="Read as"
       value={persona ?? ""}
       onChange={(event) => onChoose(event.currentTarget.value || undefined)}
-      data={[{ value: "", label: "Read as yourself" }, ...personas.map(({ name }) => ({ value: name, label: `Read as ${name}` }))]}
+      data={[
+        { value: "", label: "Read as yourself" },
+        ...personas.map(({ name }) => ({ value: name, label: `Read as ${name}` })),
+      ]}
     />
   );
 }
@@ -38,12 +49,20 @@ export function Perspective({ page, persona, onChoose }: Props) {
   const refresh = useWrite("refresh_perspective", {
     onDone: ({ status }) => status === "fresh" && say("It is up to date already"),
   });
-  const job = (jobs.data?.jobs ?? []).find(({ kind, persona_name }) => kind === "perspective" && persona_name === persona);
+  const job = (jobs.data?.jobs ?? []).find(
+    ({ kind, persona_name }) => kind === "perspective" && persona_name === persona,
+  );
   const isBusy = job?.status === "queued" || job?.status === "running";
   const about = list.data?.personas.find(({ name }) => name === persona);
   const isMissing = found.error instanceof Refusal && found.error.status === 404;
   const again = mayCall("refresh_perspective") && !isBusy && (
-    <Button size="xs" loading={refresh.isPending} onClick={() => refresh.mutate({ source_path: page.path, persona, force: found.data !== undefined && !found.data.stale })}>
+    <Button
+      size="xs"
+      loading={refresh.isPending}
+      onClick={() =>
+        refresh.mutate({ source_path: page.path, persona, force: found.data !== undefined && !found.data.stale })
+      }
+    >
       {isMissing ? "Have it written" : "Write it again"}
     </Button>
   );
@@ -76,7 +95,8 @@ export function Perspective({ page, persona, onChoose }: Props) {
       {job && (isBusy || job.status !== "succeeded") && <JobState id={job.id} />}
       {found.data?.stale && (
         <p className="note">
-          This is out of date: the {found.data.because.join(" and the ")} changed since it was written, <Time at={found.data.at} />.
+          This is out of date: the {found.data.because.join(" and the ")} changed since it was written,{" "}
+          <Time at={found.data.at} />.
         </p>
       )}
       {isMissing && !isBusy && <p className="note">Nobody has re-told this page for {persona} yet.</p>}

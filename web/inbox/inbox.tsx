@@ -6,6 +6,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
+import { Questions } from "../runs/run.tsx";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
@@ -41,6 +42,7 @@ export function Inbox() {
           <p>Rewrites of pages, new sections and questions of running work appear here.</p>
         </Empty>
       )}
+      {which === "open" && <RunQuestions />}
       <ul className="entries">
         {proposals.map((proposal) => (
           <li key={proposal.id}>
@@ -65,5 +67,27 @@ export function Inbox() {
         ))}
       </ul>
     </div>
+  );
+}
+
+/** Questions that agents of running work put to a person. */
+function RunQuestions() {
+  const runs = useOperation("list_runs", { limit: 20 });
+  const live = (runs.data?.runs ?? []).filter(({ state }) => state === "running" || state === "stopped").slice(0, 5);
+  return live.map(({ id, title }) => <QuestionsOf key={id} id={id} title={title} />);
+}
+
+function QuestionsOf({ id, title }: { id: string; title: string }) {
+  const run = useOperation("show_run", { id });
+  if (!run.data || run.data.questions.every(({ answer }) => answer !== null)) return null;
+  return (
+    <section aria-label={`Questions of ${title}`}>
+      <h2 className="folder-name">
+        <Link to={`/runs/${id}`}>
+          <Shown text={title} />
+        </Link>
+      </h2>
+      <Questions run={run.data} />
+    </section>
   );
 }

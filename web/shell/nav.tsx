@@ -15,12 +15,13 @@ type Place = { to: string; label: string; icon: ReactNode; keys: string; operati
 export const places: Place[] = [
   { to: "/", label: "Catalogue", icon: <BookOpen size={17} />, keys: "g h" },
   { to: "/inbox", label: "Inbox", icon: <Inbox size={17} />, keys: "g i" },
+  { to: "/topics", label: "Discussions", icon: <MessagesSquare size={17} />, keys: "g d" },
+  { to: "/runs", label: "Runs", icon: <GitFork size={17} />, keys: "g r" },
   { to: "/tasks", label: "Tasks", icon: <ListChecks size={17} />, keys: "g t" },
   { to: "/graph", label: "Graph", icon: <Network size={17} />, keys: "g g" },
   { to: "/sources", label: "Sources", icon: <FileStack size={17} />, keys: "g s" },
   { to: "/people", label: "People", icon: <Users size={17} />, keys: "g p", operation: "list_tokens" },
 ];
-void [GitFork, MessagesSquare];
 
 type Props = { live: LiveState; onFind(): void; find: ReactNode; onHelp(): void };
 

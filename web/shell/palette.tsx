@@ -3,7 +3,9 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
+import { addressOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
 import { useAvailable } from "./actions.ts";
 import { Keys } from "./keys.tsx";
@@ -23,6 +25,8 @@ export function Palette({ onClose }: { onClose(): void }) {
   const entries = useOperation("list_entries", { all: true });
   const pages = useOperation("list_pages", {});
   const tasks = useOperation("list_todos", { limit: 200 });
+  const runs = useOperation("list_runs", { limit: 100 });
+  const topics = useOperation("list_topics", { limit: 100 });
   const hits = useOperation("search_entries", { query: wanted, limit: 6 }, { enabled: wanted.length > 2, keep: true });
 
   const choices = useMemo((): Choice[] => {
@@ -53,6 +57,26 @@ export function Palette({ onClose }: { onClose(): void }) {
         detail: state,
         run: open(`/tasks/${id}`),
       }));
+    const carried = (runs.data?.runs ?? [])
+      .filter(({ id, title }) => words.length > 0 && fits(`${title} ${id}`))
+      .slice(0, 5)
+      .map(({ id, title, state }) => ({
+        key: `r${id}`,
+        kind: "Run",
+        label: title,
+        detail: state,
+        run: open(`/runs/${id}`),
+      }));
+    const talks = (topics.data?.topics ?? [])
+      .filter(({ opening, anchor }) => words.length > 0 && fits(`${opening} ${anchor?.quote ?? ""}`))
+      .slice(0, 5)
+      .map(({ id, opening, path }) => ({
+        key: `d${id}`,
+        kind: "Topic",
+        label: opening,
+        detail: path,
+        run: () => void navigate({ to: addressOf(path, boot.workspace.wiki), search: { topic: id } as never }),
+      }));
     const doable = actions
       .filter(({ id, label, group }) => id !== "palette" && fits(`${label} ${group}`))
       .slice(0, words.length > 0 ? most : 6)
@@ -67,8 +91,8 @@ export function Palette({ onClose }: { onClose(): void }) {
             detail: snippet.replace(/[«»]/g, ""),
             run: open(`/entries/${id}`),
           }));
-    return [...found, ...files, ...work, ...doable, ...inTexts];
-  }, [text, wanted, entries.data, pages.data, tasks.data, hits.data, actions, navigate]);
+    return [...found, ...files, ...talks, ...carried, ...work, ...doable, ...inTexts];
+  }, [text, wanted, entries.data, pages.data, tasks.data, runs.data, topics.data, hits.data, actions, navigate]);
 
   const pick = (choice: Choice | undefined) => {
     if (!choice) return;

@@ -7,6 +7,7 @@ import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
+import { TaskRecord } from "./record.tsx";
 import { stateWords, toneOf } from "./states.ts";
 
 const over = new Set(["completed", "failed", "cancelled"]);
@@ -129,7 +130,8 @@ export function TaskPage() {
           </ul>
         </section>
       )}
-      {Object.keys(task.result).length > 0 && (
+      {task.run && <TaskRecord id={id} run={task.run} />}
+      {!task.run && Object.keys(task.result).length > 0 && (
         <section>
           <h2>What came of it</h2>
           <dl className="about">

@@ -75,7 +75,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
       id: "topic-page",
       label: "Discuss the whole page",
       group: "Discussion",
-      keys: "shift+c",
+      keys: "d p",
       operation: "open_topic",
       run: () => setDraft("page"),
     },
