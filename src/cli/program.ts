@@ -3,10 +3,10 @@ import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
 import { entryCommand, searchCommand } from "./entry.ts";
-import { cancelCommand, executeCommand, resumeCommand, workCommand } from "./execute.ts";
+import { cancelCommand, executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
-import { perspectiveCommand } from "./perspective.ts";
 import { jobCommand } from "./job.ts";
+import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
 import { runCommand } from "./run.ts";
@@ -49,9 +49,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     planCommand(common),
     executeCommand(common),
     workCommand(common),
-    runCommand(common)
-      .addCommand(resumeCommand(common) as never)
-      .addCommand(cancelCommand(common) as never),
+    runCommand(common).addCommand(cancelCommand(common) as never),
     demoCommand(common),
     taskCommand(common),
     tokenCommand(common),

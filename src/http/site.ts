@@ -83,7 +83,7 @@ function shell(c: Context, page: string, boot: Boot): Response {
     /[<>&\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-  const html = page.replaceAll("%nonce%", nonce).replace("%boot%", () => data);
+  const html = page.replaceAll("%nonce%", nonce).replace(">{}</script>", () => `>${data}</script>`);
   return c.body(html, 200, {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-store",

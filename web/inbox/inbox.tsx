@@ -20,7 +20,7 @@ export function Inbox() {
         <h1>Inbox</h1>
         <p className="lead">What waits for a person's decision.</p>
       </div>
-      <div className="chips" role="group" aria-label="Show">
+      <fieldset className="chips" aria-label="Show">
         {(["open", "decided"] as const).map((name) => (
           <button
             key={name}
@@ -33,7 +33,7 @@ export function Inbox() {
             {name === "open" ? "Waiting" : "Decided"}
           </button>
         ))}
-      </div>
+      </fieldset>
       {all.error && <Failed error={all.error} again={() => void all.refetch()} />}
       {all.isPending && <Loading />}
       {all.data && proposals.length === 0 && (

@@ -38,7 +38,7 @@ export function Search() {
       <div className="page-head">
         <h1>Search</h1>
       </div>
-      <form role="search" className="search-form" onSubmit={(event) => event.preventDefault()}>
+      <search className="search-form">
         <TextInput
           type="search"
           size="md"
@@ -65,7 +65,7 @@ export function Search() {
             ))}
           </div>
         )}
-      </form>
+      </search>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (

@@ -20,7 +20,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const [wanted] = useDebouncedValue(text.trim(), 150);
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const actions = useAvailable();
   const entries = useOperation("list_entries", { all: true });
   const pages = useOperation("list_pages", {});
@@ -140,14 +140,12 @@ export function Palette({ onClose }: { onClose(): void }) {
           }}
           onKeyDown={onKey}
         />
-        {/* biome-ignore lint/a11y/useSemanticElements: a list of choices that the field above moves through */}
-        <ul id="palette-list" role="listbox" aria-label="Results" ref={list} tabIndex={-1}>
+        <div id="palette-list" className="choices" role="listbox" aria-label="Results" ref={list} tabIndex={-1}>
           {choices.map((choice, at) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
-            <li
+            <div
               key={choice.key}
               id={`choice-${at}`}
-              // biome-ignore lint/a11y/useSemanticElements: an option of the list above
               role="option"
               aria-selected={at === chosen}
               tabIndex={-1}
@@ -165,9 +163,9 @@ export function Palette({ onClose }: { onClose(): void }) {
               )}
               {choice.keys && <Keys keys={choice.keys} />}
               {at === chosen && <CornerDownLeft size={14} aria-hidden />}
-            </li>
+            </div>
           ))}
-        </ul>
+        </div>
         {choices.length === 0 && <p className="hint">Nothing matches. Press Escape to close.</p>}
       </div>
     </Modal>

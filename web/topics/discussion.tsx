@@ -100,7 +100,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
   return (
     <div className="discussion">
       <div className="discussion-head">
-        <div className="chips" role="group" aria-label="Which topics">
+        <fieldset className="chips" aria-label="Which topics">
           {(Object.keys(filters) as Filter[]).map((name) => (
             <button
               key={name}
@@ -113,7 +113,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
               {filters[name]}
             </button>
           ))}
-        </div>
+        </fieldset>
         {mayCall("open_topic") && draft === undefined && (
           <button type="button" className="link-button small" onClick={() => setDraft("page")}>
             Discuss the whole page
