@@ -1,8 +1,8 @@
-import { graphlib, layout } from "@dagrejs/dagre";
 import { Background, Controls, type Edge, MarkerType, type Node, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../style/flow.css";
 import { useMemo } from "react";
+import { rings } from "./rings.ts";
 
 type Props = {
   nodes: { id: string; type: string; title: string }[];
@@ -11,9 +11,9 @@ type Props = {
   onChoose(id: string): void;
 };
 
-const size = { width: 190, height: 52 };
+const size = { width: 170, height: 52 };
 
-/** Nodes and edges, laid out from left to right. */
+/** Nodes around the chosen one, and the edges between them. */
 export function Drawing({ nodes, edges, chosen, onChoose }: Props) {
   const drawn = useMemo(() => place(nodes, edges, chosen), [nodes, edges, chosen]);
   return (
@@ -38,32 +38,41 @@ export function Drawing({ nodes, edges, chosen, onChoose }: Props) {
 }
 
 function place(nodes: Props["nodes"], edges: Props["edges"], chosen: string): { nodes: Node[]; edges: Edge[] } {
-  const graph = new graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 70 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id } of nodes) graph.setNode(id, { ...size });
-  for (const { from, to } of edges) if (graph.hasNode(from) && graph.hasNode(to)) graph.setEdge(from, to);
-  layout(graph);
+  const places = new Map(
+    rings(
+      nodes.map(({ id }) => id),
+      edges,
+      chosen,
+    ).map((one) => [one.id, one]),
+  );
   return {
-    nodes: nodes.map(({ id, title, type }) => {
-      const { x = 0, y = 0 } = graph.node(id) as { x?: number; y?: number };
+    nodes: nodes.map(({ id, title, type }): Node => {
+      const { x = 0, y = 0 } = places.get(id) ?? {};
       return {
         id,
         position: { x: x - size.width / 2, y: y - size.height / 2 },
-        data: { label: `${title || id}` },
-        className: `node-of-${type}${id === chosen ? " chosen" : ""}`,
+        data: { label: <Label type={type} title={title || id} /> },
+        className: id === chosen ? "chosen" : "",
         ariaLabel: `${type} ${title || id}`,
-        sourcePosition: "right" as Node["sourcePosition"],
-        targetPosition: "left" as Node["targetPosition"],
         ...size,
-      } as Node;
+      };
     }),
     edges: edges.map(({ from, type, to }) => ({
       id: `${from} ${type} ${to}`,
       source: from,
       target: to,
-      label: type,
+      type: "straight",
+      ...(from === chosen || to === chosen ? { label: type } : {}),
       markerEnd: { type: MarkerType.ArrowClosed },
     })),
   };
+}
+
+function Label({ type, title }: { type: string; title: string }) {
+  return (
+    <span className="task-label">
+      <span className="task-words">{type}</span>
+      <span className="task-title">{title}</span>
+    </span>
+  );
 }

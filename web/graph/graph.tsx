@@ -15,7 +15,7 @@ type Asked = { node?: string; type?: string; depth?: number };
 /** What is connected to what: choose a node, see what lies around it, go on from there. */
 export function GraphPage() {
   useTitle("Graph");
-  const { node, type, depth = 2 } = useSearch({ strict: false }) as Asked;
+  const { node, type, depth = 1 } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();
   const go = (next: Asked) => void navigate({ to: "/graph", search: { node, type, depth, ...next } as never });
   const [text, setText] = useState("");
