@@ -21,18 +21,26 @@ const rounds = 200;
 const sizes = [1_000, 10_000];
 const owner = { kind: "person", name: "Ada", rank: "admin" } as const;
 
+/** With --json stdout has one JSON value, and the tables go to stderr. */
 async function main(): Promise<void> {
+  const json = process.argv.includes("--json");
+  const say = json ? console.error : console.log;
   const place = openPlace();
   for (const signal of ["SIGINT", "SIGTERM"])
     process.once(signal, () => void place.leave().then(() => process.exit(1)));
+  const load = loadavg()[0] ?? 0;
+  const tables: Table[] = [];
   try {
-    const load = (loadavg()[0] ?? 0).toFixed(1);
-    console.log(`${availableParallelism()} cores (load ${load}), Node ${process.versions.node}\n`);
-    console.log(spell(await largeGraph(place)));
-    for (const size of sizes) console.log(spell(await besideMemory(place, size)));
+    say(`${availableParallelism()} cores (load ${load.toFixed(1)}), Node ${process.versions.node}\n`);
+    for (const question of [largeGraph, ...sizes.map((size) => (at: Place) => besideMemory(at, size))]) {
+      const table = await question(place);
+      say(spell(table));
+      tables.push(table);
+    }
   } finally {
     await place.leave();
   }
+  if (json) console.log(JSON.stringify({ cores: availableParallelism(), load, tables }));
 }
 
 const id = (n: number) => `n${n}`;

@@ -9,6 +9,7 @@ import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
+import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
 import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
@@ -57,6 +58,7 @@ export interface App {
   perspectives: PerspectiveStore;
   topics: TopicStore;
   tokens: TokenStore;
+  users: UserStore;
   tasks: TaskEngine;
   jobs: JobStore;
   runs: RunStore;
@@ -126,6 +128,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
+    users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),
     attempts: crewRecord(crew),

@@ -77,6 +77,10 @@ export const operations = {
   create_token: people.createToken,
   list_tokens: people.listTokens,
   revoke_token: people.revokeToken,
+  add_user: people.addUser,
+  list_users: people.listUsers,
+  change_user: people.changeUser,
+  remove_user: people.removeUser,
   create_todo: tasks.createTodo,
   list_todos: tasks.listTodos,
   update_todo: tasks.updateTodo,
@@ -99,6 +103,7 @@ export const operations = {
   save_plan: savePlan,
   task_record: taskRecord,
   release_task: tasks.releaseTask,
+  limit_run: tasks.limitRun,
   status,
   doctor,
 };

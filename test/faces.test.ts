@@ -185,6 +185,15 @@ const personSteps: PersonStep[] = [
   { cli: ["proposal", "show", "p-none"], name: "show_proposal", with: { id: "p-none" } },
   { cli: ["proposal", "approve", "p-none"], name: "approve_proposal", with: { id: "p-none" } },
   { cli: ["token", "create", "--agent", "emperor"], name: "create_token", with: { kind: "agent", role: "emperor" } },
+  {
+    cli: ["user", "add", "Ada", "--role", "emperor"],
+    name: "add_user",
+    with: { name: "Ada", role: "emperor" },
+  },
+  { cli: ["user", "list"], name: "list_users", with: {}, json: (v: { users: [] }) => v.users },
+  { cli: ["user", "role", "Nobody", "reader"], name: "change_user", with: { name: "Nobody", role: "reader" } },
+  { cli: ["user", "remove", "Nobody"], name: "remove_user", with: { name: "Nobody" } },
+  { cli: ["task", "limit", "r", "0"], name: "limit_run", with: { run: "r", most: 0 } },
   { cli: ["token", "list"], name: "list_tokens", with: {}, json: (v: { tokens: [] }) => v.tokens },
   { cli: ["token", "revoke", "t-none"], name: "revoke_token", with: { id: "t-none" } },
 ];

@@ -74,7 +74,11 @@ describe.each(backends)("O1: the wiki is in the graph ($store, $engine)", (backe
       "links_to entry:design",
       "links_to entry:notes",
     ]);
-    await write("vision", "Nothing.\n", first.version);
+    const second = await write("vision", "Still [[design]], and [[glossary]].\n", first.version);
+    expect((await edgesOf(app, "entry:vision")).filter((edge) => edge.startsWith("links_to"))).toEqual(
+      backend.store === "files" ? ["links_to entry:design", "links_to entry:glossary"] : ["links_to entry:design"],
+    );
+    await write("vision", "Nothing.\n", second.version);
     expect(await edgesOf(app, "entry:vision")).toEqual([
       "entry:api/errors links_to",
       "entry:decisions links_to",

@@ -16,6 +16,7 @@ import { sourceCommand } from "./source.ts";
 import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
 import { topicCommand } from "./topic.ts";
+import { userCommand } from "./user.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
 /** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
@@ -53,6 +54,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     demoCommand(common),
     taskCommand(common),
     tokenCommand(common),
+    userCommand(common),
     completionCommand(),
   ] as Command[];
   for (const command of commands) program.addCommand(command);

@@ -2,6 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import {
   createTodo,
   getTaskContext,
+  limitRun,
   listTodos,
   lockTodo,
   releaseTask,
@@ -74,6 +75,17 @@ export const taskCommand = (common: () => Common) =>
           force
             ? report(common(), releaseTask, { id }, (t) => `taken from ${t.from?.holder}; ${id} is ${t.state}`)
             : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${t.state}`),
+        ),
+    )
+    .addCommand(
+      new Command("limit")
+        .description(limitRun.summary)
+        .argument("<run>")
+        .argument("<most>", "a number, or none")
+        .action((run, most) =>
+          report(common(), limitRun, { run, most: most === "none" ? null : Number(most) }, (limit) =>
+            limit.most === null ? `${run} has no limit` : `${run} has at most ${limit.most} tasks in work`,
+          ),
         ),
     )
     .addCommand(

@@ -13,16 +13,23 @@ export const tokenCommand = (common: () => Common) =>
         .description(createToken.summary)
         .option("--agent <role>", "for an agent in this role of schema.yaml")
         .option("--person <name>", "for a person of this name")
-        .option("--role <role>", "what the person may do: reader, collaborator or admin", "collaborator")
+        .option("--role <role>", "what the person may do: reader, collaborator or admin")
         .option("--days <n>", "days until it stops working", Number)
         .action(async ({ agent, person, role, days }) => {
-          if ((agent === undefined) === (person === undefined)) {
+          if ((agent === undefined) === (person === undefined && role === undefined)) {
             return complain(
               common(),
-              refuse("invalid", "say who it is for: --agent <role>, or --person <name>").problem,
+              refuse("invalid", "say who it is for: --agent <role>, or --person <name> --role <role>").problem,
             );
           }
-          const input = agent ? { kind: "agent", role: agent, days } : { kind: "person", name: person, role, days };
+          const input = agent
+            ? { kind: "agent", role: agent, days }
+            : {
+                kind: "person",
+                name: person ?? role,
+                role: role ?? "collaborator",
+                days,
+              };
           await report(
             common(),
             createToken,

@@ -168,7 +168,7 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
             ...nodes.map((node) => nodeAdded(node, written, actor, at)),
             ...edges.map((edge) => edgeAdded(edge, written, actor, at)),
           ];
-          for (let from = 0; from < events.length; from += 500) 
+          for (let from = 0; from < events.length; from += 500)
             await appendEvents(tx, db.engine, events.slice(from, from + 500));
           if (events.length >= many) await lookAgain(tx, db.engine);
         });

@@ -116,7 +116,7 @@ export const getNode = operation({
   async run(app, { id, fields, offset }) {
     if (offset > 0 && fields?.length !== 1)
       return refuse("invalid", "offset: name the one property to read on in fields");
-    await app.links.catchUp();
+    if (nounOf(id)) await app.links.catchUp();
     const row = await findNode(app.db.read, app.db.engine, id);
     if (!row) return noNode(id);
     const { properties, ...about } = nodeFrom(row);

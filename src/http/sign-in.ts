@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import type { App } from "../app.ts";
-import { type Caller, newTurn, type Person, type Rank, type Turn } from "../people/caller.ts";
+import { type Caller, lowerRank, newTurn, type Person, type Rank, type Turn } from "../people/caller.ts";
 import { sameToken, type Token } from "../people/tokens.ts";
 
 /** Who a request speaks for. */
@@ -23,12 +23,14 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
 
   const proofOf = (id: string) => createHmac("sha256", workspaceToken).update(`cookie ${id}`).digest("base64url");
 
-  function remember(token: Token, byCookie: boolean): Principal {
+  async function remember(token: Token, byCookie: boolean): Promise<Principal> {
     if (token.kind === "agent") {
       roles.set(token.id, token.role);
       return { tokenId: token.id, byCookie, agentRole: token.role };
     }
-    const person: Person = { kind: "person", name: token.name, rank: token.role as Rank };
+    const user = await app.users.find(token.name);
+    const rank = user ? lowerRank(user.role, token.role as Rank) : (token.role as Rank);
+    const person: Person = { kind: "person", name: token.name, rank, ...(user?.email ? { email: user.email } : {}) };
     people.set(token.id, person);
     return { tokenId: token.id, byCookie, person };
   }

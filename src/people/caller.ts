@@ -11,6 +11,11 @@ export type Turn = {
 
 export type Rank = "reader" | "collaborator" | "admin";
 
+const order: Rank[] = ["reader", "collaborator", "admin"];
+
+/** A token may allow less than its person may do, never more. */
+export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.indexOf(b) ? a : b);
+
 export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
 export type Agent = {
   kind: "agent";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { operation } from "../operation.ts";
 import { ok, refuse } from "../result.ts";
 import { rolesOf } from "../wiki/schema.ts";
-import { nameOf } from "./caller.ts";
+import { nameOf, type Rank } from "./caller.ts";
 
 const token = z.object({
   id: z.string(),
@@ -68,4 +68,76 @@ export const revokeToken = operation({
   input: z.object({ id: z.string().max(64) }),
   output: z.object({ id: z.string() }),
   run: (app, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
+});
+
+const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
+const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("What they may do");
+// A newline in a name would forge a line of a commit message.
+const userName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}<>]+$/u, "a name has no line breaks and no angle brackets")
+  .describe("Their name, as it will stand in the record");
+const user = z.object({
+  name: z.string(),
+  email: z.string().nullable(),
+  role: rank,
+  created_at: z.string(),
+  removed_at: z.string().nullable(),
+});
+
+export const addUser = operation({
+  name: "add_user",
+  summary: "Let a person in; the token they sign in with is shown once.",
+  effect: "writes",
+  callers: ["admin"],
+  http: { method: "post", path: "/people" },
+  input: z.object({
+    name: userName,
+    email: z.email().max(200).optional().describe("For the commits they approve"),
+    role: rank.default("collaborator"),
+  }),
+  output: user.extend({ token: z.string() }),
+  async run(app, { name, email, role }, caller) {
+    const by = nameOf(caller);
+    const added = await app.users.add({ name, email, role }, by);
+    if (!added.ok) return added;
+    const { token } = await app.tokens.create({ kind: "person", name, role, expiresAt: undefined, by });
+    return ok({ ...added.value, token });
+  },
+});
+
+export const listUsers = operation({
+  name: "list_users",
+  summary: "List the people who may sign in.",
+  effect: "reads",
+  callers: ["admin"],
+  http: { method: "get", path: "/people" },
+  input: z.object({}),
+  output: z.object({ users: z.array(user) }),
+  run: async (app) => ok({ users: await app.users.list() }),
+});
+
+export const changeUser = operation({
+  name: "change_user",
+  summary: "Change what a person may do; whatever they are signed in with follows at once.",
+  effect: "writes",
+  callers: ["admin"],
+  http: { method: "put", path: "/people/{name}" },
+  input: z.object({ name: userName, role: rank }),
+  output: user,
+  run: (app, { name, role }, caller) => app.users.change(name, role, nameOf(caller)),
+});
+
+export const removeUser = operation({
+  name: "remove_user",
+  summary: "Keep a person out from now on: none of their tokens and sessions is good any more.",
+  effect: "destroys",
+  callers: ["admin"],
+  http: { method: "delete", path: "/people/{name}" },
+  input: z.object({ name: userName }),
+  output: user,
+  run: (app, { name }, caller) => app.users.remove(name, nameOf(caller)),
 });

@@ -1,15 +1,7 @@
 import type { App } from "../app.ts";
 import { appendEvents } from "../store/events.ts";
 import type { TopicRow } from "../store/tables.ts";
-import {
-  dropUnused,
-  keepText,
-  lockTexts,
-  openTopicsOn,
-  pathsWithOpenTopics,
-  saveAnchor,
-  textOf,
-} from "../store/topics.ts";
+import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../store/topics.ts";
 import type { Page } from "../wiki/pages.ts";
 import type { Span } from "./anchor/views.ts";
 import { type AnchorState, type Refound, refinder } from "./anchor.ts";
@@ -28,11 +20,6 @@ export async function refindTopics(app: App, path: string): Promise<Page | undef
   if (page) await save(app, rows, await lookIn(app, rows, page), page);
   else await followOrOrphan(app, path, rows);
   return page;
-}
-
-/** Every page that has open topics. */
-export async function refindAllTopics(app: App): Promise<void> {
-  for (const path of await pathsWithOpenTopics(app.db.read)) await refindTopics(app, path);
 }
 
 export type Preview = {

@@ -67,11 +67,11 @@ export async function linksOf(
   const wanted = types ? sql`AND type ${among[db.engine](types)}` : sql``;
   const own = [
     sql`SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-      WHERE from_id ${near} ${wanted} AND ${isAlive(db.engine, sql`edges.to_id`)}`,
+      WHERE from_id ${near} ${wanted} AND ${isAlive[db.engine].to}`,
     sql`SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-      WHERE to_id ${near} ${wanted} AND ${isAlive(db.engine, sql`edges.from_id`)}`,
+      WHERE to_id ${near} ${wanted} AND ${isAlive[db.engine].from}`,
   ];
-  const others = sides.flatMap((side, at) => sideSelect(db.engine, side, at + 1, { near: ids, types, limit }) ?? []);
+  const others = sides.flatMap((side) => sideSelect(db.engine, side, { near: ids, types, limit }) ?? []);
   const text = sql<Link>`${sql.join([...own, ...others], sql` UNION ALL `)} LIMIT ${limit}`;
   return (await text.execute(db.read)).rows.sort((a, b) => a.stream - b.stream || a.num - b.num);
 }
@@ -87,11 +87,10 @@ type Page = {
 export async function linksAfter(db: Database, id: string, { types, direction, after, limit }: Page): Promise<Link[]> {
   const start = after?.stream ?? 0;
   const isWanted = (side: Side) => direction === "both" || side.direction === direction;
-  const parts = sides.flatMap((side, at) => {
-    const stream = at + 1;
-    if (stream < start || !isWanted(side)) return [];
-    const from = stream === start && after ? { after: after.key } : {};
-    return sideSelect(db.engine, side, stream, { near: [id], types, limit, ...from }) ?? [];
+  const parts = sides.flatMap((side) => {
+    if (side.stream < start || !isWanted(side)) return [];
+    const from = side.stream === start && after ? { after: after.key } : {};
+    return sideSelect(db.engine, side, { near: [id], types, limit, ...from }) ?? [];
   });
   if (start === 0) parts.unshift(ownLinks(db.engine, id, Number(after?.key ?? 0), { types, direction, limit }));
   if (parts.length === 0) return [];
@@ -106,19 +105,25 @@ function ownLinks(engine: Database["engine"], id: string, after: number, { types
   const wanted = types ? sql`AND type ${among[engine](types)}` : sql``;
   const out = sql`SELECT * FROM (
     SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-    WHERE from_id = ${id} AND num > ${after} ${wanted} AND ${isAlive(engine, sql`edges.to_id`)}
+    WHERE from_id = ${id} AND num > ${after} ${wanted} AND ${isAlive[engine].to}
     ORDER BY num LIMIT ${limit}) AS outgoing`;
   // From both sides an edge from a node to itself is one edge still.
   const once = direction === "both" ? sql`AND from_id <> to_id` : sql``;
   const into = sql`SELECT * FROM (
     SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-    WHERE to_id = ${id} AND num > ${after} ${wanted} ${once} AND ${isAlive(engine, sql`edges.from_id`)}
+    WHERE to_id = ${id} AND num > ${after} ${wanted} ${once} AND ${isAlive[engine].from}
     ORDER BY num LIMIT ${limit}) AS incoming`;
   return { out, in: into, both: sql`${out} UNION ALL ${into}` }[direction];
 }
 
 /** The place of a link, from which `linksAfter` goes on. */
 export const placeOf = ({ stream, num, far }: Link): Place => ({ stream, key: stream === 0 ? String(num) : far });
+
+/** A + keeps SQLite from trying every pair of ends in the index of both. */
+const farEnd = {
+  sqlite: { from: sql.raw("+from_id"), to: sql.raw("+to_id") },
+  postgres: { from: sql.raw("from_id"), to: sql.raw("to_id") },
+};
 
 export type Step = { from: string; type: string; to: string };
 
@@ -136,13 +141,13 @@ export async function edgesBetween(
   const wanted = types ? sql`AND type ${one(types)}` : sql``;
   const own = [
     sql`SELECT * FROM (SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-      WHERE from_id ${one(some)} AND to_id ${one(all)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_out`,
+      WHERE from_id ${one(some)} AND ${farEnd[db.engine].to} ${one(all)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_out`,
     sql`SELECT * FROM (SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-      WHERE to_id ${one(some)} AND from_id ${one(rest)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_in`,
+      WHERE to_id ${one(some)} AND ${farEnd[db.engine].from} ${one(rest)} ${wanted} ORDER BY num LIMIT ${limit}) AS own_in`,
   ];
-  const others = sides.flatMap((side, at) => {
+  const others = sides.flatMap((side) => {
     const far = side.direction === "out" ? all : rest;
-    return sideSelect(db.engine, side, at + 1, { near: some, far, types, limit }) ?? [];
+    return sideSelect(db.engine, side, { near: some, far, types, limit }) ?? [];
   });
   const { rows } = await sql<Link>`${sql.join([...own, ...others], sql` UNION ALL `)}`.execute(db.read);
   return rows

@@ -31,13 +31,13 @@ const nodeColumns = [
   "attempt",
 ] as const;
 
-const columns = sql.join(nodeColumns.map((name) => sql.ref(`nodes.${name}`)));
+const columns = sql.raw(nodeColumns.map((name) => `nodes.${name}`).join(", "));
 
 /** A node of the graph's own, or one that another table keeps. */
 export async function findNode(query: Query, engine: Database["engine"], id: string): Promise<StoredNode | undefined> {
   const other = nounOf(id);
   if (!other) return (await selectNode(query, { id }))[0];
-  const from = asNodes(engine, other.noun, sql`${other.noun.key} = ${other.key}`);
+  const from = asNodes(engine, other.noun, sql`${sql.raw(other.noun.key)} = ${other.key}`);
   return (await sql<StoredNode>`SELECT ${columns} FROM ${from}`.execute(query)).rows[0];
 }
 
@@ -177,7 +177,7 @@ function nounPart(
   { where, limit }: Wanted,
 ) {
   const [beyond, order] = noun.order === "asc" ? [sql`>`, sql`ASC`] : [sql`<`, sql`DESC`];
-  const from = asNodes(engine, noun, after === undefined ? sql`TRUE` : sql`${noun.key} ${beyond} ${after}`);
+  const from = asNodes(engine, noun, after === undefined ? sql`TRUE` : sql`${sql.raw(noun.key)} ${beyond} ${after}`);
   return sql`SELECT * FROM (SELECT ${columns}, ${sql.lit(stream)} AS stream, nodes.key FROM ${from}
     WHERE ${all(where)} ORDER BY nodes.key ${order} LIMIT ${limit}) AS part${sql.raw(String(stream))}`;
 }
@@ -196,8 +196,9 @@ async function linesOf(query: Query, engine: Database["engine"], ids: string[]):
   const parts = nouns.flatMap((noun) => {
     const keys = keysAt({ noun: noun.type, column: noun.key }, ids);
     if (keys.length === 0) return [];
-    return sql`SELECT ${sql.lit(`${noun.type}:`)} || ${noun.key} AS id, ${sql.lit(noun.type)} AS type,
-      ${noun.title} AS title FROM ${noun.from} WHERE ${noun.key} ${among[engine](keys)}`;
+    const head = `SELECT '${noun.type}:' || ${noun.key} AS id, '${noun.type}' AS type, ${noun.title} AS title
+      FROM ${noun.from} WHERE ${noun.key}`;
+    return sql`${sql.raw(head)} ${among[engine](keys)}`;
   });
   if (own.length > 0) parts.unshift(sql`SELECT id, type, title FROM nodes WHERE id ${among[engine](own)}`);
   if (parts.length === 0) return [];

@@ -17,6 +17,7 @@ export interface Tables extends CrewTables {
   perspectives: PerspectiveRow;
   tokens: TokenRow;
   agent_jobs: JobRow;
+  users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
@@ -191,6 +192,14 @@ export interface JobRow {
   messages: number | null;
   cost_usd: number | null;
   duration_ms: number | null;
+}
+
+export interface UserRow {
+  name: string;
+  email: string | null;
+  role: "reader" | "collaborator" | "admin";
+  created_at: string;
+  removed_at: string | null;
 }
 
 export interface TaskRow {

@@ -166,34 +166,47 @@ export const expiredTasks = (
   { limit, locked }: { limit: number; locked: boolean },
 ): Promise<StoredTask[]> => (locked ? expired.held : expired.looked)[engine](query, { limit });
 
-export type Saved = Pick<StoredTask, "id" | "version" | "epoch" | "state" | "attempt" | "holder" | "result"> & {
+type Changed = "state" | "attempt" | "epoch" | "holder" | "result" | "claimed_at" | "lease_until";
+
+/** What a row becomes. */
+export type Change = Pick<StoredTask, "num" | "version" | Changed> & {
   /** The epoch the row had when it was read. */
   seen: number;
-  /** How long the lease is from now; null ends it. */
-  lease: number | null;
 };
 
-const saveRows = onEach<{ rows: string; at: string }, StoredTask>((engine, slot) => {
-  const fields: Record<keyof Saved, Type> = {
-    ...{ id: "text", version: "bigint", seen: "bigint", epoch: "bigint", state: "text", attempt: "bigint" },
-    ...{ holder: "text", result: "text", lease: "bigint" },
+const saveRows = onEach<{ rows: string; at: string }, { num: number }>((engine, slot) => {
+  const fields: Record<keyof Change, Type> = {
+    ...{ num: "bigint", version: "bigint", seen: "bigint", state: "text", attempt: "bigint", epoch: "bigint" },
+    ...{ holder: "text", result: "text", claimed_at: "bigint", lease_until: "bigint" },
   };
   return sql`
     UPDATE tasks SET state = s.state, attempt = s.attempt, epoch = s.epoch, holder = s.holder, result = s.result,
-      claimed_at = CASE WHEN s.lease IS NULL THEN NULL ELSE ${clock[engine]} END,
-      lease_until = CASE WHEN s.lease IS NULL THEN NULL ELSE ${clock[engine]} + s.lease END,
-      version = tasks.version + 1, updated_at = ${slot("at")}
+      claimed_at = s.claimed_at, lease_until = s.lease_until, version = tasks.version + 1, updated_at = ${slot("at")}
     FROM ${each[engine](slot("rows"), fields)} AS s
-    WHERE tasks.id = s.id AND tasks.version = s.version AND tasks.epoch = s.seen
-    RETURNING ${columns}`;
+    WHERE tasks.num = s.num AND tasks.version = s.version AND tasks.epoch = s.seen
+    RETURNING tasks.num`;
 });
 
 /**
- * Saves each over the version and epoch that were read, and gives those it could save. The fence is
- * in this predicate: a worker whose lease has gone to another changes nothing.
+ * Saves each over the version and epoch that were read, and gives the rows that it could save. The
+ * fence is in this predicate: a worker whose lease has gone to another changes nothing.
  */
-export const saveTasks = (tx: Query, engine: Engine, rows: Saved[], at: string): Promise<StoredTask[]> =>
-  saveRows[engine](tx, { rows: JSON.stringify(rows), at });
+export async function saveTasks(
+  tx: Query,
+  engine: Engine,
+  changes: { row: StoredTask; change: Omit<Change, "num" | "version" | "seen"> }[],
+  at: string,
+): Promise<Map<number, StoredTask>> {
+  const rows = changes.map(({ row, change }): Change => {
+    return { ...change, num: row.num, version: row.version, seen: row.epoch };
+  });
+  const saved = new Set((await saveRows[engine](tx, { rows: JSON.stringify(rows), at })).map(({ num }) => num));
+  return new Map(
+    changes
+      .filter(({ row }) => saved.has(row.num))
+      .map(({ row, change }) => [row.num, { ...row, ...change, version: row.version + 1, updated_at: at }]),
+  );
+}
 
 type Words = Partial<Pick<TaskRow, "title" | "description" | "priority" | "turn_at">>;
 

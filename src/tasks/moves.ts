@@ -50,7 +50,7 @@ export async function move(tx: Query, deps: Deps, moves: Move[]): Promise<Result
     const admitted = await withinLimits(tx, deps, taken);
     for (const { move, row } of taken)
       answers.set(move, refuse("conflict", `run ${row.run} has all it may have in work`));
-    const saved = await take(tx, deps, admitted);
+    const saved = await take(tx, deps, clock, admitted);
     admitted.forEach(({ move }, index) => {
       answers.set(move, saved[index] as Result<Task>);
     });
@@ -83,6 +83,7 @@ function oneForEachTask(moves: Move[]): Map<string, Move>[] {
 /** Gives each the task whose turn it is, as long as there are any. */
 export async function claimReady(tx: Query, deps: Deps, wants: Want[]): Promise<(Task | undefined)[]> {
   await freeExpired(tx, deps);
+  const clock = await storeClock(tx, deps.engine);
   const room = await roomOfRuns(tx, deps.engine, true);
   const given = new Map<Want, Task>();
   for (const run of new Set(wants.map((want) => want.run))) {
@@ -92,7 +93,7 @@ export async function claimReady(tx: Query, deps: Deps, wants: Want[]): Promise<
       const want = asking[index] as Want;
       return { row, step: { type: "claim", by: want.worker }, actor: want.worker, leaseMs: want.leaseMs, want };
     });
-    const saved = await take(tx, deps, taken);
+    const saved = await take(tx, deps, clock, taken);
     taken.forEach(({ want }, index) => {
       const task = saved[index];
       if (task?.ok) given.set(want, task.value);
@@ -137,48 +138,36 @@ export async function freeExpired(tx: Query, deps: Deps): Promise<void> {
   await take(
     tx,
     deps,
+    await storeClock(tx, deps.engine),
     rows.map((row) => ({ row, step, actor: row.holder ?? "nobody" })),
   );
 }
 
 /** Saves what the steps make of the tasks, with their events, and tells the tasks behind them. */
-async function take(tx: Query, { engine, now }: Deps, wanted: Taken[]): Promise<Result<Task>[]> {
+async function take(tx: Query, { engine, now }: Deps, clock: number, wanted: Taken[]): Promise<Result<Task>[]> {
   const at = now().toISOString();
   const decided = wanted.map((taken) => ({ ...taken, next: transition(fromRow(taken.row), taken.step) }));
-  const rows = decided.flatMap(({ row, next, leaseMs }) => {
+  const changes = decided.flatMap(({ row, next, leaseMs = 0 }) => {
     if (!next.ok) return [];
-    const { state, attempt, epoch, holder, result } = next.value;
-    const lease = holder === null ? null : Math.round(leaseMs ?? 0);
-    return {
-      id: row.id,
-      version: row.version,
-      seen: row.epoch,
-      epoch,
-      state,
-      attempt,
-      holder,
-      lease,
-      result: JSON.stringify(result),
-    };
+    const lease = next.value.holder === null ? null : Math.round(clock + leaseMs);
+    const held = { claimed_at: lease === null ? null : clock, lease_until: lease };
+    return { row, change: { ...next.value, result: JSON.stringify(next.value.result), ...held } };
   });
-  if (rows.length === 0) return decided.map(({ next }) => next as Result<never>);
-
-  const saved = new Map((await saveTasks(tx, engine, rows, at)).map((row) => [row.id, row]));
-  const done = decided.filter(({ row, next }) => next.ok && saved.has(row.id));
+  const saved = changes.length > 0 ? await saveTasks(tx, engine, changes, at) : new Map<number, StoredTask>();
+  const done = decided.flatMap(({ row, step, actor }) => {
+    const after = saved.get(row.num);
+    return after ? { from: row.state as State, row: after, event: eventOf(after, step, actor, at) } : [];
+  });
   await appendEvents(
     tx,
     engine,
-    done.map(({ row, step, actor }) => eventOf(saved.get(row.id) as StoredTask, step, actor, at)),
+    done.map(({ event }) => event),
   );
-  await tellOthers(
-    tx,
-    engine,
-    done.map(({ row }) => [row.state as State, saved.get(row.id) as StoredTask]),
-  );
+  await tellOthers(tx, engine, done);
   return decided.map(({ row, next }) => {
-    const now = saved.get(row.id);
+    const after = saved.get(row.num);
     if (!next.ok) return next;
-    return now ? ok(fromRow(now)) : refuse("conflict", `task ${row.id} changed while you were at it`);
+    return after ? ok(fromRow(after)) : refuse("conflict", `task ${row.id} changed while you were at it`);
   });
 }
 
@@ -189,14 +178,14 @@ function eventOf(row: StoredTask, { type, ...said }: Step, actor: string, at: st
   return { at, actor, kind: `task-${type}`, subject: `task:${row.id}`, data };
 }
 
-async function tellOthers(tx: Query, engine: Database["engine"], changes: [from: State, row: StoredTask][]) {
-  const completed = changes.filter(([, row]) => row.state === "completed").map(([, row]) => row.id);
+async function tellOthers(tx: Query, engine: Database["engine"], changes: { from: State; row: StoredTask }[]) {
+  const completed = changes.filter(({ row }) => row.state === "completed").map(({ row }) => row.id);
   if (completed.length > 0) await freeDependents(tx, engine, completed);
-  for (const [from, { id, state }] of changes) {
-    const change = isLost(state as State) ? 1 : isLost(from) ? -1 : 0;
+  for (const { from, row } of changes) {
+    const change = isLost(row.state as State) ? 1 : isLost(from) ? -1 : 0;
     if (change === 0) continue;
     await lockShape(tx, engine);
-    await tellDescendants(tx, id, change);
+    await tellDescendants(tx, row.id, change);
   }
 }
 

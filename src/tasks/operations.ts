@@ -142,6 +142,23 @@ export const releaseTask = operation({
   },
 });
 
+export const limitRun = operation({
+  name: "limit_run",
+  summary: "Say how many tasks of a run may be in work at once.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "put", path: "/runs/{run}/limit" },
+  input: z.object({
+    run: z.string().min(1).max(64).describe("The run"),
+    most: z.int().min(1).max(10_000).nullable().describe("How many; null lifts the limit"),
+  }),
+  output: z.object({ run: z.string(), most: z.int().nullable() }),
+  async run(app, { run, most }, caller) {
+    await app.tasks.limit(run, most, nameOf(caller));
+    return ok({ run, most });
+  },
+});
+
 export const updateTodo = operation({
   name: "update_todo",
   summary: "Change a task's words or priority, or say what became of it.",

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
 import * as z from "zod";
 import type { App } from "../app.ts";
@@ -7,6 +8,7 @@ import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk.ts";
 import { linksToNowhere } from "../store/edges.ts";
+import { replayTasks } from "../tasks/replay.ts";
 import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
 import type { Schema } from "./schema.ts";
@@ -29,7 +31,12 @@ export const doctor = operation({
   output: z.object({ healthy: z.boolean(), findings: z.array(finding) }),
   async run(app) {
     const schema = await app.schema();
-    const base = [await checkDatabase(app), await checkHistory(app), ...(await checkSources(app))];
+    const base = [
+      await checkDatabase(app),
+      await checkTasks(app),
+      await checkHistory(app),
+      ...(await checkSources(app)),
+    ];
     if (!schema.ok) {
       const findings: Finding[] = [{ check: "schema", level: "problem", message: schema.problem.message }, ...base];
       return ok({ healthy: false, findings });
@@ -101,6 +108,33 @@ async function checkDatabase(app: App): Promise<Finding> {
   if (said === "ok") return { check: "database", level: "ok", message: "SQLite, intact" };
   const fix = "stop Scriptorium, move .scriptorium/scriptorium.db away and start again: the index is rebuilt from git";
   return { check: "database", level: "problem", message: said, fix };
+}
+
+/** Every step of every task is in the event log; taken again, they must lead to what the rows say. */
+async function checkTasks(app: App): Promise<Finding> {
+  const check = "tasks";
+  try {
+    const told = replayTasks(await taskEvents(app));
+    const rows = await app.tasks.list({ limit: Number.MAX_SAFE_INTEGER });
+    const differing = rows.filter(({ num: _, claimedAt: __, leaseUntil: ___, ...task }) => {
+      return !isDeepStrictEqual(told.get(task.id), task);
+    });
+    if (differing.length === 0) return { check, level: "ok", message: `${rows.length}, as their events tell` };
+    const ids = differing.slice(0, 5).map((task) => task.id);
+    return { check, level: "problem", message: `not as their events tell: ${ids.join(", ")}` };
+  } catch (error) {
+    return { check, level: "problem", message: (error as Error).message };
+  }
+}
+
+async function taskEvents(app: App) {
+  const rows = await app.db.read
+    .selectFrom("events")
+    .selectAll()
+    .where("subject", "like", "task:%")
+    .orderBy("seq")
+    .execute();
+  return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
 }
 
 async function checkHistory(app: App): Promise<Finding> {

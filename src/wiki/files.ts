@@ -82,6 +82,7 @@ export function fileStore(deps: Deps): FileStore {
     const person = await whoEdited(id, blob);
     const before = row && (await readVersion(db, git, row.blob));
     const log = await isLog(id);
+    const links = (log ? linksInLog : linksIn)(parseDocument(bytes).body, id, deps);
     await db.write(async (tx) => {
       await lockEntry(tx, db.engine, id);
       const latest = await findEntry(tx, id);
@@ -97,7 +98,7 @@ export function fileStore(deps: Deps): FileStore {
         body: document.body,
         title: readFront(document, pathOf(id)).title ?? null,
         author: noted ?? { name: person.name, email: person.email },
-        links: (log ? linksInLog : linksIn)(document.body, id, deps),
+        links,
         verb: noted ? "Recover" : "Edit",
         kind: noted ? "entry-recovered" : "entry-edited",
         data: rewrites ? { rewroteLog: true } : {},

@@ -98,35 +98,36 @@ function scan(text: string, found: Target[]): void {
     const address = bracketed ?? plain;
     if (address !== undefined) found.push({ address });
   }
+  const lastRun = new Map([...text.matchAll(/`+/g)].map(({ 0: run, index }) => [run.length, index]));
   for (let at = 0; at < text.length; ) {
     const char = text[at];
     if (char === "\\") at += 2;
-    else if (char === "`") at = afterCode(text, at);
+    else if (char === "`") at = afterCode(text, at, lastRun);
     else if (char === "[" && text[at + 1] === "[") at = wikiLink(text, at, found);
     else if (char === "]" && text[at + 1] === "(") at = address(text, at + 2, found);
     else at++;
   }
 }
 
-/** Past a code span, or past its backticks when nothing closes them. */
-function afterCode(text: string, at: number): number {
-  const ticks = /`+/y;
-  ticks.lastIndex = at;
-  const length = ticks.exec(text)?.[0].length ?? 1;
-  for (let from = at + length; ; ) {
-    const open = text.indexOf("`", from);
-    if (open < 0) return at + length;
-    let end = open;
+/** Past a code span, or past its backticks when no run as long closes them: to look for one each time would never end. */
+function afterCode(text: string, at: number, lastRun: Map<number, number>): number {
+  let end = at;
+  while (text[end] === "`") end++;
+  const length = end - at;
+  if ((lastRun.get(length) ?? 0) < end) return end;
+  for (let open = text.indexOf("`", end); open >= 0; open = text.indexOf("`", end)) {
+    end = open;
     while (text[end] === "`") end++;
     if (end - open === length) return end;
-    from = end;
   }
+  return at + length;
 }
 
 function wikiLink(text: string, at: number, found: Target[]): number {
-  const close = text.indexOf("]]", at + 2);
-  const inner = close < 0 ? "" : text.slice(at + 2, close);
-  if (close < 0 || inner.length > longestTarget || /[\n`[\]]/.test(inner)) return at + 1;
+  const length = text.slice(at + 2, at + 4 + longestTarget).indexOf("]]");
+  const close = at + 2 + length;
+  const inner = text.slice(at + 2, close);
+  if (length < 0 || /[\n`[\]]/.test(inner)) return at + 1;
   // `[[a]](b)` is a markdown link whose words are in brackets.
   if (text[close + 2] === "(") return close + 1;
   const [name = ""] = inner.split("|");
@@ -136,7 +137,8 @@ function wikiLink(text: string, at: number, found: Target[]): number {
 
 /** The address of `[words](address "title")`. */
 function address(text: string, at: number, found: Target[]): number {
-  const pattern = /[ \t\n]*(?:<([^<>\n]*)>|((?:\\.|[^\s\\()]|\((?:\\.|[^\s\\()])*\))*))(?=[ \t\n]*\)|[ \t\n]+["'(])/y;
+  const pattern =
+    /[ \t\n]{0,9}(?:<([^<>\n]{0,400})>|((?:\\.|[^\s\\()]|\((?:\\.|[^\s\\()]){0,99}\)){0,400}))(?=[ \t\n]{0,9}\)|[ \t\n]{1,9}["'(])/y;
   pattern.lastIndex = at;
   const [whole, bracketed, plain] = pattern.exec(text) ?? [];
   if (whole === undefined) return at;

@@ -33,7 +33,8 @@ export function resembling(before: string, after: string, passage: Span, gap: Ga
   const beside = [before.slice(gap.before.start, passage.start), before.slice(passage.end, gap.before.end)].map(spaced);
   const rival = Math.max(0, ...beside.map((text) => likeness(text, candidate)));
   const elsewhere = occursApart(spaced(before), candidate, spaced(quote));
-  return { ...found, clear: found.clear && !elsewhere && rival < found.score - lead };
+  const clear = found.clear && !elsewhere && rival < found.score - lead && !hasForeignLine(before, quote, after, found);
+  return { ...found, clear };
 }
 
 /** The place in `span` with the fewest changed characters. */
@@ -116,6 +117,14 @@ function occursApart(before: string, candidate: string, quote: string): boolean 
   const elsewhere = before.split(quote).join("\u0000");
   return elsewhere.includes(candidate);
 }
+
+/** Whether a whole line of the place stood somewhere else before. */
+const hasForeignLine = (before: string, quote: string, after: string, { start, end }: Span) =>
+  after
+    .slice(start, end)
+    .split("\n")
+    .map((line) => line.trim())
+    .some((line) => line.length >= shortest && !quote.includes(line) && before.includes(line));
 
 function toWordEdges(text: string, start: number, end: number): [number, number] {
   const wordly = /[\p{L}\p{M}\p{N}]/u;

@@ -10,45 +10,64 @@ export const among = {
   postgres: (values: string[]) => sql`= ANY(${values}::text[])`,
 };
 
+/**
+ * What is the same in every query is text, and made once: to build it from parts for each call would
+ * cost more than running it.
+ */
+const raw = (text: string) => sql.raw<never>(text);
+
 /** A JSON object without what is NULL. */
-const object = {
-  sqlite: (parts: Record<string, RawBuilder<unknown>>) => sql`json_patch('{}', json_object(${pairs(parts)}))`,
-  postgres: (parts: Record<string, RawBuilder<unknown>>) => sql`jsonb_strip_nulls(jsonb_build_object(${pairs(parts)}))`,
+const object: Record<Engine, (parts: Record<string, string>) => string> = {
+  sqlite: (parts) => `json_patch('{}', json_object(${pairs(parts)}))`,
+  postgres: (parts) => `jsonb_strip_nulls(jsonb_build_object(${pairs(parts)}))`,
 };
 
-const pairs = (parts: Record<string, RawBuilder<unknown>>) =>
-  sql.join(Object.entries(parts).flatMap(([name, value]) => [sql.lit(name), value]));
+const pairs = (parts: Record<string, string>) =>
+  Object.entries(parts)
+    .map(([name, value]) => `'${name}', ${value}`)
+    .join(", ");
+
+const asText: Record<Engine, (json: string) => string> = {
+  sqlite: (json) => json,
+  postgres: (json) => `${json}::text`,
+};
 
 /** A noun's rows with the columns of `nodes`, to be selected from under that name. */
 export const asNodes = (engine: Engine, noun: Noun, where: RawBuilder<unknown>): RawBuilder<unknown> => {
   const properties = object[engine](noun.properties);
-  const data = engine === "postgres" ? sql`, ${properties} AS data` : sql``;
-  return sql`(SELECT 0 AS num, ${sql.lit(`${noun.type}:`)} || ${noun.key} AS id, ${sql.lit(noun.type)} AS type,
-    ${noun.title} AS title, ${engine === "postgres" ? sql`${properties}::text` : properties} AS properties,
-    ${noun.version} AS version, ${noun.createdAt} AS created_at, ${noun.updatedAt} AS updated_at,
-    ${noun.createdBy} AS created_by, NULL AS role, NULL AS run, NULL AS task, CAST(NULL AS BIGINT) AS epoch,
-    CAST(NULL AS BIGINT) AS attempt, ${noun.key} AS key ${data}
-    FROM ${noun.from} WHERE ${where}) AS nodes`;
+  const data = engine === "postgres" ? `, ${properties} AS data` : "";
+  return sql`(${raw(`SELECT 0 AS num, '${noun.type}:' || ${noun.key} AS id, '${noun.type}' AS type,
+    ${noun.title} AS title, ${asText[engine](properties)} AS properties, ${noun.version} AS version,
+    ${noun.createdAt} AS created_at, ${noun.updatedAt} AS updated_at, ${noun.createdBy} AS created_by,
+    ${writtenUnderNothing}, ${noun.key} AS key ${data} FROM ${noun.from}`)} WHERE ${where}) AS nodes`;
 };
 
+const writtenUnderNothing =
+  "NULL AS role, NULL AS run, NULL AS task, CAST(NULL AS BIGINT) AS epoch, CAST(NULL AS BIGINT) AS attempt";
+
 /** Whether the node with this id exists; for ids that no noun claims, `otherwise`. */
-export function existsNode(
-  engine: Engine,
-  id: RawBuilder<string>,
-  otherwise: RawBuilder<unknown>,
-): RawBuilder<boolean> {
-  const prefix = { sqlite: sql`substr(${id}, 1, instr(${id}, ':'))`, postgres: sql`split_part(${id}, ':', 1) || ':'` };
-  const cases = nouns.map(({ type, from, key }) => {
-    const start = sql.lit(`${type}:`);
-    return sql`WHEN ${start} THEN EXISTS (SELECT 1 FROM ${from} WHERE ${key} = substr(${id}, ${sql.lit(type.length + 2)}))`;
+function existsNode(engine: Engine, id: string, otherwise: string): string {
+  const prefix = { sqlite: `substr(${id}, 1, instr(${id}, ':'))`, postgres: `split_part(${id}, ':', 1) || ':'` };
+  const cases = nouns.map((noun) => {
+    const { from, key, whole = false }: NonNullable<Noun["exists"]> = noun.exists ?? { from: noun.from, key: noun.key };
+    const wanted = whole ? id : `substr(${id}, ${noun.type.length + 2})`;
+    return `WHEN '${noun.type}:' THEN EXISTS (SELECT 1 FROM ${from} WHERE ${key} = ${wanted})`;
   });
-  return sql`CASE ${prefix[engine]} ${sql.join(cases, sql` `)} ELSE ${otherwise} END`;
+  return `CASE ${prefix[engine]} ${cases.join(" ")} ELSE ${otherwise} END`;
 }
 
-const isOwnNode = (id: RawBuilder<string>) => sql`EXISTS (SELECT 1 FROM nodes own WHERE own.id = ${id})`;
+const isThere = (engine: Engine, id: string) =>
+  existsNode(engine, id, `EXISTS (SELECT 1 FROM nodes own WHERE own.id = ${id})`);
 
-export const idOf = ({ noun, column }: End): RawBuilder<string> =>
-  noun === undefined ? column : sql`${sql.lit(`${noun}:`)} || ${column}`;
+/** Where the noun is known, only its table is asked. */
+function isThereAt(engine: Engine, { noun, column }: End): string {
+  const known = nouns.find(({ type }) => type === noun);
+  if (!known) return isThere(engine, column);
+  const { from, key } = known.exists ?? known;
+  return `EXISTS (SELECT 1 FROM ${from} WHERE ${key} = ${column})`;
+}
+
+const idOf = ({ noun, column }: End) => (noun === undefined ? column : `'${noun}:' || ${column}`);
 
 /** Those of `ids` that can stand at this end, as the end's column has them. */
 export function keysAt({ noun }: End, ids: string[]): string[] {
@@ -58,48 +77,60 @@ export function keysAt({ noun }: End, ids: string[]): string[] {
 }
 
 /** Ends that a foreign key or the row itself vouches for need no look. */
-const isSure = (tie: Tie, end: End) => (end.noun === "task" && tie.types[0] === "depends_on") || end.noun === "run";
+const isSure = ({ types, to }: Tie) => types[0] === "depends_on" || to.noun === "run";
 
-/** One direction of one tie, as seen from the nodes at its near end. */
-export type Side = { tie: Tie; direction: "out" | "in"; near: End; far: End };
+/** No id of a node has a >, so its parts can be told apart. */
+const edgeId = (tie: Tie) => `${idOf(tie.from)} || '>' || ${tie.type} || '>' || ${idOf(tie.to)}`;
 
-export const sides: Side[] = ties.flatMap((tie): Side[] => [
-  { tie, direction: "out", near: tie.from, far: tie.to },
-  { tie, direction: "in", near: tie.to, far: tie.from },
-]);
+/** One direction of one tie, as seen from the nodes at its near end. Stream 0 are the graph's own edges. */
+export type Side = {
+  tie: Tie;
+  direction: "out" | "in";
+  near: End;
+  far: End;
+  stream: number;
+  head: string;
+  tail: Record<Engine, string>;
+};
+
+export const sides: Side[] = ties
+  .flatMap((tie): [Tie, "out" | "in"][] => [
+    [tie, "out"],
+    [tie, "in"],
+  ])
+  .map(([tie, direction], at) => {
+    const [near, far] = direction === "out" ? [tie.from, tie.to] : [tie.to, tie.from];
+    const tail = (engine: Engine) =>
+      `${tie.where ? `AND ${tie.where}` : ""} ${isSure(tie) ? "" : `AND ${isThereAt(engine, tie.to)}`}`;
+    return {
+      tie,
+      direction,
+      near,
+      far,
+      stream: at + 1,
+      head: `SELECT ${at + 1} AS stream, 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(near)} AS near,
+        ${idOf(far)} AS far, '${direction}' AS direction FROM ${tie.table} WHERE ${near.column}`,
+      tail: { sqlite: tail("sqlite"), postgres: tail("postgres") },
+    };
+  });
 
 type Wanted = { near: string[]; far?: string[]; types: string[] | undefined; after?: string; limit: number };
 
 /** The edges of a side that touch `near`, ordered by their far ends; undefined when there can be none. */
-export function sideSelect(
-  engine: Engine,
-  side: Side,
-  stream: number,
-  wanted: Wanted,
-): RawBuilder<unknown> | undefined {
-  const { tie, direction, near, far } = side;
+export function sideSelect(engine: Engine, side: Side, wanted: Wanted): RawBuilder<unknown> | undefined {
+  const { tie, near, far, stream } = side;
   if (wanted.types && !tie.types.some((type) => wanted.types?.includes(type))) return undefined;
   const keys = keysAt(near, wanted.near);
   if (keys.length === 0) return undefined;
   const farKeys = wanted.far && keysAt(far, wanted.far);
   if (farKeys?.length === 0) return undefined;
   const [after] = wanted.after === undefined ? [] : keysAt(far, [wanted.after]);
-  const conditions = [
-    sql`${near.column} ${among[engine](keys)}`,
-    ...(tie.where ? [tie.where] : []),
-    ...(farKeys ? [sql`${far.column} ${among[engine](farKeys)}`] : []),
-    ...(after === undefined ? [] : [sql`${far.column} > ${after}`]),
-    ...(wanted.types ? [sql`${tie.type} ${among[engine](wanted.types)}`] : []),
-    ...(isSure(tie, tie.to) ? [] : [existsNode(engine, idOf(tie.to), isOwnNode(idOf(tie.to)))]),
-  ];
-  return sql`SELECT * FROM (SELECT ${sql.lit(stream)} AS stream, 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type,
-    ${idOf(near)} AS near, ${idOf(far)} AS far, ${sql.lit(direction)} AS direction
-    FROM ${tie.table} WHERE ${sql.join(conditions, sql` AND `)}
-    ORDER BY ${far.column} LIMIT ${wanted.limit}) AS side${sql.raw(String(stream))}`;
+  const beside = farKeys ? sql`AND ${raw(far.column)} ${among[engine](farKeys)}` : sql``;
+  const beyond = after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${after}`;
+  const ofType = wanted.types ? sql`AND ${raw(tie.type)} ${among[engine](wanted.types)}` : sql``;
+  return sql`SELECT * FROM (${raw(side.head)} ${among[engine](keys)} ${beside} ${beyond} ${ofType}
+    ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${wanted.limit}) AS ${raw(`side${stream}`)}`;
 }
-
-/** No id of a node has a >, so its parts can be told apart. */
-const edgeId = (tie: Tie) => sql`${idOf(tie.from)} || '>' || ${tie.type} || '>' || ${idOf(tie.to)}`;
 
 /** The ties that an edge with such an id can come from. */
 export function tiesOf(id: string): { tie: Tie; from: string; to: string; type: string }[] {
@@ -114,27 +145,34 @@ export function tiesOf(id: string): { tie: Tie; from: string; to: string; type: 
 export function asEdges(engine: Engine, tie: Tie, ends?: { from: string; to: string }): RawBuilder<unknown> {
   const [from] = ends ? keysAt(tie.from, [ends.from]) : [];
   const [to] = ends ? keysAt(tie.to, [ends.to]) : [];
-  const properties = object[engine](tie.properties);
-  const conditions = [
-    ...(tie.where ? [tie.where] : []),
-    ...(from === undefined ? [] : [sql`${tie.from.column} = ${from}`]),
-    ...(to === undefined ? [] : [sql`${tie.to.column} = ${to}`]),
-    existsNode(engine, idOf(tie.to), isOwnNode(idOf(tie.to))),
-  ];
-  return sql`SELECT 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(tie.from)} AS from_id,
-    ${idOf(tie.to)} AS to_id, ${engine === "postgres" ? sql`${properties}::text` : properties} AS properties,
-    ${tie.createdAt} AS created_at, ${tie.createdBy} AS created_by, NULL AS role, NULL AS run, NULL AS task,
-    CAST(NULL AS BIGINT) AS epoch, CAST(NULL AS BIGINT) AS attempt
-    FROM ${tie.table} WHERE ${sql.join(conditions, sql` AND `)}`;
+  const head = `SELECT 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(tie.from)} AS from_id,
+    ${idOf(tie.to)} AS to_id, ${asText[engine](object[engine](tie.properties))} AS properties,
+    ${tie.createdAt} AS created_at, ${tie.createdBy} AS created_by, ${writtenUnderNothing}
+    FROM ${tie.table} WHERE ${isThereAt(engine, tie.to)} ${tie.where ? `AND ${tie.where}` : ""}`;
+  const started = from === undefined ? sql`` : sql`AND ${raw(tie.from.column)} = ${from}`;
+  const ended = to === undefined ? sql`` : sql`AND ${raw(tie.to.column)} = ${to}`;
+  return sql`${raw(head)} ${started} ${ended}`;
+}
+
+/** Most ids have no colon, and need no further look. */
+function isOwnOrThere(engine: Engine, id: string): string {
+  const colon = { sqlite: `instr(${id}, ':')`, postgres: `strpos(${id}, ':')` };
+  return `(${colon[engine]} = 0 OR ${existsNode(engine, id, "TRUE")})`;
 }
 
 /** Own edges that lead to what other tables keep are seen as long as that is there. */
-export const isAlive = (engine: Engine, far: RawBuilder<string>) => existsNode(engine, far, sql`TRUE`);
+const alive = (engine: Engine) => ({
+  from: raw(isOwnOrThere(engine, "edges.from_id")),
+  to: raw(isOwnOrThere(engine, "edges.to_id")),
+});
+export const isAlive: Record<Engine, ReturnType<typeof alive>> = {
+  sqlite: alive("sqlite"),
+  postgres: alive("postgres"),
+};
 
 /** Links in the text of entries whose target does not exist. */
 export const brokenLinks = (engine: Engine, where: RawBuilder<unknown>, limit: number) => sql<{
   entry_id: string;
   to_id: string;
-}>`SELECT l.entry_id, l.to_id FROM entry_links l
-   WHERE ${where} AND NOT ${existsNode(engine, sql`l.to_id`, isOwnNode(sql`l.to_id`))}
+}>`SELECT l.entry_id, l.to_id FROM entry_links l WHERE ${where} AND NOT ${raw(isThere(engine, "l.to_id"))}
    ORDER BY l.entry_id, l.to_id LIMIT ${limit}`;

@@ -16,7 +16,9 @@ END;
 CREATE TRIGGER entry_links_changed AFTER UPDATE OF links ON entries WHEN NEW.links IS NOT OLD.links BEGIN
   DELETE FROM entry_links
   WHERE entry_id = NEW.id AND to_id NOT IN (SELECT value FROM json_each(coalesce(NEW.links, '[]')));
-  INSERT OR IGNORE INTO entry_links SELECT NEW.id, value FROM json_each(coalesce(NEW.links, '[]'));
+  -- Not OR IGNORE: the statement that fires a trigger decides what conflicts in it do.
+  INSERT INTO entry_links SELECT NEW.id, value FROM json_each(coalesce(NEW.links, '[]'))
+    WHERE NOT EXISTS (SELECT 1 FROM entry_links WHERE entry_id = NEW.id AND to_id = value);
 END;
 CREATE TRIGGER entry_links_gone AFTER DELETE ON entries BEGIN
   DELETE FROM entry_links WHERE entry_id = OLD.id;

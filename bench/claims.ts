@@ -1,0 +1,308 @@
+/** Claims with 10 and 100 workers, and beside the queues that others use. See bench/README.md. */
+import { once } from "node:events";
+import { availableParallelism, loadavg } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Database, type DatabaseAddress, openDatabase } from "../src/store/database.ts";
+import { type Strategy, taskEngine } from "../src/tasks/engine.ts";
+import { workerPool } from "../src/tasks/pool.ts";
+import { createJobs, type Figures, workThrough } from "./claims/load.ts";
+import { bullmq, graphile, hasRedis, pgBoss } from "./claims/peers.ts";
+import { percentile } from "./support/measure.ts";
+import { isInMemory, openPlace, type Place, succeed } from "./support/place.ts";
+import { atLeast, atMost, holds, type Row, spell, type Table } from "./support/table.ts";
+
+/** `--jobs 2000` for a quick look; `--only sqlite` for the rows with that in their name. */
+const option = (name: string) => {
+  const at = process.argv.indexOf(`--${name}`);
+  return at < 0 ? undefined : process.argv[at + 1];
+};
+const jobs = Number(option("jobs") ?? 10_000);
+const only = option("only")?.toLowerCase();
+const crowds = [10, 100];
+const processes = 8;
+const perProcess = 12;
+
+async function main(): Promise<void> {
+  const place = openPlace();
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.once(signal, () => void place.leave().then(() => process.exit(1)));
+  try {
+    const tables: Table[] = [];
+    const json = process.argv.includes("--json");
+    const show = (table: Table) => {
+      tables.push(table);
+      if (!json) console.log(spell(table));
+    };
+    if (!json) {
+      const load = (loadavg()[0] ?? 0).toFixed(1);
+      console.log(`${availableParallelism()} cores (load ${load}), Node ${process.versions.node}, ${jobs} jobs\n`);
+      if (isInMemory()) console.log("the temporary folder is in memory: durable writes cost nothing here\n");
+    }
+    for (const workers of crowds) show(await sideBySide(place, workers));
+    if (!only) for (const table of [betweenProcesses, smallTeam, untilStart]) show(await table(place));
+    if (json) console.log(JSON.stringify(tables));
+  } finally {
+    await place.leave();
+  }
+}
+
+type Way = { what: string; durable: string; run(workers: number): Promise<Figures> };
+
+async function sideBySide(place: Place, workers: number): Promise<Table> {
+  const found = new Map<string, Figures>();
+  const rows: Row[] = [];
+  for (const { what, durable, run } of ways(place)) {
+    if (only && !what.toLowerCase().includes(only)) continue;
+    process.stderr.write(`${what}, ${workers} workers\n`);
+    const figures = await run(workers);
+    found.set(what, figures);
+    rows.push({ what, figures: { ...figures, "on disk when acknowledged": durable } });
+  }
+  const rate = (what: string) => found.get(what)?.["jobs/s"] ?? 0;
+  const aim = (what: string, target: Row["target"]) => {
+    const row = rows.find((some) => some.what === what);
+    if (row && target) row.target = target;
+  };
+  const p99 = (what: string) => found.get(what)?.["claim P99 ms"] ?? Number.NaN;
+  if (workers === 100) {
+    const bull = Math.max(rate(names.bullAlways), rate(names.bullSecond));
+    const least = Math.min(
+      rate(names.sqlite) / rate(names.graphileLocal) / 2,
+      bull === 0 ? Number.POSITIVE_INFINITY : rate(names.sqlite) / bull / 4,
+    );
+    aim(names.sqlite, atLeast(1, least, "× (4 × BullMQ, 2 × graphile local queue)"));
+    aim(names.sqliteGraph, atMost(10, Math.max(p99(names.sqlite), p99(names.sqliteGraph)), "ms claim P99 embedded"));
+    aim(names.postgres, atMost(50, p99(names.postgres), "ms claim P99"));
+  }
+  aim(names.postgresSingle, atLeast(1, rate(names.postgresSingle) / rate(names.graphileSingle), "× graphile, single"));
+  if (workers === 10)
+    aim(names.postgres, atLeast(1, rate(names.postgres) / rate(names.graphileLocal), "× graphile, batched"));
+  const notes = hasRedis() ? [] : ["no redis-server on this machine: BullMQ was left out"];
+  return { question: `No-op tasks with ${workers} workers in one process`, rows, notes };
+}
+
+const names = {
+  sqlite: "scriptorium, SQLite",
+  sqliteGraph: "scriptorium, SQLite, each behind another",
+  postgresSingle: "scriptorium, PostgreSQL, one request a transaction",
+  postgres: "scriptorium, PostgreSQL",
+  graphileSingle: "graphile-worker, one job at a time",
+  graphileLocal: "graphile-worker, local queue of 500",
+  boss: "pg-boss, fetch and complete, 1,000 jobs",
+  bossBatch: "pg-boss, batches of 100",
+  bullSecond: "BullMQ, AOF each second",
+  bullAlways: "BullMQ, AOF always",
+};
+
+function ways(place: Place): Way[] {
+  const sqlite = (): DatabaseAddress => ({ engine: "sqlite", file: join(place.folder("claims"), "tasks.db") });
+  const postgres = async (): Promise<DatabaseAddress> => ({ engine: "postgres", url: await place.postgres() });
+  const redis: Way[] = (["everysec", "always"] as const).map((fsync) => ({
+    what: fsync === "always" ? names.bullAlways : names.bullSecond,
+    durable: fsync === "always" ? "yes" : "no, up to 1 s is lost",
+    run: (workers) => bullmq(place, jobs, workers, fsync),
+  }));
+  return [
+    { what: names.sqlite, durable: "yes", run: async (workers) => ours(sqlite(), workers) },
+    { what: names.sqliteGraph, durable: "yes", run: async (workers) => ours(sqlite(), workers, { width: 500 }) },
+    {
+      what: names.postgresSingle,
+      durable: "yes",
+      run: async (workers) => ours(await postgres(), workers, { mostTogether: 1 }),
+    },
+    { what: names.postgres, durable: "yes", run: async (workers) => ours(await postgres(), workers) },
+    { what: names.graphileSingle, durable: "yes", run: async (w) => graphile(await place.postgres(), jobs, w) },
+    { what: names.graphileLocal, durable: "yes", run: async (w) => graphile(await place.postgres(), jobs, w, 500) },
+    { what: names.boss, durable: "yes", run: async (w) => pgBoss(await place.postgres(), 1000, w, 1) },
+    { what: names.bossBatch, durable: "yes", run: async (w) => pgBoss(await place.postgres(), jobs, w, 100) },
+    ...(hasRedis() ? redis : []),
+  ];
+}
+
+const engineOver = (db: Database, options: { strategy?: Strategy; mostTogether?: number } = {}) => {
+  let made = 0;
+  return taskEngine({
+    db,
+    strategy: "queue",
+    leaseMs: 60_000,
+    now: () => new Date(),
+    newId: (prefix) => `${prefix}-${process.pid}-${++made}`,
+    ...options,
+  });
+};
+
+async function ours(
+  address: DatabaseAddress,
+  workers: number,
+  { width = jobs, mostTogether }: { width?: number; mostTogether?: number } = {},
+): Promise<Figures> {
+  const db = await openDatabase(address);
+  try {
+    const tasks = engineOver(db, mostTogether ? { mostTogether } : {});
+    await createJobs(tasks, jobs, width);
+    return await workThrough(tasks, workers, jobs);
+  } finally {
+    await db.close();
+  }
+}
+
+/** Eight processes on one database: is each served? */
+async function betweenProcesses(place: Place): Promise<Table> {
+  const rows: Row[] = [];
+  const sqlite: DatabaseAddress = { engine: "sqlite", file: join(place.folder("shared"), "tasks.db") };
+  for (const address of [sqlite, { engine: "postgres", url: await place.postgres() } as const]) {
+    const db = await openDatabase(address);
+    await createJobs(engineOver(db), jobs);
+    const began = performance.now();
+    const said = await Promise.all(
+      Array.from({ length: processes }, () =>
+        succeed(place.start(process.execPath, [fileURLToPath(import.meta.url), "--worker", JSON.stringify(address)])),
+      ),
+    );
+    const seconds = (performance.now() - began) / 1000;
+    const left = await db.read.selectFrom("tasks").select("id").where("state", "!=", "completed").execute();
+    await db.close();
+    const shares = said.map((text) => JSON.parse(text) as { done: number; waits: number[] });
+    const counts = shares.map((share) => share.done);
+    const total = counts.reduce((sum, n) => sum + n, 0);
+    rows.push({
+      what: address.engine === "sqlite" ? "scriptorium, one SQLite file" : "scriptorium, PostgreSQL",
+      figures: {
+        "jobs/s, start included": Math.round(jobs / seconds),
+        "claim P50 ms": percentile(
+          shares.flatMap((share) => share.waits),
+          0.5,
+        ),
+        "claim P99 ms": percentile(
+          shares.flatMap((share) => share.waits),
+          0.99,
+        ),
+        "fewest of a process": Math.min(...counts),
+        "most of a process": Math.max(...counts),
+      },
+      target: holds(
+        `each task once, no process starved (at least a quarter of its share)`,
+        total === jobs && left.length === 0 && Math.min(...counts) >= jobs / processes / 4,
+      ),
+    });
+  }
+  return { question: `${processes} processes of ${perProcess} workers each`, rows };
+}
+
+async function worker(address: DatabaseAddress): Promise<void> {
+  const db = await openDatabase(address);
+  const tasks = engineOver(db);
+  const waits: number[] = [];
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: perProcess }, async (_, n) => {
+      const name = `p${process.pid}-${n}`;
+      const claim = async () => {
+        const asked = performance.now();
+        const got = await tasks.claim(name);
+        if (got) waits.push(performance.now() - asked);
+        return got;
+      };
+      for (let got = await claim(); got; ) {
+        const { task, epoch } = got;
+        const [ended, next] = await Promise.all([
+          tasks.step(task.id, { type: "finish", output: "" }, name, epoch),
+          claim(),
+        ]);
+        if (ended.ok) done++;
+        got = next;
+      }
+    }),
+  );
+  await db.close();
+  process.stdout.write(JSON.stringify({ done, waits }));
+}
+
+/** O16: ten workers, a hundred tasks of some work each, by every strategy. */
+async function smallTeam(place: Place): Promise<Table> {
+  const rows: Row[] = [];
+  for (const engine of ["sqlite", "postgres"] as const) {
+    for (const strategy of ["queue", "lease", "optimistic"] as const) {
+      const address: DatabaseAddress =
+        engine === "sqlite"
+          ? { engine, file: join(place.folder("team"), "tasks.db") }
+          : { engine, url: await place.postgres() };
+      const db = await openDatabase(address);
+      const tasks = engineOver(db, { strategy });
+      await createJobs(tasks, 100);
+      const pool = workerPool({
+        db,
+        tasks,
+        name: "w",
+        leaseMs: 60_000,
+        execute: async () => {
+          await new Promise((done) => setTimeout(done, 50));
+          return { type: "finish", output: "" };
+        },
+      });
+      pool.spawn(10);
+      while (pool.metrics().done < 100)
+        await once(process, "nothing", { signal: AbortSignal.timeout(5) }).catch(() => 0);
+      const { claimMs, idleShare } = pool.metrics();
+      const { claims, conflicts } = tasks.counts();
+      await pool.stop(1000);
+      await db.close();
+      const share = (conflicts / (claims + conflicts)) * 100;
+      rows.push({
+        what: `${engine === "sqlite" ? "SQLite" : "PostgreSQL"}, ${strategy}`,
+        figures: {
+          "conflicts %": share,
+          "claim P50 ms": claimMs.p50,
+          "claim P99 ms": claimMs.p99,
+          "idle %": idleShare * 100,
+        },
+        target: holds("conflicts < 1 %, P99 < 50 ms, idle < 5 %", share < 1 && claimMs.p99 < 50 && idleShare < 0.05),
+      });
+    }
+  }
+  return { question: "O16: ten workers, a hundred tasks of 50 ms", rows };
+}
+
+/** From a new task to the start of its work, with workers that wait in another connection. */
+async function untilStart(place: Place): Promise<Table> {
+  const rows: Row[] = [];
+  const sqlite: DatabaseAddress = { engine: "sqlite", file: join(place.folder("wake"), "tasks.db") };
+  for (const address of [sqlite, { engine: "postgres", url: await place.postgres() } as const]) {
+    const db = await openDatabase(address);
+    const tasks = engineOver(db);
+    const started = new Map<string, () => void>();
+    const pool = workerPool({
+      db,
+      tasks,
+      name: "w",
+      leaseMs: 60_000,
+      execute: async ({ task }) => {
+        started.get(task.title)?.();
+        return { type: "finish", output: "" };
+      },
+    });
+    pool.spawn(10);
+    const waits: number[] = [];
+    for (let n = 0; n < 200; n++) {
+      await new Promise((soon) => setTimeout(soon, 5));
+      const began = performance.now();
+      const start = new Promise<void>((done) => started.set(`Job ${n}`, done));
+      const wanted = { description: "", dependsOn: [], priority: 0, run: null, maxRetries: 2 };
+      await tasks.create({ title: `Job ${n}`, ...wanted }, "bench");
+      await start;
+      waits.push(performance.now() - began);
+    }
+    await pool.stop(1000);
+    await db.close();
+    rows.push({
+      what: address.engine === "sqlite" ? "SQLite" : "PostgreSQL",
+      figures: { "P50 ms": percentile(waits, 0.5), "P99 ms": percentile(waits, 0.99) },
+    });
+  }
+  return { question: "From creating a task to the start of its work, ten idle workers", rows };
+}
+
+const address = option("worker");
+if (address) await worker(JSON.parse(address));
+else await main();

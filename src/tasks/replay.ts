@@ -1,0 +1,72 @@
+import type { Event } from "../store/events.ts";
+import { isLost, type Task } from "./task.ts";
+import { type Step, transition } from "./transition.ts";
+
+/** A task as its events tell it. Leases are not among them: they go by the clock and leave no trace. */
+export type Replayed = Omit<Task, "claimedAt" | "leaseUntil">;
+
+type Created = Pick<Task, "run" | "title" | "description" | "priority" | "maxRetries"> & { dependsOn: string[] };
+
+/**
+ * Takes every recorded step again, by the same rules, in the order in which they were recorded.
+ * What comes out is what the rows must say; a step that the rules refuse is thrown, for then the
+ * record or the rules are wrong.
+ */
+export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Replayed> {
+  const tasks = new Map<string, Replayed>();
+  const dependsOn = new Map<string, string[]>();
+  const dependents = new Map<string, string[]>();
+  for (const { kind, subject, at, actor, data } of events) {
+    if (!kind.startsWith("task-") || kind === "task-write-refused") continue;
+    const id = subject.slice("task:".length);
+    if (kind === "task-created") {
+      const { dependsOn: before, ...words } = data as Created;
+      dependsOn.set(id, before);
+      for (const other of before) dependents.set(other, [...(dependents.get(other) ?? []), id]);
+      const blockersLeft = before.filter((other) => tasks.get(other)?.state !== "completed").length;
+      tasks.set(id, { ...fresh, ...words, id, blockersLeft, createdAt: at, createdBy: actor, updatedAt: at });
+      continue;
+    }
+    const task = tasks.get(id);
+    if (!task) throw new Error(`${kind} of ${id}, which was never created`);
+    const next = kind === "task-edited" ? (data as Partial<Task>) : stepped(task, kind, data);
+    tasks.set(id, { ...task, ...next, version: task.version + 1, updatedAt: at });
+    if (next.state === "completed") for (const other of dependents.get(id) ?? []) unblock(tasks, other);
+  }
+  for (const task of tasks.values()) task.lostBlockers = lostBefore(task.id, tasks, dependsOn);
+  return tasks;
+}
+
+const fresh = {
+  state: "pending",
+  attempt: 0,
+  lostBlockers: 0,
+  epoch: 0,
+  holder: null,
+  result: {},
+  version: 1,
+} as const;
+
+function stepped(task: Replayed, kind: string, data: unknown): Partial<Task> {
+  const step = { ...(data as object), type: kind.slice("task-".length) } as Step;
+  const next = transition({ ...task, claimedAt: null, leaseUntil: null }, step);
+  if (!next.ok) throw new Error(`${kind} of ${task.id} is in the record, but ${next.problem.message}`);
+  return next.value;
+}
+
+function unblock(tasks: Map<string, Replayed>, id: string): void {
+  const task = tasks.get(id);
+  if (task) tasks.set(id, { ...task, blockersLeft: task.blockersLeft - 1 });
+}
+
+/** How many of those that come before it, near or far, are lost. */
+function lostBefore(id: string, tasks: Map<string, Replayed>, dependsOn: Map<string, string[]>): number {
+  const seen = new Set<string>();
+  const open = [...(dependsOn.get(id) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    open.push(...(dependsOn.get(next) ?? []));
+  }
+  return [...seen].filter((other) => isLost(tasks.get(other)?.state ?? "pending")).length;
+}

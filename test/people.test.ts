@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { addUser, createToken } from "../src/people/operations.ts";
+import { unwrap } from "../src/result.ts";
+import { serve } from "./support/commands.ts";
+import { ask } from "./support/requests.ts";
+import { engines, newWorkspace, person } from "./support/workspace.ts";
+
+describe.each(engines)("R21: people (%s)", (engine) => {
+  test("someone who is added signs in, follows a change of role at once, and is out when removed", async () => {
+    const { app, root } = await newWorkspace({ engine });
+    const { url, token: admin } = await serve(root);
+    const body = { name: "Grace Hopper", email: "grace@example.org", role: "reader" };
+    const added = (await ask(url, "/api/people", { method: "POST", token: admin, body })).json();
+    expect(added).toMatchObject({ name: "Grace Hopper", role: "reader" });
+    const signedIn = await ask(url, `/?token=${added.token}`);
+    const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
+    const create = { method: "POST", headers: { cookie, origin: url }, body: { title: "By Grace" } };
+    expect((await ask(url, "/api/tasks", { headers: { cookie } })).status).toBe(200);
+    expect((await ask(url, "/api/tasks", create)).status).toBe(403);
+
+    const change = { method: "PUT", token: admin, body: { role: "collaborator" } };
+    expect((await ask(url, "/api/people/Grace%20Hopper", change)).status).toBe(200);
+    // The token was made for a reader and stays one; a new one may do all that its person may.
+    expect((await ask(url, "/api/tasks", create)).status).toBe(403);
+    const wider = unwrap(
+      await createToken.perform(app, { kind: "person", name: "Grace Hopper", role: "admin" }, person()),
+    );
+    expect((await ask(url, "/api/tasks", { ...create, headers: {}, token: wider.token })).status).toBe(200);
+    expect((await ask(url, "/api/tokens", { token: wider.token })).status).toBe(403);
+
+    expect((await ask(url, "/api/people/Grace%20Hopper", { method: "DELETE", token: admin })).status).toBe(200);
+    expect((await ask(url, "/api/tasks", { headers: { cookie } })).status).toBe(401);
+    expect((await ask(url, "/api/tasks", { token: wider.token })).status).toBe(401);
+  });
+
+  test("a token is kept as a hash, and a name that would forge a line of a commit is refused", async () => {
+    const { app } = await newWorkspace({ engine });
+    const { token } = unwrap(await addUser.perform(app, { name: "Ada" }, person()));
+    expect(JSON.stringify(await app.db.read.selectFrom("tokens").selectAll().execute())).not.toContain(token);
+    for (const name of ["Eve\nApproved-by: Ada", "Eve <x@y>", " "])
+      expect(await addUser.perform(app, { name }, person())).toMatchObject({ ok: false, problem: { code: "invalid" } });
+    expect(await addUser.perform(app, { name: "Ada" }, person())).toMatchObject({ problem: { code: "conflict" } });
+  });
+});
