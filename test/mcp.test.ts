@@ -8,6 +8,7 @@ import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 const version = { name: "test", version: "1" };
 
 /** Those that read come first. */
+const proposalTools = ["insert_proposal", "get_persona", "put_perspective"];
 const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
 const graphTools = [
@@ -55,6 +56,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "search_entries",
       "create_section",
       ...graphTools,
+      ...proposalTools,
       ...topicTools,
       ...todoTools,
     ]);
@@ -64,6 +66,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "search_entries",
       ...graphTools.slice(0, 8),
       ...graphTools.slice(0, 6),
+      "get_persona",
       "get_topic",
       "list_open_topics",
       "list_todos",
@@ -177,6 +180,7 @@ test("a role sees just the tools it can use", async () => {
   const { root } = await newWorkspace({ schema });
   const always = ["list_entries", "fetch_entry", "search_entries", "create_section"].concat(
     graphTools,
+    proposalTools,
     topicTools,
     todoTools,
   );

@@ -3,18 +3,21 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config.ts";
+import type { Caller } from "../src/people/caller.ts";
 import { unwrap } from "../src/result.ts";
 import {
   approveProposal,
+  insertProposal,
   listProposals,
   rejectProposal,
   requestRevision,
   showProposal,
 } from "../src/review/operations.ts";
 import { proposePage } from "../src/review/propose.ts";
+import { getTopic, openTopic } from "../src/review/topic-operations.ts";
 import { historyRef } from "../src/store/recorder.ts";
 import { blobOf } from "../src/wiki/document.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,
   allEvents,
@@ -29,7 +32,8 @@ import {
 } from "./support/workspace.ts";
 
 const deploy = "docs/deploy.md";
-const text = "# Deploy\n\nWe deploy on Fridays.\n\n## Steps\n\n1. Build.\n2. Pray.\n\n## After\n\nGo home.\n";
+const text =
+  "# Deploy\n\nWe deploy on Fridays.\n\n## Steps\n\n1. Build.\n2. Pray.\n\n## After\n\nGo home and sleep until the pager rings, or until Monday.\n";
 const better = text.replace("on Fridays", "on Tuesdays");
 const identity = "agent:\n  author_name: Larkspur Scribe\n  author_email: scribe@example.org\n";
 
@@ -437,6 +441,82 @@ describe("R4: what stands in the way is said", () => {
     expect(git("status", "--porcelain")).toBe("");
     expect(git("log", "-1", "--format=%(trailers:key=Proposal,valueonly)", historyRef)).toBe(id);
   });
+});
+
+describe.each(engines)("the whole circle, on %s", (engine) => {
+  test("R3, R4: a topic is answered by scribe, foreseen, sent back, answered again, approved, and the other topics follow", async () => {
+    const { app, root } = await workspace({ engine });
+    const open = async (quote: string, kind = "change") =>
+      unwrap(await openTopic.perform(app, { path: deploy, kind, message: `About ${quote}`, quote }, person()));
+    const [about, kept, endangered, question] = [
+      await open("on Fridays"),
+      await open("sleep until the pager rings"),
+      await open("2. Pray."),
+      await open("Build", "question"),
+    ];
+    const answer = async (id: string, wanted: string, base = blobOf(text)) =>
+      insertProposal.perform(app, { topic_id: id, base_sha: base, text: wanted }, {
+        ...agent("engineer"),
+        job: "j-9",
+      } as Caller);
+    expect(await answer(question.id, better)).toMatchObject({
+      problem: { message: expect.stringContaining("replying") },
+    });
+    expect(await answer("t-none", better)).toMatchObject({ problem: { code: "not_found" } });
+    expect(await answer(about.id, better, "HEAD")).toMatchObject({ problem: { code: "invalid" } });
+
+    const rash = better.replace("1. Build.\n2. Pray.\n\n", "");
+    const first = unwrap(await answer(about.id, rash));
+    expect(first).toMatchObject({ revision_number: 1, base_moved: false, source_path: deploy });
+    expect(first.endangers.map((topic) => topic.id).sort()).toEqual([endangered.id, question.id].sort());
+    const foreseen = (await show(app, first.id)).impact?.topics ?? [];
+    expect(foreseen.find((topic) => topic.id === kept.id)?.to).toMatch(/anchored|moved/);
+    expect(foreseen.find((topic) => topic.id === endangered.id)?.to).toBe("orphaned");
+    unwrap(await requestRevision.perform(app, { id: first.id, text: "Keep the steps." }, person()));
+
+    const { revisions } = unwrap(await getTopic.perform(app, { id: about.id }, agent("engineer")));
+    expect(revisions).toMatchObject([
+      { revisionNumber: 1, status: "open", comments: [{ text: "Keep the steps.", wantsRevision: true }] },
+    ]);
+    expect(revisions?.[0]?.diff).toContain("-2. Pray.");
+
+    const second = unwrap(await answer(about.id, `${better.replace("# Deploy", "# Deploy\n\nRead this first.")}`));
+    expect(second).toMatchObject({ revision_number: 2, endangers: [] });
+    unwrap(await approve(app, second.id, { note: "thanks" }));
+    const page = read(join(root, deploy));
+    const seen = await app.db.read.selectFrom("topics").select("seen_blob").distinct().execute();
+    expect(seen, "approving looks for every topic at once").toEqual([{ seen_blob: blobOf(page) }]);
+    for (const topic of [kept, endangered, question]) {
+      const { anchor } = unwrap(await getTopic.perform(app, { id: topic.id }, person("reader")));
+      expect(anchor?.state).toMatch(/anchored|moved/);
+      expect(page.slice(anchor?.place?.start, anchor?.place?.end)).toBe(anchor?.quote);
+    }
+  });
+});
+
+test("R11: scribe takes the text on stdin and prints the id; a person proposes through scriptorium", async () => {
+  const { app, root } = await workspace();
+  const { id, pageBlob } = unwrap(
+    await openTopic.perform(app, { path: deploy, message: "Tuesdays", quote: "Fridays" }, person()),
+  );
+  const args = ["insert-proposal", "--topic-id", id, "--base-sha", pageBlob ?? ""];
+  const made = await scribe(args, { cwd: root, input: better });
+  expect(made).toMatchObject({ code: 0 });
+  expect(made.json()).toMatchObject({ id: expect.stringMatching(/^p-/), revision_number: 1, topic_id: id });
+  const refused = await scribe(args, { cwd: root, input: text });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("says already") });
+  expect(refused.json()).toMatchObject({ status: "invalid" });
+
+  const mine = ["proposal", "open", "--topic", id, "--base", pageBlob ?? "", "--json"];
+  const own = await scriptorium(mine, { cwd: root, input: `${better}Mine. \u001b[2J\u202e\n` });
+  expect(own.json()).toMatchObject({ revision_number: 2 });
+  const shown = await scriptorium(["proposal", "show", String(own.json().id)], { cwd: root });
+  expect(shown.stdout).toContain("+Mine. [U+001B][2J[U+202E]");
+  expect(shown.stdout).toContain("characters that nobody sees: U+001B U+202E");
+  const listed = (await scriptorium(["proposal", "list", "--json"], { cwd: root })).json<
+    { proposedBy: string | null }[]
+  >();
+  expect(listed.map((p) => p.proposedBy)).toEqual(["Ada Lovelace", null]);
 });
 
 test("R4: an approval that is killed anywhere is undone or finished by the next start, with one commit", async () => {

@@ -1,15 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { PassThrough, Readable, Writable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import {
-  client,
-  methods,
-  type NewSessionRequest,
-  ndJsonStream,
-  PROTOCOL_VERSION,
-  type PromptRequest,
-  type RequestPermissionRequest,
-} from "@agentclientprotocol/sdk";
+import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { count, overLimit } from "./claude.ts";
 import { type Listener, type Program, programRunner, wholePrompt } from "./command.ts";
 import type { Control, Patience } from "./process.ts";
@@ -51,6 +43,8 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   let costUsd: number | null = null;
 
   async function hold(child: ChildProcessWithoutNullStreams, control: Control): Promise<void> {
+    // Loaded only where it is spoken: its schemas are the largest part of a cold start.
+    const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
     const copy = child.stdout.pipe(new PassThrough());
     const stream = ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(copy) as ReadableStream<Uint8Array>);
     const app = client({ name: "scriptorium" })

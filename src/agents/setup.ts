@@ -8,6 +8,7 @@ import { claudeRunner } from "./claude.ts";
 import { codexRunner } from "./codex.ts";
 import { commandRunner } from "./command.ts";
 import { allowed } from "./environment.ts";
+import type { Patience } from "./process.ts";
 import type { Runner } from "./runner.ts";
 import { skillsFolder } from "./skills.ts";
 
@@ -27,14 +28,14 @@ agent:
   author_email: agent@example.org`;
 
 /** What the configuration promises, looked up on this machine (R17): programs that can be run, a folder that can be written. */
-export function setUpAgent(config: Config): Result<AgentSetup> {
+export function setUpAgent(config: Config, patience?: Patience): Result<AgentSetup> {
   const { agent, root, environment } = config;
   if (!agent) return refuse("refused", noAgent);
   const find = (field: string, name: string) => program(name, root, environment.PATH ?? "", field);
 
   const scribe = find("scribe_bin", agent.scribeBin ?? ownFile("scribe.js"));
   if (!scribe.ok) return scribe;
-  const runner = chooseRunner(agent, find);
+  const runner = chooseRunner(agent, find, patience);
   if (!runner.ok) return runner;
   const writable = checkFolder(agent.logDir);
   if (!writable.ok) return writable;
@@ -50,24 +51,29 @@ const prefixes: Record<AgentConfig["runner"], string[]> = {
   command: [],
 };
 
-function chooseRunner(agent: AgentConfig, find: (field: string, name: string) => Result<string>): Result<Runner> {
+function chooseRunner(
+  agent: AgentConfig,
+  find: (field: string, name: string) => Result<string>,
+  patience: Patience | undefined,
+): Result<Runner> {
+  const waiting = patience ? { patience } : {};
   const { isolation, args } = agent;
   if (agent.runner === "claude") {
     const bin = find("claude_bin", agent.claudeBin);
     // In the workspace the skills are those that were installed there, as R8 has it.
     const plugin = isolation === "scratch" ? { pluginDir: skillsFolder() } : {};
-    return bin.ok ? ok(claudeRunner({ bin: bin.value, args, isolation, ...plugin })) : bin;
+    return bin.ok ? ok(claudeRunner({ bin: bin.value, args, isolation, ...plugin, ...waiting })) : bin;
   }
   if (agent.runner === "codex") {
     const bin = find("codex_bin", agent.codexBin);
-    return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation })) : bin;
+    return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation, ...waiting })) : bin;
   }
   const [name, ...rest] = agent.command;
   if (!name) return refuse("invalid", `scriptorium.yaml: agent.command is missing; runner ${agent.runner} needs it`);
   const bin = find("command", name);
   if (!bin.ok) return bin;
   const argv = [bin.value, ...rest];
-  return ok(agent.runner === "acp" ? acpRunner({ argv, isolation }) : commandRunner(argv));
+  return ok(agent.runner === "acp" ? acpRunner({ argv, isolation, ...waiting }) : commandRunner(argv, patience));
 }
 
 function program(name: string, root: string, path: string, field: string): Result<string> {

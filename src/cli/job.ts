@@ -1,9 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
-import { setUpAgent } from "../agents/setup.ts";
 import type { App } from "../app.ts";
 import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
-import { serverIsUp } from "../jobs/presence.ts";
-import { openQueue } from "../jobs/queue.ts";
+import type { JobQueue } from "../jobs/queue.ts";
 import { allOperations } from "../operations.ts";
 import type { Caller } from "../people/caller.ts";
 import { ok, type Result } from "../result.ts";
@@ -73,18 +71,11 @@ export async function startHere(
   wait: boolean,
 ): Promise<void> {
   const caller = await localPerson(app);
+  const { serverIsUp } = await import("../jobs/presence.ts");
   const served = serverIsUp(app.config.stateFolder);
-  const setup = served ? undefined : setUpAgent(app.config);
-  if (setup && !setup.ok) return print(options, setup, () => "");
-  const { openToolSocket } = await import("../mcp/tool-socket.ts");
-  const queue =
-    setup &&
-    (await openQueue(app, {
-      setup: setup.value,
-      operations: allOperations,
-      serveTools: openToolSocket,
-      adopts: false,
-    }));
+  const opened = served ? ok(undefined) : await openOwnQueue(app);
+  if (!opened.ok) return print(options, opened, () => "");
+  const queue = opened.value;
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
@@ -103,6 +94,19 @@ export async function startHere(
   }
 }
 
+/** What runs agents is loaded only here: every other command starts without it. */
+async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
+  const [{ setUpAgent }, { openQueue }, { openToolSocket }] = await Promise.all([
+    import("../agents/setup.ts"),
+    import("../jobs/queue.ts"),
+    import("../mcp/tool-socket.ts"),
+  ]);
+  const setup = setUpAgent(app.config);
+  if (!setup.ok) return setup;
+  const deps = { setup: setup.value, operations: allOperations, serveTools: openToolSocket, adopts: false };
+  return ok(await openQueue(app, deps));
+}
+
 async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<Whole>> {
   const job = await showJob.perform(app, { id }, caller);
   if (job.ok && job.value.status !== "succeeded") process.exitCode = 1;
@@ -118,7 +122,11 @@ function jobIsOver(app: App, id: string, interrupted: AbortSignal): Promise<void
       const job = await app.jobs.find(id);
       if (!job || job.completed_at || interrupted.aborted) return finish();
     };
-    const sweep = () => app.jobs.sweep({ status: "running" }).then(look);
+    const sweep = async () => {
+      const job = await app.jobs.find(id);
+      if (job) await app.jobs.sweep({ source: job.source_path });
+      await look();
+    };
     const stopListening = app.db.onChange(() => void look().catch(fail));
     const timer = setInterval(() => void sweep().catch(fail), lookMs);
     const finish = () => {

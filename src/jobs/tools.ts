@@ -36,7 +36,9 @@ export function jobTools(app: App, job: Job, operations: readonly Operation[]): 
       const input = named(app, job, { ...(raw as Fields) });
       const stray = strays(name, input, job);
       if (stray) return refuse("denied", stray);
-      return operation.perform(app, input, caller);
+      const result = await operation.perform(app, input, caller);
+      const elsewhere = name === "get_topic" && result.ok && isElsewhere(result.value as Fields, job);
+      return elsewhere ? refuse("denied", `this job works on ${job.source_path}, not on another page`) : result;
     },
   };
 }
@@ -48,6 +50,9 @@ function named(app: App, job: Job, input: Fields): Fields {
   const isOurs = given === join(app.config.root, job.source_path) || given.endsWith(`/${job.source_path}`);
   return isOurs ? { ...input, source_path: job.source_path } : input;
 }
+
+/** Other topics of its page a job must know; those of other pages it need not. */
+const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && topic.path !== job.source_path;
 
 /** What the input reaches for beyond this job, in a sentence. */
 function strays(name: string, input: Fields, job: Job): string | undefined {

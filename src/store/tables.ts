@@ -262,33 +262,6 @@ export interface EdgeRow {
   attempt: number | null;
 }
 
-export interface JobRow {
-  id: string;
-  kind: "incorporate" | "perspective";
-  source_path: string;
-  topic_id: string | null;
-  persona_name: string | null;
-  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
-  started_at: string | null;
-  completed_at: string | null;
-  exit_code: number | null;
-  error_tail: string | null;
-  created_at: string;
-  created_by: string;
-  message: string | null;
-  holder: string | null;
-  beat_at: number | null;
-  cancelled_by: string | null;
-  input_tokens: number | null;
-  output_tokens: number | null;
-  cache_read_tokens: number | null;
-  cache_write_tokens: number | null;
-  tool_calls: number | null;
-  messages: number | null;
-  cost_usd: number | null;
-  duration_ms: number | null;
-}
-
 export interface TopicRow {
   id: string;
   path: string;
