@@ -22,7 +22,7 @@ if (root) {
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
-        <Notifications position="bottom-right" aria-label="Messages" />
+        <Notifications position="bottom-right" />
       </QueryClientProvider>
     </MantineProvider>,
   );

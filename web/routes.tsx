@@ -5,7 +5,6 @@ import {
   lazyRouteComponent,
   type RouteComponent,
 } from "@tanstack/react-router";
-import { EntryPage, WorkspacePage } from "./entries/page.tsx";
 import { Home } from "./home/home.tsx";
 import { NotHere } from "./parts/state.tsx";
 import { Frame } from "./shell/frame.tsx";
@@ -43,13 +42,13 @@ const home = at("/", Home);
 const entry = createRoute({
   getParentRoute: () => root,
   path: "/entries/$",
-  component: EntryPage,
+  component: lazyRouteComponent(() => import("./entries/page.tsx"), "EntryPage"),
   validateSearch: pageSearch,
 });
 const page = createRoute({
   getParentRoute: () => root,
   path: "/pages/$",
-  component: WorkspacePage,
+  component: lazyRouteComponent(() => import("./entries/page.tsx"), "WorkspacePage"),
   validateSearch: pageSearch,
 });
 const search = createRoute({

@@ -27,7 +27,6 @@ export const theme = createTheme({
   respectReducedMotion: true,
   headings: { fontWeight: "650" },
   components: {
-    Tooltip: { defaultProps: { openDelay: 400, withinPortal: true } },
     Modal: {
       defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 }, transitionProps: { duration: 100 } },
     },

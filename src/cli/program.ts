@@ -52,8 +52,6 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     workCommand(common),
     runCommand(common).addCommand(cancelCommand(common) as never),
     demoCommand(common),
-    jobCommand(common),
-    perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
     userCommand(common),

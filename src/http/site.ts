@@ -29,7 +29,8 @@ export function assetRoutes(): Hono<Env> {
     const type = types[extname(name)];
     if (!names.has(name) || !type) return c.json({ status: "not_found", error: "no such file" }, 404);
     const isZipped = names.has(`${name}.gz`) && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
-    const bytes = await readFile(new URL(`assets/${name}${isZipped ? ".gz" : ""}`, folder));
+    const bytes = await readFile(new URL(`assets/${name}${isZipped ? ".gz" : ""}`, folder)).catch(() => undefined);
+    if (!bytes) return c.json({ status: "not_found", error: "the application was built anew; reload the page" }, 404);
     const headers = {
       "content-type": type,
       "cache-control": "public, max-age=31536000, immutable",

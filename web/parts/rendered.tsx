@@ -27,6 +27,10 @@ export function Rendered({ html, title, body, onReady }: Props) {
     const first = parsed.firstElementChild;
     if (title !== undefined && first?.tagName === "H1" && first.textContent?.trim() === title.trim()) first.remove();
     place.current.replaceChildren(...parsed.childNodes);
+    // What scrolls sideways must be reachable by keys as well.
+    for (const wide of place.current.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]")) {
+      if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+    }
     ready.current?.();
   }, [html, title, place]);
 

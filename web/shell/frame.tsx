@@ -80,14 +80,14 @@ export function Frame() {
           <Search size={20} />
         </button>
       </header>
-      <div className="side">
+      <aside className="side" aria-label="Workspace">
         <Nav
           live={live}
           onFind={() => setOpen("palette")}
           find={<Keys keys="mod+k" />}
           onHelp={() => setOpen("help")}
         />
-      </div>
+      </aside>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: a veil; the menu button closes it for keys */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the same */}
       <div className="veil" onClick={() => setOpen(undefined)} />

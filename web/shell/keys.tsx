@@ -2,6 +2,12 @@ const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
 const spell = (key: string) => key.replace("mod+", isMac ? "⌘" : "Ctrl ").replace("Enter", "↵");
 
+export const spellKeys = (keys: string) =>
+  keys
+    .split(" ")
+    .map((key) => spell(key).toUpperCase())
+    .join(" then ");
+
 /** A shortcut as people read it. */
 export function Keys({ keys }: { keys: string }) {
   return (

@@ -122,7 +122,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
       {attempt.checks.map((check) => (
         <p key={check.criterion} className="small">
           <span className={`state tone-${check.passed ? "good" : "bad"}`}>
-            check {check.criterion + 1} {check.passed ? "passed" : "failed"}
+            check {check.criterion} {check.passed ? "passed" : "failed"}
           </span>{" "}
           <Shown text={check.detail.slice(0, 300)} />
         </p>
