@@ -38,7 +38,9 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.keyboard.press("Control+Enter");
     const thread = page.locator(".thread.active");
     await thread.getByText("Which one is it?").waitFor();
-    expect(await page.evaluate("[...CSS.highlights.get('topic-active')].map(String)")).toEqual(["the button"]);
+    await thread.getByRole("button", { name: "Resolve" }).waitFor();
+    const painted = "[...(CSS.highlights.get('topic-active') ?? [])].map(String)";
+    await expect.poll(() => page.evaluate(painted)).toEqual(["the button"]);
     await expectAccessible(page, "a topic");
 
     await thread.getByRole("button", { name: "Ask the agent" }).click();
@@ -78,7 +80,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
       const { version } = (await ask(url, "/api/entries/notes", { token })).json();
       await ask(url, "/api/entries/notes", { method: "PUT", token, body: { content, version } });
     };
-    await put("# Notes\n\nfirst line\n\nlast line\n");
+    await put("# Notes\n\n## One\n\nfirst line\n\n## Two\n\nlast line\n");
     await page.goto(`${url}/entries/notes`);
     await page.getByText("last line").waitFor();
     await page.keyboard.press("e");
@@ -91,7 +93,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByText("This is your draft from before.").waitFor();
     await page.locator(".cm-content").getByText("mine at the end").waitFor();
 
-    await put("# Notes\n\nfirst line, theirs\n\nlast line\n");
+    await put("# Notes\n\n## One\n\nfirst line, theirs\n\n## Two\n\nlast line\n");
     await page.getByText(/while you edit/).waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("alert").getByText("Nothing is overwritten").waitFor();

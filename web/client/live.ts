@@ -30,13 +30,15 @@ const shows: Record<string, RegExp> = {
 };
 
 /** Makes old whatever shows the noun of this operation or event. */
-export function touchedBy(queries: QueryClient, name: string): Promise<void> {
+export async function touchedBy(queries: QueryClient, name: string): Promise<void> {
   const words = name.split(/[-_.]/);
   const patterns = words.flatMap((word) => shows[word] ?? shows[word.replace(/ies$/, "y").replace(/s$/, "")] ?? []);
   if (name.includes("todo")) patterns.push(shows.task as RegExp);
-  return queries.invalidateQueries({
-    predicate: ({ queryKey: [operation] }) => patterns.some((pattern) => pattern.test(String(operation))),
-  });
+  const predicate = ({ queryKey: [operation] }: { queryKey: readonly unknown[] }) =>
+    patterns.some((pattern) => pattern.test(String(operation)));
+  // A first answer that is still on its way may have been made before the change: it is asked for again.
+  await queries.cancelQueries({ predicate: (query) => predicate(query) && query.state.data === undefined });
+  await queries.invalidateQueries({ predicate });
 }
 
 type Feed = { queries: QueryClient; onState(state: LiveState): void; onEvent(event: Happening): void };

@@ -101,7 +101,7 @@ function Merge({ theirs, mine, onChange }: { theirs: string; mine: string; onCha
         extensions: [
           common,
           EditorState.readOnly.of(true),
-          EditorView.contentAttributes.of({ "aria-label": "Their text" }),
+          EditorView.contentAttributes.of({ "aria-label": "Their text", tabindex: "0" }),
         ],
       },
       b: {
@@ -109,7 +109,7 @@ function Merge({ theirs, mine, onChange }: { theirs: string; mine: string; onCha
         extensions: [
           common,
           editing,
-          EditorView.contentAttributes.of({ "aria-label": "Your text" }),
+          EditorView.contentAttributes.of({ "aria-label": "Your text", tabindex: "0" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) changed.current(update.state.doc.toString());
           }),

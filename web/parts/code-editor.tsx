@@ -24,7 +24,7 @@ export function CodeEditor({ value, onChange, label, onSave }: Props) {
       extensions: [
         EditorView.cspNonce.of(nonce),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": label }),
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
         keymap.of([
           {
             key: "Mod-s",

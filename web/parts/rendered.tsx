@@ -34,11 +34,12 @@ export function Rendered({ html, title, body, onReady }: Props) {
     ready.current?.();
   }, [html, title, place]);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another text brings other blocks
   useEffect(() => {
     const leave = new AbortController();
     if (place.current) enrich(place.current, leave.signal);
     return () => leave.abort();
-  });
+  }, [html, title, place]);
 
   // Links within the workspace are followed without loading the application again.
   useEffect(() => {
