@@ -33,6 +33,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByText("Push the button.").waitFor();
 
     await select(page, "the button");
+    await page.getByRole("button", { name: "Discuss", exact: true }).waitFor();
     await page.keyboard.press("c");
     await page.getByRole("textbox", { name: "Message" }).fill("Which one is it?");
     await page.keyboard.press("Control+Enter");
@@ -56,13 +57,12 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.locator(".rendered-diff .added").getByText("big green").waitFor();
     await page.getByText("keeps its words").or(page.getByText("would lose its words")).first().waitFor();
     await expectAccessible(page, "a proposal");
-    await page.getByRole("radio", { name: "Source" }).check({ force: true });
+    await page.locator("label").getByText("Source").click();
     await page.locator(".source-diff tr.added").waitFor();
-    await page.keyboard.press("Escape");
-    await page.locator("h1").click();
+    await page.locator(".decide").click({ position: { x: 2, y: 2 } });
     await page.keyboard.press("a");
     await page.locator(".state-approved").first().waitFor();
-    expect(git("show", "HEAD:docs/deploy.md")).toContain("the big green button");
+    await expect.poll(() => git("show", "HEAD:docs/deploy.md"), { timeout: 20_000 }).toContain("the big green button");
 
     await page.goto(`${url}/pages/docs/deploy.md?side=talk`);
     await page.getByText("Push the big green button.").waitFor();

@@ -30,7 +30,7 @@ export const theme = createTheme({
     Modal: {
       defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 }, transitionProps: { duration: 100 } },
     },
-    Button: { defaultProps: { size: "sm" } },
+    Button: { defaultProps: { size: "sm", variant: "filled" } },
     TextInput: { defaultProps: { size: "sm" } },
   },
 });
