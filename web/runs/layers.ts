@@ -11,21 +11,19 @@ const tallest = 24;
 export function layers(items: Item[]): Placed[] {
   const known = new Map(items.map((item) => [item.id, item]));
   const depths = new Map<string, number>();
+  const begun = new Set<string>();
   const depthOf = (start: string): number => {
     const pending = [start];
     while (pending.length > 0) {
       const id = pending.at(-1) as string;
       const before = (known.get(id)?.after ?? []).filter((one) => known.has(one));
-      const open = depths.has(id) ? [] : before.filter((one) => !depths.has(one) && !pending.includes(one));
-      if (open.length > 0) pending.push(...open);
-      else {
-        pending.pop();
-        if (!depths.has(id))
-          depths.set(
-            id,
-            before.reduce((most, one) => Math.max(most, (depths.get(one) ?? -1) + 1), 0),
-          );
-      }
+      const open = begun.has(id) ? [] : before.filter((one) => !begun.has(one));
+      begun.add(id);
+      pending.push(...open);
+      if (open.length > 0) continue;
+      pending.pop();
+      const last = Math.max(-1, ...before.map((one) => depths.get(one) ?? -1));
+      if (!depths.has(id)) depths.set(id, last + 1);
     }
     return depths.get(start) ?? 0;
   };
