@@ -3,6 +3,7 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
 import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import type { RunHost } from "./crew/host.ts";
 import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
 import { nodeKind } from "./graph/searchable.ts";
@@ -58,8 +59,8 @@ export interface App {
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
-  topics: TopicStore;
   perspectives: PerspectiveStore;
+  topics: TopicStore;
   tokens: TokenStore;
   users: UserStore;
   tasks: TaskEngine;
@@ -69,6 +70,8 @@ export interface App {
   /** What agents of the crew were sent and what they called. */
   contexts: ContextStore;
   jobs: JobStore;
+  /** Set while the workspace is served: who carries out runs in the background. */
+  host: RunHost | undefined;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -144,6 +147,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     runs: runStore(crew),
     attempts: crewRecord(crew),
     contexts: contextStore(crew),
+    host: undefined,
     recorder,
     rebuild,
     now,

@@ -21,6 +21,7 @@ import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchEntries } from "../wiki/watch.ts";
+import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
 
@@ -48,6 +49,8 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
 
   await recover(config);
   const jobs = await openJobs(app, agent);
+  const host = openRunHost(app);
+  app.host = host;
   const watching = await watchEntries(app);
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
@@ -61,6 +64,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await http.close();
   await close(server);
   await jobs?.stop();
+  await host.stop();
   await watching.stop();
   await anchors.stop();
   await upkeep.stop();
