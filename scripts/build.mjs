@@ -4,13 +4,16 @@ import { execFileSync } from "node:child_process";
 import { chmod, cp, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
+import { buildWeb } from "./build-web.mjs";
 
 export async function buildAll(outdir = "dist") {
+  const web = buildWeb(outdir);
   const { metafile } = await build({
     entryPoints: {
       scriptorium: "src/main.ts",
       scribe: "src/scribe.ts",
       library: "src/library.ts",
+      relay: "src/mcp/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
       "embedder-worker": "src/search/embedder/worker.ts",
     },
@@ -36,6 +39,8 @@ export async function buildAll(outdir = "dist") {
   await cp("src/store/migrations", join(outdir, "migrations"), { recursive: true });
   await chmod(join(outdir, "scriptorium.js"), 0o755);
   await chmod(join(outdir, "scribe.js"), 0o755);
+
+  await web;
 
   // Old files go last: a command that starts meanwhile finds all it needs.
   const fresh = new Set(Object.keys(metafile.outputs).map((path) => basename(path)));

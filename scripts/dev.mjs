@@ -16,10 +16,12 @@ async function start() {
   server = spawn(process.execPath, ["dist/scriptorium.js", "serve", "--example"], { stdio: "inherit" });
 }
 
-watch("src", { recursive: true }, () => {
-  clearTimeout(again);
-  again = setTimeout(() => void start(), 200);
-});
+for (const folder of ["src", "web"]) {
+  watch(folder, { recursive: true }, () => {
+    clearTimeout(again);
+    again = setTimeout(() => void start(), 200);
+  });
+}
 process.once("SIGINT", () => {
   server?.once("close", () => process.exit(0));
   server?.kill("SIGTERM");

@@ -2,13 +2,21 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
+import { type ContextStore, contextStore } from "./crew/contexts.ts";
+import type { RunHost } from "./crew/host.ts";
+import { type CrewRecord, crewRecord } from "./crew/record.ts";
+import { type RunStore, runStore } from "./crew/runs.ts";
 import { nodeKind } from "./graph/searchable.ts";
+import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { type UserStore, userStore } from "./people/users.ts";
 import { Refused, type Result, unwrap } from "./result.ts";
+import { pageApproval } from "./review/approval.ts";
+import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
 import { topicKind } from "./review/searchable.ts";
+import { sectionEffect } from "./review/section.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
 import { openSearch, type Search } from "./search/open.ts";
 import { type Database, openDatabase } from "./store/database.ts";
@@ -19,7 +27,6 @@ import { taskKind } from "./tasks/searchable.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
-import { applySection } from "./wiki/new-section.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
@@ -52,10 +59,19 @@ export interface App {
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
+  perspectives: PerspectiveStore;
   topics: TopicStore;
   tokens: TokenStore;
   users: UserStore;
   tasks: TaskEngine;
+  runs: RunStore;
+  /** The phases of attempts, as the system records them. */
+  attempts: CrewRecord;
+  /** What agents of the crew were sent and what they called. */
+  contexts: ContextStore;
+  jobs: JobStore;
+  /** Set while the workspace is served: who carries out runs in the background. */
+  host: RunHost | undefined;
   recorder: Recorder;
   rebuild(): Promise<number>;
   now(): Date;
@@ -82,6 +98,14 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
+  const crew = { db, root, claims: config.claims, now, newId };
+  const onDisk = files !== undefined;
+  const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
+  const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
+  const effects = { section: sectionEffect({ root, wiki, entries, now }), page: approval };
+  const proposals = proposalStore({ db, effects, now, newId });
+  await approval.recover(proposals);
+
   const search = openSearch({
     db,
     kinds: [
@@ -95,11 +119,6 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     embeddings: config.embeddings,
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
-  const section = async (
-    tx: Parameters<typeof applySection>[0],
-    proposal: Parameters<typeof applySection>[2],
-    approver: { name: string },
-  ) => applySection(tx, { root, wiki, now }, proposal, approver);
   return {
     config,
     db,
@@ -108,7 +127,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
-    pages: pageReader({ root, wiki, git, schema, entries, onDisk: files !== undefined }),
+    pages,
     search,
     links: linkKeeper({
       db,
@@ -118,11 +137,17 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
       refresh: async () => files?.refresh(),
     }),
     sources: sourceStore({ db, root, folder: config.sources, now }),
-    proposals: proposalStore({ db, effects: { section }, now, newId }),
+    proposals,
     topics: topicStore({ db, now, newId }),
+    perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
+    runs: runStore(crew),
+    attempts: crewRecord(crew),
+    contexts: contextStore(crew),
+    host: undefined,
     recorder,
     rebuild,
     now,

@@ -1,10 +1,19 @@
+import { cancelRun } from "./crew/cancel.ts";
+import { executeRunHere, startRun } from "./crew/host.ts";
+import * as crew from "./crew/operations.ts";
+import { savePlan, showPlan } from "./crew/plan-text.ts";
+import { taskRecord } from "./crew/task-record.ts";
 import * as graph from "./graph/operations.ts";
+import { jobLog } from "./jobs/log.ts";
+import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
 import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
+import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
 import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
+import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
 import * as pages from "./wiki/page-operations.ts";
@@ -21,6 +30,8 @@ export const operations = {
   entry_history: wiki.entryHistory,
   list_pages: pages.listPages,
   read_page: pages.readPage,
+  entry_blame: entryBlame,
+  show_schema: wiki.showSchema,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
@@ -39,10 +50,23 @@ export const operations = {
   memory_add_edge: graph.addEdge,
   memory_delete_edge: graph.deleteEdge,
   import_graph: graph.importGraph,
+  insert_proposal: review.insertProposal,
   list_proposals: review.listProposals,
   show_proposal: review.showProposal,
   approve_proposal: review.approveProposal,
   reject_proposal: review.rejectProposal,
+  comment_proposal: review.commentProposal,
+  request_revision: review.requestRevision,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
+  refresh_perspective: perspectives.refreshPerspective,
+  start_job: jobs.startJob,
+  list_jobs: jobs.listJobs,
+  show_job: jobs.showJob,
+  cancel_job: jobs.cancelJob,
+  job_log: jobLog,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -64,7 +88,22 @@ export const operations = {
   update_todo: tasks.updateTodo,
   lock_todo: tasks.lockTodo,
   unlock_todo: tasks.unlockTodo,
-  get_task_context: tasks.getTaskContext,
+  get_task_context: crew.getTaskContext,
+  submit_plan: crew.submitPlan,
+  submit_output: crew.submitOutput,
+  submit_verdict: crew.submitVerdict,
+  ask: crew.ask,
+  answer_question: crew.answerQuestion,
+  list_runs: crew.listRuns,
+  show_run: crew.showRun,
+  run_report: crew.runReport,
+  cancel_run: cancelRun,
+  start_run: startRun,
+  execute_run: executeRunHere,
+  metrics: crew.metrics,
+  show_plan: showPlan,
+  save_plan: savePlan,
+  task_record: taskRecord,
   release_task: tasks.releaseTask,
   search: search.search,
   recall: search.recall,

@@ -8,8 +8,10 @@ import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 const version = { name: "test", version: "1" };
 
 /** Those that read come first. */
+const proposalTools = ["insert_proposal", "get_persona", "put_perspective"];
 const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
+const crewTools = ["submit_plan", "submit_output", "ask"];
 const graphTools = [
   "memory_search_nodes",
   "memory_query_nodes",
@@ -55,8 +57,10 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "search_entries",
       "create_section",
       ...graphTools,
+      ...proposalTools,
       ...topicTools,
       ...todoTools,
+      ...crewTools,
       "recall",
     ]);
     const readers = [
@@ -64,6 +68,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       "fetch_entry",
       "search_entries",
       ...graphTools.slice(0, 8),
+      "get_persona",
       "get_topic",
       "list_open_topics",
       "list_todos",
@@ -178,8 +183,10 @@ test("a role sees just the tools it can use", async () => {
   const { root } = await newWorkspace({ schema });
   const always = ["list_entries", "fetch_entry", "search_entries", "create_section", "recall"].concat(
     graphTools,
+    proposalTools,
     topicTools,
     todoTools,
+    crewTools,
   );
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);

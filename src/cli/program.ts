@@ -1,9 +1,15 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
+import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { jobCommand } from "./job.ts";
+import { perspectiveCommand } from "./perspective.ts";
+import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { runCommand } from "./run.ts";
 import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
@@ -40,6 +46,13 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     sourceCommand(common),
     topicCommand(common),
     proposalCommand(common),
+    planCommand(common),
+    executeCommand(common),
+    workCommand(common),
+    runCommand(common),
+    demoCommand(common),
+    jobCommand(common),
+    perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
     userCommand(common),

@@ -1,8 +1,17 @@
 import { Command } from "@commander-js/extra-typings";
-import { approveProposal, listProposals, rejectProposal, showProposal } from "../review/operations.ts";
+import { spellHidden } from "../hidden.ts";
+import {
+  approveProposal,
+  commentProposal,
+  insertProposal,
+  listProposals,
+  rejectProposal,
+  requestRevision,
+  showProposal,
+} from "../review/operations.ts";
 import type { Proposal } from "../review/proposals.ts";
-import { type Common, report } from "./session.ts";
-import { bold, table, when } from "./text.ts";
+import { type Common, readInput, report } from "./session.ts";
+import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 
 export const proposalCommand = (common: () => Common) =>
   new Command("proposal")
@@ -10,9 +19,10 @@ export const proposalCommand = (common: () => Common) =>
     .addCommand(
       new Command("list")
         .description(listProposals.summary)
-        .option("--status <status>", "open, approved or rejected; all if left out")
-        .action(({ status }) =>
-          report(common(), listProposals, { status }, { text: listed, json: (found) => found.proposals }),
+        .option("--status <status>", "open, approved, rejected or superseded; all if left out")
+        .option("--topic <id>", "only the answers to this topic")
+        .action(({ status, topic }) =>
+          report(common(), listProposals, { status, topic }, { text: listed, json: (found) => found.proposals }),
         ),
     )
     .addCommand(
@@ -22,12 +32,27 @@ export const proposalCommand = (common: () => Common) =>
         .action((id) => report(common(), showProposal, { id }, describe)),
     )
     .addCommand(
+      new Command("open")
+        .description("Propose a text of your own for a topic's page. It comes from a file or stdin.")
+        .requiredOption("--topic <id>", "the topic that it answers")
+        .requiredOption("--base <blob>", "the page's blob that you started from, as `topic show --json` has it")
+        .option("--file <path>", "where the whole new text is (- is stdin)", "-")
+        .action(async ({ topic, base, file }) => {
+          const text = (await readInput(file)).toString("utf8");
+          await report(common(), insertProposal, { topic_id: topic, base_sha: base, text }, (p) => `${p.id} waits`);
+        }),
+    )
+    .addCommand(
       new Command("approve")
         .description(approveProposal.summary)
         .argument("<id>")
         .option("--note <text>", "what you want to say with it")
-        .action((id, { note }) =>
-          report(common(), approveProposal, { id, note }, (p) => `approved ${p.id}: ${p.kind} ${p.subject}`),
+        .option("--merge", "the page has moved: approve the merged text that `proposal show` has")
+        .option("--onto <blob>", "the page's blob that you saw, as `proposal show` has it")
+        .action((id, { note, merge, onto }) =>
+          report(common(), approveProposal, { id, note, merge, onto }, (p) =>
+            p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p),
+          ),
         ),
     )
     .addCommand(
@@ -35,27 +60,103 @@ export const proposalCommand = (common: () => Common) =>
         .description(rejectProposal.summary)
         .argument("<id>")
         .option("--note <text>", "why")
-        .action((id, { note }) =>
-          report(common(), rejectProposal, { id, note }, (p) => `rejected ${p.id}: ${p.kind} ${p.subject}`),
+        .action((id, { note }) => report(common(), rejectProposal, { id, note }, decided)),
+    )
+    .addCommand(
+      new Command("comment")
+        .description(commentProposal.summary)
+        .argument("<id>")
+        .argument("<text...>", "what you have to say")
+        .action((id, words) =>
+          report(common(), commentProposal, { id, text: words.join(" ") }, () => `noted with ${id}`),
+        ),
+    )
+    .addCommand(
+      new Command("revise")
+        .description(requestRevision.summary)
+        .argument("<id>")
+        .argument("<text...>", "what should be different")
+        .action((id, words) =>
+          report(
+            common(),
+            requestRevision,
+            { id, text: words.join(" ") },
+            () => `noted with ${id}; the next job for its topic will see it`,
+          ),
         ),
     );
+
+const decided = (p: Proposal) => `${p.status} ${p.id}: ${p.kind} ${p.subject}`;
 
 function listed({ proposals }: { proposals: Proposal[] }): string {
   if (proposals.length === 0) return "nothing waits for you";
   return table([
     ["id", "status", "kind", "subject", "from", "at"],
-    ...proposals.map((p) => [p.id, p.status, p.kind, p.subject, p.proposedBy ?? "agent", when(p.createdAt)]),
+    ...proposals.map((p) => [
+      p.id,
+      p.status,
+      p.revisionNumber === null ? p.kind : `${p.kind}, revision ${p.revisionNumber}`,
+      p.subject,
+      p.proposedBy ?? "agent",
+      when(p.createdAt),
+    ]),
   ]);
 }
 
-const describe = (p: Proposal) =>
+type Shown = Extract<Awaited<ReturnType<typeof showProposal.perform>>, { ok: true }>["value"];
+
+const describe = (p: Shown) =>
   [
     bold(`${p.kind} ${p.subject}`),
     `${p.id}, ${p.status}, from ${p.proposedBy ?? "the agent"} at ${when(p.createdAt)}`,
+    ...(p.topicId
+      ? [`revision ${p.revisionNumber} for topic ${p.topicId}${p.jobId ? `, by job ${p.jobId}` : ""}`]
+      : []),
     ...(p.decidedBy
       ? [`${p.status} by ${p.decidedBy} at ${when(p.decidedAt ?? "")}${p.note ? `: ${p.note}` : ""}`]
       : []),
-    ...Object.entries(p.data).map(
-      ([key, value]) => `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`,
+    ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
+    ...p.comments.map(
+      (c) => `${c.author} at ${when(c.at)}${c.wantsRevision ? ", asking for a revision" : ""}: ${spellHidden(c.text)}`,
     ),
+    ...(p.impact ? foreseen(p.impact) : []),
   ].join("\n");
+
+const field = ([key, value]: [string, unknown]) =>
+  `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`;
+
+/** What approving would do: warnings first, then the change. */
+function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
+  const { merge, hidden } = impact;
+  const moved = merge?.clean
+    ? "the page has changed since, and both changes fit together: approve the text below with --merge"
+    : "the page has changed since, in the same lines: ask for another revision";
+  return [
+    ...(impact.baseMoved ? [yellow(impact.latest === null ? "the page is gone" : moved)] : []),
+    ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
+    ...hidden.map(({ line, characters }) => red(`line ${line} has characters that nobody sees: ${characters}`)),
+    `${plural(impact.added, "line")} added, ${impact.removed} removed`,
+    "",
+    coloured(merge?.diff ?? impact.diff),
+  ];
+}
+
+const becomes = {
+  anchored: "stays",
+  moved: "moves with its words",
+  "needs-review": "needs a person to look where it belongs",
+  orphaned: "loses its place",
+};
+
+const told = ({ id, quote, to }: NonNullable<Shown["impact"]>["topics"][number]) => {
+  const line = `topic ${id} ${becomes[to]}: ${JSON.stringify(spellHidden(quote.slice(0, 80)))}`;
+  return to === "moved" ? line : yellow(line);
+};
+
+const coloured = (diff: string) =>
+  diff
+    .split("\n")
+    .map((line) =>
+      line.startsWith("+") ? green(line) : line.startsWith("-") ? red(line) : line.startsWith("@@") ? dim(line) : line,
+    )
+    .join("\n");

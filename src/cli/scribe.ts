@@ -1,4 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { App } from "../app.ts";
+import { jobOperations, jobTools } from "../jobs/tools.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations } from "../operations.ts";
 import { type Caller, newTurn } from "../people/caller.ts";
@@ -9,7 +11,11 @@ import { complain, fail, readStdin, withApp } from "./session.ts";
 import { json } from "./text.ts";
 
 /** The field of an operation that a script gives on stdin. */
-const fromStdin: Record<string, string> = { commit_entry: "content" };
+const fromStdin: Record<string, string> = {
+  commit_entry: "content",
+  insert_proposal: "text",
+  put_perspective: "text",
+};
 
 type Field = { type?: string; description?: string; enum?: string[]; items?: { type?: string } };
 
@@ -28,7 +34,9 @@ export async function runScribe(argv: string[]): Promise<void> {
     program.addCommand((asked ? commandFor(operation) : bareCommand(operation)).exitOverride());
   }
   try {
-    await program.parseAsync(argv, { from: "user" });
+    // R11 names it with one dash.
+    const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
+    await program.parseAsync(words, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else fail({ json: true }, error);
@@ -47,7 +55,7 @@ function commandFor(operation: Operation): Command {
   const stdin = fromStdin[operation.name];
   const command = bareCommand(operation)
     .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
-    .requiredOption("--role <role>", "your role in schema.yaml")
+    .addOption(new Option("--role <role>", "your role in schema.yaml").makeOptionMandatory(!isJobs(operation)))
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
   // An operation that takes one of these itself means the same by it.
@@ -77,7 +85,10 @@ function fromJson(text: string): unknown {
   }
 }
 
-type Given = { role: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
+/** What a job's agent calls needs no role: the job says what it may do, or the operation is open to all agents. */
+const isJobs = ({ name }: Operation) => jobOperations.has(name);
+
+type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
   string,
   unknown
 >;
@@ -91,21 +102,34 @@ async function perform(operation: Operation, fields: string[], stdin: string | u
   }
   if (stdin) input[stdin] = (await readStdin()).toString("utf8");
   await withApp(dir ? { dir } : {}, async (app) => {
-    const roles = rolesOf(unwrap(await app.schema()));
-    const caller: Caller = {
-      kind: "agent",
-      role: given.role,
-      turn: newTurn(given.run),
-      ...(given.task ? { task: given.task } : {}),
-      ...(given.epoch === undefined ? {} : { epoch: given.epoch }),
-    };
-    const result: Result<unknown> = roles.includes(given.role)
-      ? await operation.perform(app, input, caller)
-      : refuse("denied", `no role ${given.role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
+    const result = await callAs(app, operation, input, given);
     if (result.ok) process.stdout.write(`${json(result.value)}\n`);
     else {
       process.stdout.write(`${json(refusalFor(result.problem))}\n`);
       complain({}, result.problem);
     }
   });
+}
+
+/** Bound to its job where there is one (R11); else in a role of the schema. */
+async function callAs(app: App, operation: Operation, input: object, given: Given): Promise<Result<unknown>> {
+  const jobId = app.config.environment.SCRIPTORIUM_JOB;
+  if (jobId) {
+    const job = await app.jobs.find(jobId);
+    if (!job) return refuse("denied", `no job ${jobId} in this workspace; SCRIPTORIUM_JOB is set to it`);
+    return jobTools(app, job, allOperations).call(operation.name, input);
+  }
+  const roles = rolesOf(unwrap(await app.schema()));
+  const { role = "agent", task, epoch } = given;
+  if (given.role !== undefined && !roles.includes(role)) {
+    return refuse("denied", `no role ${role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
+  }
+  const caller: Caller = {
+    kind: "agent",
+    role,
+    turn: newTurn(given.run),
+    ...(task ? { task } : {}),
+    ...(epoch === undefined ? {} : { epoch }),
+  };
+  return operation.perform(app, input, caller);
 }

@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { installSkills } from "../agents/skills.ts";
 import { environment } from "../config.ts";
 import { doctor, status } from "../wiki/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
@@ -10,6 +11,7 @@ export const initCommand = (common: () => Common) =>
     .description("make a folder a workspace; nothing that is there is overwritten")
     .argument("[dir]", "the folder", ".")
     .option("--template <name>", "which sections to start with", "crew")
+    .option("--skills", "also install the agent's skills into .claude/skills/")
     .addHelpText(
       "after",
       () =>
@@ -17,8 +19,9 @@ export const initCommand = (common: () => Common) =>
           .map((t) => `  ${t.name.padEnd(10)} ${t.about}`)
           .join("\n")}`,
     )
-    .action(async (dir, { template }) => {
+    .action(async (dir, { template, skills }) => {
       const made = await initWorkspace(dir, template, environment());
+      if (made.ok && skills) made.value.created.push(...(await installSkills(made.value.root)));
       // The first look makes every new file version 1.
       if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
       print(common(), made, (r) =>

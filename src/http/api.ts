@@ -49,7 +49,7 @@ async function answer(c: Context<Env>, app: App, operation: Operation, signIn: S
 }
 
 /** JSON only: a form or text body is what a page of another site could send without asking (T10). */
-async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Response> {
+export async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Response> {
   if (c.req.method === "GET") return {};
   if (c.get("principal").byCookie && c.req.header("origin") === undefined) {
     return c.json({ status: "denied", error: "a browser's write must say where it comes from" }, 403);

@@ -12,7 +12,9 @@ export function guard(port: () => number): MiddlewareHandler {
     const error = strange(c, ownHosts(port()));
     if (error) c.res = c.json({ status: "denied", error }, 403);
     else await next();
-    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
+    for (const [name, value] of Object.entries(headers)) {
+      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
+    }
   };
 }
 

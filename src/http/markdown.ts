@@ -13,22 +13,31 @@
 import { runInNewContext } from "node:vm";
 import rehypeStringify from "rehype-stringify";
 import { unified } from "unified";
-import { dress, type LinkTo } from "./markdown/dress.ts";
+import { dress, type LinkTo, type PageTo } from "./markdown/dress.ts";
+import { locate } from "./markdown/locate.ts";
 import { oversized } from "./markdown/measure.ts";
-import { reader, toHtmlTree } from "./markdown/read.ts";
+import { reader, toHtmlTree, withFormulas } from "./markdown/read.ts";
 import { cleaner } from "./markdown/sanitise.ts";
 import { tangled } from "./markdown/scan.ts";
-import { element, type Root, revealed } from "./markdown/tree.ts";
+import { type Element, element, type Root, revealed } from "./markdown/tree.ts";
 
 const most = { bytes: 1024 * 1024, htmlLength: 16 * 1024 * 1024, milliseconds: 4_000 };
 
 const writer = unified().use(rehypeStringify).freeze();
 
+export type Settings = {
+  linkTo: LinkTo;
+  pageTo?: PageTo | undefined;
+  /** Stamp every text with its place in the source, counted from this offset. */
+  stampFrom?: number | undefined;
+};
+
 /** Safe HTML for any text: never a script, never a remote load, never unbounded work. */
-export function renderMarkdown(text: string, { linkTo }: { linkTo: LinkTo }): string {
+export function renderMarkdown(text: string, settings: Settings): string {
   const { kept, note } = cut(text);
   const trouble = tangled(kept);
-  const rendered = trouble ? { trouble } : withinTime(() => render(kept, linkTo));
+  const toSource = text.includes("\r") ? inSource(text) : (offset: number) => offset;
+  const rendered = trouble ? { trouble } : withinTime(() => render(kept, settings, toSource));
   return note + ("html" in rendered ? rendered.html : withoutLayout(kept, rendered.trouble));
 }
 
@@ -40,15 +49,45 @@ export function plainText(text: string, trouble: string): string {
 
 type Rendered = { html: string } | { trouble: string };
 
-function render(text: string, linkTo: LinkTo): Rendered {
+type Move = (offset: number) => number;
+
+function render(text: string, { linkTo, pageTo, stampFrom }: Settings, toSource: Move): Rendered {
   const markdown = reader.parse(text);
   const trouble = oversized(markdown);
   if (trouble) return { trouble };
 
   const tree = toHtmlTree.runSync(markdown);
-  dress(tree, { linkTo, inLink: false, inCode: false });
+  if (stampFrom !== undefined) locate(tree, text);
+  withFormulas.runSync(tree);
+  dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
+  if (stampFrom !== undefined) moveStamps(tree, (offset) => toSource(offset) + stampFrom);
   const html = writer.stringify(cleaner.runSync(tree));
   return html.length > most.htmlLength ? { trouble: "it would make a page too large to show" } : { html };
+}
+
+function moveStamps(parent: Root | Element, move: Move): void {
+  for (const child of parent.children) {
+    if (child.type !== "element") continue;
+    const { dataS, dataE } = child.properties;
+    if (typeof dataS === "number") child.properties.dataS = move(dataS);
+    if (typeof dataE === "number") child.properties.dataE = move(dataE);
+    moveStamps(child, move);
+  }
+}
+
+/** From an offset in the text with plain line breaks to the one in the text as it was given. */
+function inSource(given: string): Move {
+  const breaks = [...given.matchAll(/\r\n/g)].map((match, before) => match.index - before);
+  return (offset) => {
+    let low = 0;
+    let high = breaks.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((breaks[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return offset + low;
+  };
 }
 
 function cut(whole: string): { kept: string; note: string } {

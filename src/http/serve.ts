@@ -5,8 +5,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { pino } from "pino";
+import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
 import { type App, openApp } from "../app.ts";
 import { type Config, environment, findWorkspace, loadConfig } from "../config.ts";
+import { showPresence } from "../jobs/presence.ts";
+import { openQueue } from "../jobs/queue.ts";
+import { openToolSocket } from "../mcp/tool-socket.ts";
+import { allOperations } from "../operations.ts";
 import type { Person } from "../people/caller.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { Refused, unwrap } from "../result.ts";
@@ -16,6 +21,7 @@ import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchEntries } from "../wiki/watch.ts";
+import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
 
@@ -24,6 +30,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
   const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const agent = config.agent && unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, log);
   const stopping = new AbortController();
@@ -41,6 +48,9 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   }
 
   await recover(config);
+  const jobs = await openJobs(app, agent);
+  const host = openRunHost(app);
+  app.host = host;
   const watching = await watchEntries(app);
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
@@ -53,10 +63,25 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   stopping.abort();
   await http.close();
   await close(server);
+  await jobs?.stop();
+  await host.stop();
   await watching.stop();
   await anchors.stop();
   await upkeep.stop();
   await app.close();
+}
+
+/** Without an agent block there is nobody to run jobs; everything else works. */
+async function openJobs(app: App, setup: AgentSetup | undefined): Promise<{ stop(): Promise<void> } | undefined> {
+  if (!setup) return undefined;
+  const presence = showPresence(app.config.stateFolder);
+  const queue = await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true });
+  return {
+    async stop() {
+      await queue.stop();
+      presence?.release();
+    },
+  };
 }
 
 /** Requests that are under way may end; a connection that stays open after that is cut. */

@@ -5,11 +5,11 @@ import type { Person } from "../people/caller.ts";
 import { Refused } from "../result.ts";
 import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
 import { guard } from "./guard.ts";
-import { messagePage } from "./pages.ts";
+import { renderedRoutes } from "./rendered.ts";
 import { openRenderer } from "./renderer.ts";
 import { addressOf, signIn } from "./sign-in.ts";
-import { siteRoutes } from "./site.ts";
-import { style } from "./style.ts";
+import { signInPage, signInStyle } from "./sign-in-page.ts";
+import { assetRoutes, siteRoutes } from "./site.ts";
 
 type Options = { token: string; self: Person; port: () => number; stopping: AbortSignal };
 
@@ -22,8 +22,9 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
 
   server.use(guard(port));
   server.get("/healthz", (c) => c.json({ status: "ok" }));
-  server.get("/style.css", (c) =>
-    c.body(style, 200, { "content-type": "text/css; charset=utf-8", "cache-control": "no-cache" }),
+  server.route("/", assetRoutes());
+  server.get("/sign-in.css", (c) =>
+    c.body(signInStyle, 200, { "content-type": "text/css; charset=utf-8", "cache-control": "no-cache" }),
   );
   server.use(async (c, next) => {
     const redirect = c.req.method === "GET" && c.req.query("token") ? await people.fromLink(c) : undefined;
@@ -39,8 +40,15 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     if (byCookie) return c.json({ status: "denied", error: "MCP takes a bearer token, not a browser's cookie" }, 403);
     return mcp.fetch(c.req.raw, tokenId);
   });
+  server.route("/api/rendered", renderedRoutes(app, renderer, people));
+  server.get("/metrics", async (c) => {
+    if (!c.get("principal").person)
+      return c.json({ status: "denied", error: "an agent may not read the metrics" }, 403);
+    const { prometheusText, contentType } = await import("./prometheus.ts");
+    return c.body(await prometheusText(app), 200, { "content-type": contentType });
+  });
   server.route("/api", apiRoutes(app, people, stopping));
-  server.route("/", siteRoutes(app, renderer));
+  server.route("/", siteRoutes(app));
 
   server.onError((error, c) => {
     if (error instanceof Refused) return refusalAnswer(c, error.problem);
@@ -66,11 +74,5 @@ async function turnAway(c: Context): Promise<Response> {
   // is sent to the same address once more, this time from here, and then brings it along.
   const fromElsewhere =
     c.req.header("sec-fetch-site") === "cross-site" || c.req.header("sec-fetch-site") === "same-site";
-  const page = messagePage({
-    title: "Sign in",
-    message: "This workspace is private.",
-    hint: "Open the link that scriptorium serve printed when it started; it signs this browser in.",
-    ...(fromElsewhere ? { again: addressOf(c) } : {}),
-  });
-  return c.html(page, 401);
+  return c.html(signInPage(fromElsewhere ? { again: addressOf(c) } : {}), 401);
 }

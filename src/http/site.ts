@@ -1,76 +1,103 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
-import { requireSection } from "../wiki/contract.ts";
-import type { EntryMetadata } from "../wiki/entry.ts";
-import type { Section } from "../wiki/schema.ts";
+import type { CallerKind } from "../operation.ts";
+import { allOperations } from "../operations.ts";
+import type { Person } from "../people/caller.ts";
 import type { Env } from "./api.ts";
-import { cataloguePage, entryPage, messagePage, type PageEntry, sourcesPage } from "./pages.ts";
-import type { Renderer } from "./renderer.ts";
 
-/** The catalogue, entries and sources, readable in a browser, until the web application takes over. */
-export function siteRoutes(app: App, renderer: Renderer): Hono<Env> {
+// The build puts the web application beside every other file that is started.
+const folder = new URL("./web/", import.meta.url);
+
+/** What the web application knows before it asks anything. */
+export type Boot = {
+  workspace: { name: string; wiki: string };
+  person: { name: string; rank: Person["rank"] };
+  /** Method, path and callers of every operation that HTTP has. */
+  operations: Record<string, [method: string, path: string, callers: readonly CallerKind[]]>;
+};
+
+/** The web application's own files. They hold nothing of the workspace, so they need no token. */
+export function assetRoutes(): Hono<Env> {
+  const assets = new Hono<Env>();
+  const names = new Set(existsSync(folder) ? readdirSync(new URL("assets/", folder)) : []);
+  assets.get("/assets/:name", async (c) => {
+    const name = c.req.param("name");
+    const type = types[extname(name)];
+    if (!names.has(name) || !type) return c.json({ status: "not_found", error: "no such file" }, 404);
+    const isZipped = names.has(`${name}.gz`) && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
+    const bytes = await readFile(new URL(`assets/${name}${isZipped ? ".gz" : ""}`, folder)).catch(() => undefined);
+    if (!bytes) return c.json({ status: "not_found", error: "the application was built anew; reload the page" }, 404);
+    const headers = {
+      "content-type": type,
+      "cache-control": "public, max-age=31536000, immutable",
+      vary: "accept-encoding",
+    };
+    return c.body(new Uint8Array(bytes), 200, { ...headers, ...(isZipped ? { "content-encoding": "gzip" } : {}) });
+  });
+  assets.get("/diagram", (c) => {
+    const policy =
+      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'self'";
+    return c.body(readFileSync(new URL("diagram.html", folder), "utf8"), 200, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": policy,
+      "x-frame-options": "SAMEORIGIN",
+      "cache-control": "no-cache",
+    });
+  });
+  return assets;
+}
+
+/** Every other address is the web application's to read; the server gives the same page for each. */
+export function siteRoutes(app: App): Hono<Env> {
   const site = new Hono<Env>();
-  const place = (c: Context<Env>) => ({ workspace: app.config.name, person: c.get("principal").person?.name ?? "" });
-
-  const missing = (c: Context<Env>, message: string) =>
-    c.html(messagePage({ ...place(c), title: "Not here", message }), 404);
-
-  const broken = (c: Context<Env>, message: string) => {
-    const hint = "Mend the line it names; this page then comes back.";
-    return c.html(messagePage({ ...place(c), title: "The schema cannot be read", message, hint }), 500);
-  };
+  const page = existsSync(folder) ? readFileSync(new URL("index.html", folder), "utf8") : "";
+  const operations = Object.fromEntries(
+    allOperations.flatMap(({ name, http, callers }) => (http ? [[name, [http.method, http.path, callers]]] : [])),
+  );
 
   site.use(async (c, next) => {
     if (c.get("principal").person) return next();
     // Pages know no read cap and no turn, so an agent reads through its operations only.
     return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
   });
-
-  site.get("/", async (c) => {
-    const schema = await app.schema();
-    if (!schema.ok) return broken(c, schema.problem.message);
-    const query = c.req.query("q")?.trim();
-    const sections = new Map(schema.value.sections.map((known) => [known.id, known]));
-    const entries = (await app.entries.list()).map((entry) => describe(sections.get(entry.id), entry));
-    const hits = query ? await app.search.search(query, { limit: 30 }) : [];
-    return c.html(cataloguePage({ ...place(c), entries, ...(query ? { query, hits } : {}) }));
+  site.get("*", (c) => {
+    const { person } = c.get("principal");
+    const boot: Boot = {
+      workspace: { name: app.config.name, wiki: app.config.wiki },
+      person: { name: person?.name ?? "", rank: person?.rank ?? "reader" },
+      operations: operations as Boot["operations"],
+    };
+    return shell(c, page, boot);
   });
-
-  site.get("/entries/:id", async (c) => {
-    const schema = await app.schema();
-    if (!schema.ok) return broken(c, schema.problem.message);
-    const id = c.req.param("id");
-    const section = requireSection(schema.value, id);
-    if (!section.ok) return missing(c, `There is no entry ${id}.`);
-    const latest = await app.entries.fetch(id);
-    const wanted = c.req.query("version") ?? String(latest.version);
-    const version = /^\d{1,9}$/.test(wanted) ? Number(wanted) : -1;
-    const content = version === latest.version ? latest.content : await app.entries.contentAt(id, version);
-    if (content === undefined)
-      return missing(c, `The entry ${id} has no version ${wanted}. The latest is version ${latest.version}.`);
-
-    const html = await renderer.render({ text: content, ids: schema.value.sections.map((known) => known.id) });
-    const history = await app.entries.history(id, 50);
-    const entry = { ...describe(section.value, latest.metadata), version, content };
-    return c.html(entryPage({ ...place(c), entry, html, history }));
-  });
-
-  site.get("/sources", async (c) => c.html(sourcesPage({ ...place(c), sources: await app.sources.list() })));
-  site.all("*", (c) => missing(c, "There is no such page."));
+  site.all("*", (c) => c.json({ status: "not_found", error: "no such page" }, 404));
   return site;
 }
 
-function describe(section: Section | undefined, entry: EntryMetadata): PageEntry {
-  const { id, title, version, lastAuthor, wordCount, updatedAt } = entry;
-  return {
-    id,
-    title,
-    version,
-    lastAuthor,
-    wordCount,
-    updatedAt,
-    mode: section?.mode ?? "snapshot",
-    writableBy: section?.writable_by ?? [],
-    ...(section?.summary ? { summary: section.summary } : {}),
-  };
+// Some libraries of the application write style elements; the nonce lets those through and no others.
+function shell(c: Context, page: string, boot: Boot): Response {
+  const nonce = randomBytes(16).toString("base64");
+  const data = JSON.stringify(boot).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const html = page.replaceAll("%nonce%", nonce).replace(">{}</script>", () => `>${data}</script>`);
+  return c.body(html, 200, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy":
+      `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; font-src 'self'; ` +
+      "connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  });
 }
+
+const types: Record<string, string> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
+  ".png": "image/png",
+};

@@ -10,7 +10,7 @@ import type { App } from "../app.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations, operations } from "../operations.ts";
 import { type Caller, kindOf } from "../people/caller.ts";
-import { type Problem, refusalFor } from "../result.ts";
+import { type Problem, type Result, refusalFor } from "../result.ts";
 import { version } from "../version.ts";
 import type { Schema } from "../wiki/schema.ts";
 
@@ -22,7 +22,8 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
     { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
   );
   for (const operation of allOperations) {
-    if (canUse(operation, caller, schema.ok ? schema.value : undefined)) addTool(server, app, operation, caller);
+    if (!canUse(operation, caller, schema.ok ? schema.value : undefined)) continue;
+    addTool(server, operation, (raw) => operation.perform(app, raw, caller));
   }
   addResources(server, app, caller);
   return server;
@@ -31,6 +32,7 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
 /** A role sees just the tools it can use: none for sections it may not write, none for a pipeline it is not in. */
 function canUse(operation: Operation, caller: Caller, schema: Schema | undefined): boolean {
   if (!operation.callers.includes(kindOf(caller))) return false;
+  if (operation.name === "submit_verdict") return caller.kind === "agent" && caller.crew?.part === "qc";
   if (caller.kind === "person" || !schema) return true;
   const writes = (mode: "snapshot" | "log") =>
     schema.sections.some((section) => section.mode === mode && section.writable_by.includes(caller.role));
@@ -40,7 +42,12 @@ function canUse(operation: Operation, caller: Caller, schema: Schema | undefined
   return true;
 }
 
-function addTool(server: McpServer, app: App, operation: Operation, caller: Caller): void {
+/** One operation as a tool; `perform` is how it is called for this client. */
+export function addTool(
+  server: McpServer,
+  operation: Operation,
+  perform: (raw: unknown) => Promise<Result<unknown>>,
+): void {
   const { name, summary, guidance, effect, input, output } = operation;
   server.registerTool(
     name,
@@ -57,7 +64,7 @@ function addTool(server: McpServer, app: App, operation: Operation, caller: Call
       },
     },
     async (raw: unknown) => {
-      const result = await operation.perform(app, raw ?? {}, caller);
+      const result = await perform(raw ?? {});
       const answer = result.ok ? (result.value as Record<string, unknown>) : refusalFor(result.problem);
       return {
         content: [{ type: "text" as const, text: JSON.stringify(answer) }],

@@ -17,7 +17,20 @@ const order: Rank[] = ["reader", "collaborator", "admin"];
 export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.indexOf(b) ? a : b);
 
 export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
-export type Agent = { kind: "agent"; role: string; task?: string; epoch?: number; turn: Turn };
+export type Agent = {
+  kind: "agent";
+  role: string;
+  task?: string;
+  epoch?: number;
+  /** The job it was started for, if it was. */
+  job?: string;
+  turn: Turn;
+  /** Set by the crew when it starts an agent, never by the agent: which run it works for, as what, and its name. */
+  crew?: { run: string; part: CrewPart; agent: string; context?: string };
+};
+
+/** What an agent is to a run. */
+export type CrewPart = "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter";
 
 /** Who calls an operation. An agent is no user, whatever its text says. */
 export type Caller = Person | Agent;

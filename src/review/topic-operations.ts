@@ -8,6 +8,7 @@ import { describePlace } from "./anchor/place.ts";
 import { sharedWords } from "./anchor/resemble.ts";
 import { type Anchor, anchorAt, anchorFor } from "./anchor.ts";
 import { refindTopics } from "./refind-topics.ts";
+import { revision, revisionsOf } from "./revisions.ts";
 import type { Topic } from "./topic.ts";
 import type { Message, Speaker } from "./topics.ts";
 
@@ -143,7 +144,7 @@ export const getTopic = operation({
   name: "get_topic",
   summary: "Read one topic: the page and passage it is about, and its messages in order.",
   guidance:
-    "`anchor.place` says where the words are now, with line and heading; `pageBlob` is the base for a proposal. Long topics come in parts: ask again with `cursor` for the messages that follow.",
+    "`anchor.place` says where the words are now, with line and heading; `pageBlob` is the base for a proposal. `revisions` has what was proposed before and what people said to that. Long topics come in parts: ask again with `cursor` for the messages that follow.",
   effect: "reads",
   callers: everyone,
   http: { method: "get", path: "/topics/{id}" },
@@ -155,14 +156,24 @@ export const getTopic = operation({
       .optional()
       .describe("The cursor of the answer before, to go on from there"),
   }),
-  output: topicShape.extend({ messages: z.array(messageShape), cursor: z.string().optional() }),
+  output: topicShape.extend({
+    messages: z.array(messageShape),
+    cursor: z.string().optional(),
+    revisions: z.array(revision).optional().describe("What was proposed for it so far, newest first"),
+  }),
   async run(app, { id, cursor }) {
     const found = await current(app, id);
     if (!found.ok) return found;
     const { topic, page } = found.value;
     const messages = fitting(await app.topics.messages(id, Number(cursor ?? 0), 100));
     const last = messages.at(-1)?.seq ?? topic.messages;
-    return ok({ ...shown(topic, page), messages, ...(last < topic.messages ? { cursor: String(last) } : {}) });
+    const revisions = cursor === undefined ? await revisionsOf(app, id) : [];
+    return ok({
+      ...shown(topic, page),
+      messages,
+      ...(last < topic.messages ? { cursor: String(last) } : {}),
+      ...(revisions.length > 0 ? { revisions } : {}),
+    });
   },
 });
 

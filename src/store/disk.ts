@@ -89,6 +89,15 @@ export function noteOf(path: string): string | undefined {
   return note && Buffer.from(note, "base64url").toString("utf8");
 }
 
+/** Removes the temporary names beside `path` that were staged with this note, unless they are young enough to be in use. */
+export function discardNoted(path: string, note: string, olderThanMs = 0): void {
+  const spelt = Buffer.from(note).toString("base64url");
+  for (const name of readdirSync(dirname(path)).filter((n) => temporary.test(n) && n.split(".")[2] === spelt)) {
+    const found = statSync(join(dirname(path), name), { throwIfNoEntry: false });
+    if (found && Date.now() - found.ctimeMs >= olderThanMs) discard(join(dirname(path), name));
+  }
+}
+
 /** Removes what a crash left beside the files of `folder`, unless it is young enough to be in use. */
 export async function sweepTemporary(folder: string, olderThanMs: number): Promise<number> {
   const names = await readdir(folder, { recursive: true }).catch(() => [] as string[]);

@@ -16,6 +16,8 @@ export type Change = {
   byPerson: boolean;
   message: string;
   at: string;
+  /** The branch takes it only where it has `base`: someone's own commit in between is not replaced. */
+  onlyOnBase?: boolean;
 };
 
 /** In the transaction that makes the version: nothing is lost if the process ends before git has it. */
@@ -30,6 +32,7 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
     by_person: change.byPerson ? 1 : 0,
     message: change.message,
     at: change.at,
+    only_on: change.onlyOnBase ? (change.base ?? null) : null,
   });
 }
 
@@ -44,6 +47,7 @@ const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>(
     by_person: slot("by_person"),
     message: slot("message"),
     at: slot("at"),
+    only_on: slot("only_on"),
   }),
 );
 
@@ -68,12 +72,19 @@ export async function readVersion(db: Database, git: Git, blob: string): Promise
 }
 
 /** A commit message whose trailers cannot be forged by what stands in them. */
-export function commitMessage(subject: string, trailers: Record<string, string | number | null | undefined>): string {
+export function commitMessage(
+  subject: string,
+  trailers: Record<string, string | number | null | undefined>,
+  words = "",
+): string {
   const lines = Object.entries(trailers)
     .filter(([, value]) => value !== undefined && value !== null && value !== "")
-    .map(([key, value]) => `${key}: ${plain(String(value))}`);
-  return `${plain(subject)}\n\n${lines.join("\n")}\n`;
+    .map(([key, value]) => `${key}: ${oneLine(String(value))}`);
+  const said = plain(words);
+  return `${plain(subject)}\n\n${said === "" ? "" : `${said}\n\n`}${lines.join("\n")}\n`;
 }
+
+const oneLine = (text: string) => text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
 
 /** Names and titles on one line, without what git gives a meaning to. */
 const plain = (text: string) => text.replace(/[\s\u0000-\u001f\u007f<>]+/g, " ").trim();

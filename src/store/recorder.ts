@@ -20,8 +20,8 @@ import type { GitQueueRow } from "./tables.ts";
 export interface Recorder {
   /** Records what waits. `waits` says why the branch, if it must, stays behind. */
   record(): Promise<{ recorded: number; waits: string | undefined }>;
-  /** Records, and goes on trying for a while if another process is at it. */
-  drain(patienceMs: number): Promise<void>;
+  /** Records, and goes on trying for a while if another process is at it. Says why the branch stays behind, if it does. */
+  drain(patienceMs: number): Promise<string | undefined>;
 }
 
 export const historyRef = "refs/scriptorium/history";
@@ -55,7 +55,7 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
       const until = Date.now() + patienceMs;
       for (;;) {
         const { waits } = await record();
-        if (waits !== "another process is recording" || Date.now() > until) return;
+        if (waits !== "another process is recording" || Date.now() > until) return waits;
         await sleep(20);
       }
     },
@@ -143,13 +143,14 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
     const { prefix } = await git.place();
     const atHead = await blobsAt(git, head.commit, [...new Set(rows.map((row) => prefix + row.path))]);
     const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
-    const wanted = settled.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
+    const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
+    const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
     if (wanted.length > 0 && !(await moveBranch(git, head as { branch: string; commit?: string }, wanted, prefix))) {
       if (attempt >= 10) return "the branch keeps moving";
       continue;
     }
     crashPoint("branch-moved");
-    await followIndex(git, settled, prefix, atHead);
+    await followIndex(git, fitting, prefix, atHead);
     crashPoint("index-followed");
     await db.write(async (tx) => {
       await tx
@@ -174,6 +175,13 @@ const waitsForPerson = (row: Row, rows: Row[], atHead: string | undefined) =>
 /** True when HEAD has this version or a later one of those that wait. */
 const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
   rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
+
+/** False for an approved text whose page someone has committed otherwise since: history has it, the branch keeps theirs. */
+const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
+  row.only_on === null ||
+  row.only_on === atHead ||
+  isCommitted(row, rows, atHead) ||
+  rows.some((earlier) => earlier.path === row.path && earlier.seq < row.seq && earlier.blob === row.only_on);
 
 async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));

@@ -1,7 +1,8 @@
 import type { Generated } from "kysely";
+import type { CrewTables } from "./crew-tables.ts";
 
 /** The tables as both engines have them. Times are ISO strings, JSON is text, booleans are 0 and 1. */
-export interface Tables {
+export interface Tables extends CrewTables {
   meta: { key: string; value: string };
   schema_migrations: { name: string; applied_at: string };
   events: EventRow;
@@ -20,7 +21,10 @@ export interface Tables {
   handoffs: HandoffRow;
   sources: SourceRow;
   proposals: ProposalRow;
+  proposal_comments: ProposalCommentRow;
+  perspectives: PerspectiveRow;
   tokens: TokenRow;
+  agent_jobs: JobRow;
   users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
@@ -90,6 +94,8 @@ export interface GitQueueRow {
   message: string;
   at: string;
   in_history: Generated<number>;
+  /** A commit to the person's branch may only replace this blob; null: whatever is there. */
+  only_on: string | null;
 }
 
 export interface HandoffRow {
@@ -149,11 +155,41 @@ export interface ProposalRow {
   subject: string;
   data: string;
   proposed_by: string | null;
-  status: "open" | "approved" | "rejected";
+  status: "open" | "approved" | "rejected" | "superseded";
   created_at: string;
   decided_at: string | null;
   decided_by: string | null;
   note: string | null;
+  /** From here on for pages only: the topic it answers, and which answer to it this is. */
+  topic_id: string | null;
+  revision_number: number | null;
+  /** The git blob of the page that the text was made from, and what it said. */
+  base_source_sha: string | null;
+  base_text: string | null;
+  text: string | null;
+  job_id: string | null;
+  /** What a person decided, written before the file is: a start after a crash goes by it. */
+  approval: string | null;
+}
+
+export interface ProposalCommentRow {
+  id: string;
+  proposal_id: string;
+  author: string;
+  text: string;
+  wants_revision: number;
+  at: string;
+}
+
+export interface PerspectiveRow {
+  path: string;
+  persona: string;
+  source_sha: string;
+  persona_sha: string;
+  skill_sha: string;
+  text: string;
+  job_id: string | null;
+  at: string;
 }
 
 export interface TokenRow {
@@ -165,6 +201,33 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface JobRow {
+  id: string;
+  kind: "incorporate" | "perspective";
+  source_path: string;
+  topic_id: string | null;
+  persona_name: string | null;
+  status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
+  started_at: string | null;
+  completed_at: string | null;
+  exit_code: number | null;
+  error_tail: string | null;
+  created_at: string;
+  created_by: string;
+  message: string | null;
+  holder: string | null;
+  beat_at: number | null;
+  cancelled_by: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  cost_usd: number | null;
+  duration_ms: number | null;
 }
 
 export interface UserRow {

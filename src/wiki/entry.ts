@@ -1,4 +1,5 @@
 import type { Result } from "../result.ts";
+import type { Query } from "../store/database.ts";
 import type { IndexedEntry } from "../store/entries.ts";
 import type { Section } from "./schema.ts";
 
@@ -22,6 +23,17 @@ export type Author = {
   run?: string;
   task?: string;
   epoch?: number;
+  /** Whose decision it was, when the text waited for a person. */
+  approval?: Approval;
+};
+
+export type Approval = {
+  by: string;
+  email?: string;
+  proposal: string;
+  topic: string | null;
+  job: string | null;
+  note?: string;
 };
 
 export type EntryVersion = {
@@ -35,6 +47,8 @@ export type EntryVersion = {
   summary: string;
 };
 
+export type Replaced = { version: number; staged?: string };
+
 /**
  * Where entries are kept. Two backends keep this contract, and one test suite checks both. An
  * entry that nobody has written yet is version 0 with no text.
@@ -46,6 +60,11 @@ export interface EntryStore {
   commit(id: string, content: string, version: number, by: Author): Promise<Result<{ version: number }>>;
   /** Adds one line at the end, whatever the latest version is. */
   append(id: string, line: string, by: Author): Promise<Result<{ version: number; line: string }>>;
+  /**
+   * Puts a whole approved page in place of the text named `base`, frontmatter and all, inside the
+   * transaction of its approval. `staged` is left for the caller to discard.
+   */
+  replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>>;
   /** Newest first. */
   history(id: string, limit?: number): Promise<EntryVersion[]>;
   /** The text as it was; undefined when that version never was or its text is gone. */
@@ -59,4 +78,12 @@ export const describeEntry = (section: Section, row: IndexedEntry | undefined): 
   lastAuthor: row?.last_author ?? "",
   wordCount: row?.words ?? 0,
   updatedAt: row?.updated_at ?? "",
+});
+
+/** What a commit says about the decision behind it. */
+export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) => ({
+  "Approved-by": email ? `${by} <${email}>` : by,
+  Topic: topic,
+  Proposal: proposal,
+  Job: job,
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ok, type Result } from "../result.ts";
+import { ok, type Result, refuse } from "../result.ts";
 import { crashPoint } from "../store/crash.ts";
 import type { Database, Query } from "../store/database.ts";
 import { discard, noteOf, publish, stage } from "../store/disk.ts";
@@ -16,7 +16,7 @@ import {
   readFront,
   withBody,
 } from "./document.ts";
-import { type Author, describeEntry, type Entry, type EntryStore } from "./entry.ts";
+import { type Author, approvalTrailers, describeEntry, type Entry, type EntryStore, type Replaced } from "./entry.ts";
 import { knownLinks, linksIn, linksInLog, linksWith } from "./links.ts";
 import { appendTo, keepsLog, logLine, logRemark } from "./log.ts";
 import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
@@ -114,7 +114,7 @@ export function fileStore(deps: Deps): FileStore {
     title: string | null;
     links: string[] | null;
     author: Author;
-    verb: "Commit" | "Append to" | "Edit" | "Recover";
+    verb: "Commit" | "Append to" | "Edit" | "Recover" | "Rewrite";
     kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
     /** For an append: the bytes it adds. */
     added?: Buffer;
@@ -125,7 +125,8 @@ export function fileStore(deps: Deps): FileStore {
     const { id, row, bytes, author, body, title } = made;
     const version = (row?.version ?? 0) + 1;
     const at = now().toISOString();
-    const summary = `${made.verb} ${id} (version ${version})`;
+    const { approval } = author;
+    const summary = `${made.verb} ${id} (version ${version}${approval ? `, approved by ${approval.by}` : ""})`;
     const blob = blobOf(bytes);
     const by = {
       author: author.name,
@@ -150,7 +151,8 @@ export function fileStore(deps: Deps): FileStore {
       kind: made.kind,
       ...(made.data ? { data: made.data } : {}),
     });
-    const trailers = { Entry: id, Version: version, Role: by.role, Run: by.run, Task: by.task, Epoch: by.epoch };
+    const named = { Entry: id, Version: version, Role: by.role, Run: by.run, Task: by.task, Epoch: by.epoch };
+    const trailers = { ...named, ...(approval ? approvalTrailers(approval) : {}) };
     await enqueue(tx, {
       path: pathOf(id),
       blob,
@@ -159,8 +161,9 @@ export function fileStore(deps: Deps): FileStore {
       appended: made.added !== undefined,
       author: identityOf(author),
       byPerson: made.kind === "entry-edited",
-      message: commitMessage(summary, trailers),
+      message: commitMessage(summary, trailers, approval?.note),
       at,
+      onlyOnBase: approval !== undefined,
     });
     return version;
   }
@@ -258,6 +261,41 @@ export function fileStore(deps: Deps): FileStore {
     }
   }
 
+  async function replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>> {
+    await lockEntry(tx, db.engine, id);
+    const bytes = Buffer.from(text);
+    const blob = blobOf(bytes);
+    const file = fileOf(id);
+    const row = await findEntry(tx, id);
+    // Another process may have found the text of an approval that a crash cut off, and made its version.
+    if (row?.blob === blob) return ok({ version: row.version });
+    const held = readIfThere(file);
+    const isThere = held?.equals(bytes) ?? false;
+    const changed = refuse("conflict", `${pathOf(id)} changed while you approved; look at it again`);
+    if (row?.blob !== base || (!isThere && blobOf(held ?? "") !== base)) return changed;
+
+    const staged = isThere ? undefined : stage(file, bytes, root, spellNote(blob, by));
+    if (staged && !publish(staged, file, held)) {
+      discard(staged);
+      return changed;
+    }
+    const document = parseDocument(bytes);
+    const version = await saveFileVersion(tx, {
+      id,
+      row,
+      bytes,
+      body: document.body,
+      title: readFront(document, pathOf(id)).title ?? null,
+      links: linksIn(document.body, id, deps),
+      author: by,
+      verb: "Rewrite",
+      kind: "entry-committed",
+      ...(by.approval ? { data: { approval: by.approval } } : {}),
+    });
+    crashPoint("version-saved");
+    return ok(staged ? { version, staged } : { version });
+  }
+
   /** Looks at every file whose stat is not what it was. */
   async function sweep(): Promise<void> {
     const rows = byId(await allEntries(db.read));
@@ -300,6 +338,7 @@ export function fileStore(deps: Deps): FileStore {
     fileOf,
     commit,
     append,
+    replace,
     trustIndex(value) {
       trusted = value;
     },

@@ -305,6 +305,26 @@ export const entryHistory = operation({
   },
 });
 
+export const showSchema = operation({
+  name: "show_schema",
+  summary: "Show the sections of the knowledge base with who may write them, and the roles there are.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/schema" },
+  input: z.object({}),
+  output: z.object({
+    sections: z.array(section),
+    pipeline: z.array(z.string()),
+    roles: z.array(z.string()),
+  }),
+  async run(app) {
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
+    const { sections, pipeline } = schema.value;
+    return ok({ sections, pipeline, roles: rolesOf(schema.value) });
+  },
+});
+
 const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), addedBy: z.string(), at: z.string() });
 
 export const addSource = operation({

@@ -1,4 +1,4 @@
-import { ok, type Result } from "../result.ts";
+import { ok, type Result, refuse } from "../result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
 import { holdClaim } from "../store/fence.ts";
@@ -28,12 +28,15 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       task: by.task ?? null,
       epoch: by.epoch ?? null,
       at: made.at,
-      summary: `${made.appended ? "Append to" : "Commit"} ${id} (version ${version})`,
+      summary: by.approval
+        ? `Rewrite ${id} (version ${version}, approved by ${by.approval.by})`
+        : `${made.appended ? "Append to" : "Commit"} ${id} (version ${version})`,
       title: null,
       words: made.words,
       stat: "",
       links: made.links,
       kind: made.appended ? "entry-appended" : "entry-committed",
+      ...(by.approval ? { data: { approval: by.approval } } : {}),
     });
     return version;
   }
@@ -85,6 +88,18 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
         return { version, line: written.trimEnd() };
       });
       return ok(saved);
+    },
+
+    async replace(tx, id, text, base, by) {
+      await lockEntry(tx, db.engine, id);
+      const row = await findEntry(tx, id);
+      const held = row ? ((await textAt(tx, id, row.version)) ?? "") : "";
+      if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
+      const at = now().toISOString();
+      const content = text.replaceAll("\r\n", "\n");
+      const links = linksIn(content, id, folders);
+      const made = { content, blob: blobOf(content), words: countWords(content), links, appended: false, at };
+      return ok({ version: await save(tx, row, id, by, made) });
     },
 
     history: (id, limit = 100) => versionsOf(db.read, id, limit),

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import { type App, openApp } from "../../src/app.ts";
@@ -98,13 +98,21 @@ export type TestWorkspace = {
   open(): Promise<App>;
 };
 
-type Options = Partial<Backend> & { schema?: string };
+type Options = Partial<Backend> & {
+  schema?: string;
+  /** More of scriptorium.yaml. */
+  config?: string;
+  /** Further files, committed with the rest. */
+  files?: Record<string, string>;
+};
 
 /** A real workspace in a temporary folder: real files, real git, a real database. */
 export async function newWorkspace({
   store = "files",
   engine = "sqlite",
   schema = sampleSchema,
+  config = "",
+  files = {},
 }: Options = {}): Promise<TestWorkspace> {
   const root = temporaryFolder();
   const git = (...args: string[]) =>
@@ -115,7 +123,11 @@ export async function newWorkspace({
   execFileSync("mkdir", ["-p", join(root, "wiki")]);
   writeFileSync(join(root, "wiki/schema.yaml"), schema);
   const url = engine === "postgres" ? await freshDatabase() : "sqlite";
-  writeFileSync(join(root, "scriptorium.yaml"), `name: Test\nstore: ${store}\ndatabase: ${url}\n`);
+  writeFileSync(join(root, "scriptorium.yaml"), `name: Test\nstore: ${store}\ndatabase: ${url}\n${config}`);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
   unwrap(await initWorkspace(root, "crew", testEnvironment()));
   git("add", "-A");
   git("commit", "-qm", "Begin");

@@ -1,10 +1,14 @@
-import { spellHidden } from "../hidden.ts";
+import { spellHidden } from "../../hidden.ts";
+import type { Located } from "./locate.ts";
 import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
 
 /** The address of the entry a wiki link names, or undefined when there is no such entry. */
 export type LinkTo = (id: string) => string | undefined;
 
-type Setting = { linkTo: LinkTo; inLink: boolean; inCode: boolean };
+/** The address here of a page that a relative link names. */
+export type PageTo = (href: string) => string | undefined;
+
+type Setting = { linkTo: LinkTo; pageTo?: PageTo | undefined; inLink: boolean; inCode: boolean };
 
 /** Makes of a plain tree what a page of this workspace looks like: wiki links, safe links, no images. */
 export function dress(parent: Root | Element, setting: Setting): void {
@@ -13,7 +17,10 @@ export function dress(parent: Root | Element, setting: Setting): void {
 
 function dressed(node: Node, parent: Root | Element, setting: Setting): Node[] {
   if (node.type === "text") {
-    return setting.inLink || setting.inCode ? revealed(node.value) : withWikiLinks(node.value, setting.linkTo);
+    const { place } = (node as Located).data ?? {};
+    const isWhole = place !== undefined && place.to - place.from !== node.value.length;
+    if (setting.inLink || setting.inCode || isWhole) return revealed(node.value, place);
+    return withWikiLinks(node.value, setting.linkTo, place?.from);
   }
   if (node.type !== "element") return [];
 
@@ -24,16 +31,19 @@ function dressed(node: Node, parent: Root | Element, setting: Setting): Node[] {
 
   dress(node, {
     linkTo: setting.linkTo,
+    pageTo: setting.pageTo,
     inLink: setting.inLink || tagName === "a",
     inCode: setting.inCode || tagName === "code" || tagName === "pre",
   });
-  if (tagName === "a") return [link(node)];
+  if (tagName === "a") return [link(node, setting.pageTo)];
   if (tagName === "table") return [element("div", { className: ["table-scroll"] }, [node])];
   return [node];
 }
 
-function link(node: Element): Element {
-  const target = destination(String(node.properties.href ?? ""));
+function link(node: Element, pageTo: PageTo | undefined): Element {
+  const href = String(node.properties.href ?? "");
+  const page = pageTo?.(href);
+  const target = destination(page ?? href);
   if (!target) return element("span", { className: ["refused-link"], title: "link not allowed" }, node.children);
   return { ...node, properties: { ...node.properties, ...target } };
 }
@@ -60,23 +70,29 @@ function destination(href: string): { href: string; rel?: string[] } | undefined
   return url.origin === here ? { href } : { href, rel: ["noopener", "noreferrer", "nofollow"] };
 }
 
-function withWikiLinks(text: string, linkTo: LinkTo): Node[] {
+function withWikiLinks(text: string, linkTo: LinkTo, start?: number): Node[] {
+  const piece = (from: number, to: number) =>
+    revealed(text.slice(from, to), start === undefined ? undefined : { from: start + from, to: start + to });
   const nodes: Node[] = [];
   let from = 0;
   let plainFrom = 0;
   for (let close = text.indexOf("]]"); close >= 0; close = text.indexOf("]]", from)) {
     const open = text.slice(from, close).lastIndexOf("[[");
-    const found = open < 0 ? undefined : wikiLink(text.slice(from + open + 2, close), linkTo);
+    const inside = from + open + 2;
+    const found =
+      open < 0
+        ? undefined
+        : wikiLink(text.slice(inside, close), linkTo, start === undefined ? undefined : start + inside);
     if (found) {
-      nodes.push(...revealed(text.slice(plainFrom, from + open)), found);
+      nodes.push(...piece(plainFrom, from + open), found);
       plainFrom = close + 2;
     }
     from = close + 2;
   }
-  return [...nodes, ...revealed(text.slice(plainFrom))];
+  return [...nodes, ...piece(plainFrom, text.length)];
 }
 
-function wikiLink(inner: string, linkTo: LinkTo): Element | undefined {
+function wikiLink(inner: string, linkTo: LinkTo, start?: number): Element | undefined {
   if (inner.length > 400 || inner.includes("\n")) return undefined;
   const bar = inner.indexOf("|");
   const id = trimSpaces(bar < 0 ? inner : inner.slice(0, bar));
@@ -85,9 +101,11 @@ function wikiLink(inner: string, linkTo: LinkTo): Element | undefined {
 
   const href = linkTo(id);
   const target = href === undefined ? undefined : destination(href);
+  const at = start === undefined ? undefined : start + inner.indexOf(label, bar < 0 ? 0 : bar + 1);
+  const shown = revealed(label, at === undefined ? undefined : { from: at, to: at + label.length });
   return target
-    ? element("a", { className: ["wiki-link"], ...target }, revealed(label))
-    : element("span", { className: ["missing-link"], title: "no such entry" }, revealed(label));
+    ? element("a", { className: ["wiki-link"], ...target }, shown)
+    : element("span", { className: ["missing-link"], title: "no such entry" }, shown);
 }
 
 // `trim()` would also take a byte order mark away, which is to be shown.

@@ -1,18 +1,28 @@
+import rehypeKatex from "rehype-katex";
 import remarkGfm from "remark-gfm";
+import remarkMath from "remark-math";
 import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { unified } from "unified";
-import { type Element, element } from "./tree.ts";
+import { type Element, element, type Text } from "./tree.ts";
 
-export const reader = unified().use(remarkParse).use(remarkGfm).freeze();
+export const reader = unified().use(remarkParse).use(remarkGfm).use(remarkMath).freeze();
 
 /** Markdown's tree as one of HTML, in which raw HTML is text to be read. */
 export const toHtmlTree = unified()
   .use(remarkRehype, { clobberPrefix: "", handlers: { html: showRawHtml } })
   .freeze();
 
-function showRawHtml(_state: unknown, node: { value: string }, parent: { type: string } | undefined): Element {
-  const code = element("code", { className: ["raw-html"] }, [{ type: "text", value: node.value }]);
+/** Formulas as MathML, which a browser lays out by itself, without styles or scripts of ours. */
+export const withFormulas = unified()
+  .use(rehypeKatex, { output: "mathml", strict: "ignore", trust: false, maxExpand: 500 })
+  .freeze();
+
+type Html = { value: string; position?: Text["position"] };
+
+function showRawHtml(_state: unknown, node: Html, parent: { type: string } | undefined): Element {
+  const text: Text = { type: "text", value: node.value, position: node.position };
+  const code = element("code", { className: ["raw-html"] }, [text]);
   const standsAlone = ["root", "blockquote", "listItem", "footnoteDefinition"].includes(parent?.type ?? "root");
   return standsAlone ? element("pre", { className: ["raw-html"] }, [code]) : code;
 }

@@ -3,11 +3,17 @@ import rehypeSlug from "rehype-slug";
 import { unified } from "unified";
 import { idPrefix } from "./tree.ts";
 
+// MathML's own elements, and none into which HTML could be put: no annotation-xml, mglyph or maction.
+const formulaTags = [
+  ...["math", "semantics", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle"],
+  ...["msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "mpadded", "mphantom"],
+];
+
 /** The last stage: this list alone decides which tags and attributes leave. */
 export const cleaner = unified()
   .use(rehypeSlug)
   .use(rehypeSanitize, {
-    strip: ["script"],
+    strip: ["script", "annotation"],
     clobber: defaultSchema.clobber,
     clobberPrefix: idPrefix,
     ancestors: defaultSchema.ancestors,
@@ -17,6 +23,7 @@ export const cleaner = unified()
       ...["h1", "h2", "h3", "h4", "h5", "h6", "p", "blockquote", "pre", "hr", "ul", "ol", "li", "div", "section"],
       ...["table", "thead", "tbody", "tr", "th", "td"],
       ...["a", "br", "code", "del", "em", "input", "span", "strong", "sup"],
+      ...formulaTags,
     ],
     attributes: {
       a: [
@@ -37,7 +44,24 @@ export const cleaner = unified()
       p: [["className", "note"]],
       pre: [["className", "raw-html", "plain-text"]],
       section: ["dataFootnotes", ["className", "footnotes"]],
-      span: [["className", "hidden-char", "image-note", "missing-link", "refused-link"]],
+      span: [
+        ["className", "hidden-char", "image-note", "missing-link", "refused-link", "katex", "katex-error"],
+        "dataS",
+        "dataE",
+      ],
+      math: [["display", "block", "inline"]],
+      mi: [["mathvariant", "normal"]],
+      mo: [
+        ["stretchy", "true", "false"],
+        ["fence", "true", "false"],
+        ["separator", "true"],
+      ],
+      mspace: [
+        ["width", /^-?[\d.]{1,8}em$/],
+        ["linebreak", "newline"],
+      ],
+      mtd: [["columnspan", /^\d{1,3}$/]],
+      mfrac: [["linethickness", "0px"]],
       td: ["align"],
       th: ["align"],
       ul: [["className", "contains-task-list"]],

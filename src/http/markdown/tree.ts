@@ -1,9 +1,11 @@
 import type rehypeSanitize from "rehype-sanitize";
-import { splitHidden } from "../hidden.ts";
+import { splitHidden } from "../../hidden.ts";
+import type { Place } from "./locate.ts";
 
 export type Root = ReturnType<ReturnType<typeof rehypeSanitize>>;
 export type Node = Root["children"][number];
 export type Element = Extract<Node, { type: "element" }>;
+export type Text = Extract<Node, { type: "text" }>;
 export type Properties = Element["properties"];
 
 /** What rendered headings and footnotes are called in the page, so that none passes for a part of it. */
@@ -13,10 +15,36 @@ export function element(tagName: string, properties: Properties, children: Node[
   return { type: "element", tagName, properties, children: children as Element["children"] };
 }
 
-/** Text with its hidden characters made visible. */
-export function revealed(text: string): Node[] {
+/** Text with its hidden characters made visible; with a place, each piece is stamped with its own. */
+export function revealed(text: string, place?: Place): Node[] {
+  const isExact = place && place.to - place.from === text.length;
+  if (place && !isExact)
+    return [
+      stamped(
+        place,
+        pieces(text).map(({ node }) => node),
+      ),
+    ];
+  let at = place?.from ?? 0;
+  return pieces(text).map(({ node, width }) => {
+    const from = at;
+    at += width;
+    return place ? stamped({ from, to: at }, [node]) : node;
+  });
+}
+
+function pieces(text: string): { node: Node; width: number }[] {
   return splitHidden(text).map((piece) => {
     const value = { type: "text" as const, value: piece.text };
-    return piece.hidden ? element("span", { className: ["hidden-char"], title: "hidden character" }, [value]) : value;
+    if (!piece.hidden) return { node: value, width: piece.text.length };
+    const width = piece.text.split(" ").reduce((sum, code) => sum + (code.length > 6 ? 2 : 1), 0);
+    return { node: element("span", { className: ["hidden-char"], title: "hidden character" }, [value]), width };
   });
+}
+
+/** `data-s` is where it begins in the source; `data-e` where it ends, when it reads otherwise there. */
+function stamped({ from, to }: Place, children: Node[]): Element {
+  const [only] = children;
+  const reads = children.length === 1 && only?.type === "text" && only.value.length === to - from;
+  return element("span", { dataS: from, ...(reads ? {} : { dataE: to }) }, children);
 }

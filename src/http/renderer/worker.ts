@@ -1,11 +1,49 @@
+import { posix } from "node:path";
 import { parentPort } from "node:worker_threads";
-import { renderMarkdown } from "../markdown.ts";
+import { compareMarkdown } from "../markdown/compare.ts";
+import { renderMarkdown, type Settings } from "../markdown.ts";
 
-/** What the thread is asked: a text, and the ids that a wiki link may name. */
-export type Question = { text: string; ids: string[] };
+/** What the thread is asked: a text, or two to compare; the ids a wiki link may name; where the text stands. */
+export type Question = {
+  text: string;
+  /** An older text, when the two are to be compared. */
+  before?: string;
+  ids: string[];
+  /** The page's own path and the folder of entries: relative links are read from there. */
+  path?: string;
+  wiki?: string;
+  stampFrom?: number;
+};
 
-parentPort?.on("message", ({ text, ids }: Question) => {
-  const known = new Set(ids);
-  const linkTo = (id: string) => (known.has(id) ? `/entries/${encodeURIComponent(id)}` : undefined);
-  parentPort?.postMessage(renderMarkdown(text, { linkTo }));
+parentPort?.on("message", (question: Question) => {
+  const { text, before, stampFrom } = question;
+  const settings = settingsFor(question);
+  const answer =
+    before === undefined
+      ? renderMarkdown(text, { ...settings, stampFrom })
+      : JSON.stringify(compareMarkdown(before, text, settings) ?? null);
+  parentPort?.postMessage(answer);
 });
+
+function settingsFor({ ids, path, wiki }: Question): Settings {
+  const known = new Set(ids);
+  const linkTo = (id: string) => (known.has(id) ? `/entries/${id}` : undefined);
+  const pageTo = (href: string) => {
+    const match = /^([^:?#]+\.(?:md|markdown))(#.*)?$/.exec(href);
+    if (!match?.[1] || path === undefined || match[1].startsWith("/")) return undefined;
+    const target = posix.normalize(posix.join(posix.dirname(path), decoded(match[1])));
+    if (target.startsWith("../")) return undefined;
+    const id = target.startsWith(`${wiki}/`) ? target.slice((wiki?.length ?? 0) + 1).replace(/\.\w+$/, "") : "";
+    const page = known.has(id) ? `/entries/${id}` : `/pages/${target.split("/").map(encodeURIComponent).join("/")}`;
+    return page + (match[2] ?? "").replace("#", "#user-content-");
+  };
+  return { linkTo, pageTo };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

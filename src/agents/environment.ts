@@ -1,0 +1,17 @@
+/** What any program needs in order to run as the person who started it, and nothing that is secret. */
+const plain = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"];
+const network = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"];
+const trust = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+
+/** An allow-list (T19): an agent does not get the server's secrets because they happen to be in its environment. */
+export function allowed(
+  environment: Record<string, string | undefined>,
+  names: readonly string[],
+  prefixes: readonly string[] = [],
+): Record<string, string> {
+  const wanted = new Set([...plain, ...network, ...trust, ...names]);
+  const kept = Object.entries(environment).filter(
+    ([name, value]) => value !== undefined && (wanted.has(name) || prefixes.some((prefix) => name.startsWith(prefix))),
+  );
+  return Object.fromEntries(kept) as Record<string, string>;
+}

@@ -1,0 +1,272 @@
+import { appendFile } from "node:fs/promises";
+import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+import { jsonSchema as schemaOf } from "../operation.ts";
+import { refusalFor } from "../result.ts";
+import { type Answer, type Asked, callModel, delayBefore, wait } from "./model/call.ts";
+import { costOf, type Prices, priceOf } from "./model/prices.ts";
+import { languageModel, type Providers } from "./model/providers.ts";
+import type { Ended, Reservation, Runner, RunResult, RunSpec, Usage } from "./runner.ts";
+
+type Options = {
+  providers: Providers;
+  /** The model of a spec that names none. */
+  model?: string;
+  prices?: Prices;
+  retries?: { most: number; firstMs: number };
+};
+
+/** A call's answer may be this long when nothing else limits it. */
+const longestAnswer = 8_192;
+/** Longer tool results are cut: one flood must not fill the context of every call after it. */
+const longestResult = 60_000;
+
+/**
+ * The loop of an agent inside this process: call the model, perform what it asks for, go on until
+ * it asks for nothing more. Every limit is looked at before the step that would break it, and what
+ * a call may cost is set aside before it is made.
+ */
+export function modelRunner({
+  providers,
+  model: usual,
+  prices,
+  retries = { most: 5, firstMs: 1000 },
+}: Options): Runner {
+  return {
+    name: "model",
+    async run(spec, outer) {
+      const began = Date.now();
+      const name = spec.model ?? usual;
+      const opened = await languageModel(name, providers);
+      if (!opened.ok) return failedToStart(opened.problem.message);
+      const guard = guarded(spec, outer);
+      const loop = conversation({ spec, name: name ?? "", model: opened.value, prices, retries, guard });
+      try {
+        const end = await loop.go();
+        return { ...end, usage: loop.usage(), costUsd: loop.costUsd(), durationMs: Date.now() - began };
+      } finally {
+        guard.done();
+      }
+    },
+  };
+}
+
+type End = Pick<RunResult, "exitCode" | "errorTail" | "error" | "ended">;
+type Guard = ReturnType<typeof guarded>;
+
+type Loop = {
+  spec: RunSpec;
+  name: string;
+  model: LanguageModel;
+  prices: Prices | undefined;
+  retries: { most: number; firstMs: number };
+  guard: Guard;
+};
+
+function conversation({ spec, name, model, prices, retries, guard }: Loop) {
+  const { limits, meter, tools } = spec;
+  const price = priceOf(name, prices);
+  const messages: ModelMessage[] = [{ role: "user", content: spec.prompt }];
+  const spent = { calls: 0, input: 0, output: 0, read: 0, write: 0, unknown: false, usd: 0, tools: 0, messages: 0 };
+  /** How many tokens the conversation had when a server last counted them, and how many messages that was. */
+  let counted = { tokens: 0, upTo: 0 };
+
+  async function go(): Promise<End> {
+    const toolset = await asTools(spec);
+    const overhead = tokensOf(spec.system ?? "") + tokensOf(JSON.stringify(toolset));
+    for (;;) {
+      const broken = wouldBreak();
+      if (broken) return { ...ending("limit", broken), exitCode: null };
+      const room = Math.min(longestAnswer, (limits.outputTokens ?? Number.POSITIVE_INFINITY) - spent.output);
+      const input =
+        counted.tokens === 0 ? overhead + tokensOf(JSON.stringify(messages)) : counted.tokens + sinceCounted();
+      const answer = await answered(toolset, input, room);
+      if ("ended" in answer) return answer;
+      messages.push(...answer.messages);
+      spent.messages += 1;
+      await log({ said: answer.text, asked: answer.asked, usage: answer.usage });
+      if (answer.refused) return ending("exit", "the model refused to answer", 1);
+      if (answer.asked.length === 0 && answer.cut) return ending("limit", `an answer was cut at ${room} output tokens`);
+      if (answer.asked.length === 0) return { exitCode: 0, errorTail: "", ended: "exit" };
+      const stopped = await perform(answer.asked);
+      if (stopped) return stopped;
+      if (tools?.isDone?.()) return { exitCode: 0, errorTail: "", ended: "exit" };
+    }
+  }
+
+  function wouldBreak(): string | undefined {
+    if (limits.messages !== undefined && spent.messages + 1 > limits.messages)
+      return `all ${limits.messages} messages are used`;
+    if (limits.outputTokens !== undefined && spent.output >= limits.outputTokens) {
+      return `all ${limits.outputTokens} output tokens are used`;
+    }
+    return undefined;
+  }
+
+  const sinceCounted = () => tokensOf(JSON.stringify(messages.slice(counted.upTo)));
+
+  /** One answer, however many calls it takes; each of them is set aside and settled for itself. */
+  async function answered(toolset: ToolSet, input: number, room: number): Promise<Answer | End> {
+    for (let tries = 1; ; tries++) {
+      const held = await meter?.reserve({
+        tokens: input + room,
+        usd: price ? costOf(price, usageOf(input, room)) : null,
+      });
+      if (held && !held.ok) return { ...ending("limit", held.problem.message), exitCode: null };
+      const got = await callModel({
+        model,
+        system: spec.system,
+        messages,
+        tools: toolset,
+        maxOutputTokens: room,
+        signal: guard.signal,
+        alive: guard.alive,
+      });
+      if (!("again" in got)) {
+        await account(got.usage, held?.value);
+        return got;
+      }
+      // The server may have worked, and charged, until the line broke: nobody knows, so what was set aside stays spent.
+      await held?.value.settle(got.free ? { tokens: 0, usd: 0 } : null);
+      await log({ failed: got.message, tries });
+      const why = guard.reason();
+      if (why) return ending(why, why === "stopped" ? undefined : got.message);
+      if (!got.again || tries > retries.most) return ending("exit", got.message, 1);
+      await wait(delayBefore(tries, got, retries.firstMs), guard.signal);
+      const meanwhile = guard.reason();
+      if (meanwhile) return ending(meanwhile, got.message);
+    }
+  }
+
+  async function account(usage: Usage, held: Reservation | undefined): Promise<void> {
+    spent.calls += 1;
+    if (usage.inputTokens === null || usage.outputTokens === null) spent.unknown = true;
+    spent.input += usage.inputTokens ?? 0;
+    spent.output += usage.outputTokens ?? 0;
+    spent.read += usage.cacheReadTokens ?? 0;
+    spent.write += usage.cacheWriteTokens ?? 0;
+    const usd = costOf(price, usage);
+    spent.usd += usd ?? 0;
+    const known = usage.inputTokens !== null && usage.outputTokens !== null;
+    const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
+    if (known) counted = { tokens, upTo: messages.length + 1 };
+    await held?.settle(known ? { tokens, usd } : null);
+  }
+
+  async function perform(asked: Asked[]): Promise<End | undefined> {
+    const results: ModelMessage & { role: "tool" } = { role: "tool", content: [] };
+    for (const { id, name: tool, input, malformed } of asked) {
+      const why = guard.reason();
+      if (why) return ending(why);
+      if (limits.toolCalls !== undefined && spent.tools + 1 > limits.toolCalls) {
+        return { ...ending("limit", `all ${limits.toolCalls} tool calls are used`), exitCode: null };
+      }
+      spent.tools += 1;
+      const value = malformed
+        ? { status: "invalid", error: `the call was not understood: ${malformed}; send the arguments again as JSON` }
+        : await performed(tool, input);
+      guard.alive();
+      results.content.push({
+        type: "tool-result",
+        toolCallId: id,
+        toolName: tool,
+        output: { type: "text", value: cutTo(value) },
+      });
+    }
+    messages.push(results);
+    spent.messages += 1;
+    return undefined;
+  }
+
+  async function performed(tool: string, input: unknown): Promise<unknown> {
+    const result = await tools?.call(tool, input);
+    if (!result) return { status: "not_found", error: `there is no tool ${tool}` };
+    return result.ok ? result.value : refusalFor(result.problem);
+  }
+
+  const log = async (line: object) => {
+    if (spec.logFile) await appendFile(spec.logFile, `${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`);
+  };
+
+  const known = (value: number) => (spent.calls === 0 || spent.unknown ? null : value);
+  return {
+    go,
+    usage: (): Usage => ({
+      inputTokens: known(spent.input),
+      outputTokens: known(spent.output),
+      cacheReadTokens: known(spent.read),
+      cacheWriteTokens: known(spent.write),
+      toolCalls: spent.tools,
+      messages: spent.messages,
+    }),
+    costUsd: () => (price ? known(spent.usd) : null),
+  };
+}
+
+const ending = (ended: Ended, error?: string, exitCode: number | null = ended === "exit" ? 1 : null): End => ({
+  exitCode,
+  errorTail: error ?? "",
+  ended,
+  ...(error ? { error } : {}),
+});
+
+const usageOf = (inputTokens: number, outputTokens: number): Usage => ({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  toolCalls: null,
+  messages: null,
+});
+
+/** More than a tokenizer would count in nearly any text: what is set aside must be enough. */
+const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / 3);
+
+const cutTo = (value: unknown) => {
+  const text = JSON.stringify(value) ?? "null";
+  return text.length <= longestResult ? text : `${text.slice(0, longestResult)} … (cut, ${text.length} characters)`;
+};
+
+async function asTools(spec: RunSpec): Promise<ToolSet> {
+  const { jsonSchema, tool } = await import("ai");
+  const all = (spec.tools?.operations ?? []).map(({ name, summary, guidance, input }) => [
+    name,
+    tool({
+      description: guidance ? `${summary} ${guidance}` : summary,
+      inputSchema: jsonSchema(schemaOf(input) as Parameters<typeof jsonSchema>[0]),
+    }),
+  ]);
+  return Object.fromEntries(all);
+}
+
+/** One signal for three ends: the caller's, the wall clock, and silence. */
+function guarded({ limits }: RunSpec, outer: AbortSignal) {
+  const inner = new AbortController();
+  let reason: "timeout" | "idle" | undefined;
+  const end = (why: "timeout" | "idle") => {
+    reason ??= why;
+    inner.abort();
+  };
+  const wall = setTimeout(() => end("timeout"), limits.wallMs);
+  let idle: NodeJS.Timeout | undefined;
+  const alive = () => {
+    clearTimeout(idle);
+    if (limits.idleMs !== undefined) idle = setTimeout(() => end("idle"), limits.idleMs);
+  };
+  alive();
+  return {
+    signal: AbortSignal.any([inner.signal, outer]),
+    alive,
+    reason: (): "timeout" | "idle" | "stopped" | undefined => (outer.aborted ? "stopped" : reason),
+    done() {
+      clearTimeout(wall);
+      clearTimeout(idle);
+    },
+  };
+}
+
+const failedToStart = (error: string): RunResult => ({
+  ...ending("spawn-error", error),
+  usage: { ...usageOf(0, 0), inputTokens: null, outputTokens: null },
+  costUsd: null,
+  durationMs: 0,
+});

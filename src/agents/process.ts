@@ -1,0 +1,237 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
+import { dirname } from "node:path";
+import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Ended, Limits } from "./runner.ts";
+import { endSurvivors, kill, marker } from "./survivors.ts";
+import { boundedTail, lineSplitter } from "./tail.ts";
+
+/** How long each step of ending a process is waited for. */
+export type Patience = { interruptMs: number; terminateMs: number };
+
+export const patience: Patience = { interruptMs: 2000, terminateMs: 5000 };
+
+export type ProcessSpec = {
+  run: string;
+  command: string;
+  args: string[];
+  cwd: string;
+  /** All of its environment; only the mark of the run is added. */
+  env: Record<string, string>;
+  /** Given on stdin, which is then closed; undefined leaves stdin to `talk`. */
+  input: string | undefined;
+  limits: Pick<Limits, "wallMs" | "idleMs" | "afterResultMs">;
+  logFile?: string;
+  /** Stdout as it comes. */
+  onOutput?(chunk: Buffer): void;
+  /** Each line of stdout, as it comes. */
+  onLine?(line: string, control: Control): void;
+  /** For a protocol over stdin and stdout; its end ends the process. */
+  talk?(child: ChildProcessWithoutNullStreams, control: Control): Promise<void>;
+  patience?: Patience;
+};
+
+export type Control = {
+  /** The agent has said that it is done; the time after its result starts to run. */
+  sawResult(): void;
+  stop(why: Ended, error?: string): void;
+};
+
+export type ProcessResult = {
+  exitCode: number | null;
+  ended: Ended;
+  errorTail: string;
+  error?: string;
+  durationMs: number;
+};
+
+const tailBytes = 4096;
+const longestLine = 8 * 1024 * 1024;
+const mostLogBytes = 64 * 1024 * 1024;
+
+/**
+ * Runs a program as the leader of its own process group, and leaves nothing of it behind.
+ *
+ *   exit ─────────────────────────────────────────────────────────────▶ sweep ▶ done
+ *   limit, stop ─▶ SIGINT ─(2 s)─▶ SIGTERM ─(5 s)─▶ SIGKILL to the group ──▶ sweep ▶ done
+ *
+ * SIGINT comes first because agents then still say what they have used. The sweep ends what left
+ * the group: whoever has the run's mark in its environment.
+ */
+export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promise<ProcessResult> {
+  const startedAt = Date.now();
+  const log = spec.logFile ? openLog(spec.logFile) : undefined;
+  const tail = boundedTail(tailBytes);
+  const { interruptMs, terminateMs } = spec.patience ?? patience;
+  const result = (rest: Pick<ProcessResult, "exitCode" | "ended" | "error">): ProcessResult => ({
+    ...rest,
+    errorTail: tail.text(),
+    durationMs: Date.now() - startedAt,
+  });
+  if (signal.aborted) return result({ exitCode: null, ended: "stopped" });
+
+  const child = await start(spec);
+  if (child instanceof Error) {
+    await log?.close();
+    return result({ exitCode: null, ended: "spawn-error", error: child.message });
+  }
+
+  let ended: Ended = "exit";
+  let error: string | undefined;
+  let climbing: Promise<void> | undefined;
+  const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  const stop = (why: Ended, reason?: string) => {
+    if (climbing) return;
+    ended = why;
+    error = reason;
+    climbing = endGroup(child, exited, { interruptMs, terminateMs });
+  };
+  const timers = clocks(spec.limits, stop);
+  const control: Control = { sawResult: timers.sawResult, stop };
+  const onAbort = () => stop("stopped");
+  signal.addEventListener("abort", onAbort, { once: true });
+
+  const lines = lineSplitter(longestLine, (line) => spec.onLine?.(line, control));
+  const listen = (stream: Readable, take: (chunk: Buffer) => void) =>
+    stream.on("data", (chunk: Buffer) => {
+      timers.active();
+      take(chunk);
+      if (log?.write(chunk, () => stream.resume()) === false) stream.pause();
+    });
+  listen(child.stdout, (chunk) => {
+    spec.onOutput?.(chunk);
+    lines(chunk);
+  });
+  listen(child.stderr, tail.push);
+  // A program that ends without reading its stdin is no trouble of ours.
+  child.stdin.on("error", () => undefined);
+  if (spec.input !== undefined) child.stdin.end(spec.input);
+  const talking = spec.talk?.(child, control).then(
+    () => kindlyEnd(child, exited, stop),
+    (reason: Error) => stop("exit", reason.message),
+  );
+
+  const exitCode = await exited;
+  timers.clear();
+  signal.removeEventListener("abort", onAbort);
+  await climbing;
+  kill(-(child.pid ?? 0), "SIGTERM");
+  await endSurvivors(spec.run, terminateMs);
+  kill(-(child.pid ?? 0), "SIGKILL");
+  await Promise.race([closed(child), sleep(1000, undefined, { ref: false })]);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  await Promise.race([talking, sleep(100)]);
+  await log?.close();
+  return result({ exitCode, ended, ...(error ? { error } : {}) });
+}
+
+/** Some failures are thrown, others are told later; both come before the program runs. */
+function start(spec: ProcessSpec): Promise<ChildProcessWithoutNullStreams | Error> {
+  return new Promise((done) => {
+    try {
+      const env = { ...spec.env, [marker]: spec.run };
+      const child = spawn(spec.command, spec.args, { cwd: spec.cwd, env, detached: true, stdio: "pipe" });
+      child.once("spawn", () => done(child));
+      child.once("error", (error) => done(error));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+async function endGroup(
+  child: ChildProcessWithoutNullStreams,
+  exited: Promise<unknown>,
+  { interruptMs, terminateMs }: Patience,
+): Promise<void> {
+  const group = -(child.pid ?? 0);
+  for (const [signal, waitMs] of [
+    ["SIGINT", interruptMs],
+    ["SIGTERM", terminateMs],
+  ] as const) {
+    kill(group, signal);
+    if (await within(exited, waitMs)) return;
+  }
+  kill(group, "SIGKILL");
+  await within(exited, 5000);
+}
+
+/** The talk is over: most agents go when their stdin ends. */
+async function kindlyEnd(
+  child: ChildProcessWithoutNullStreams,
+  exited: Promise<unknown>,
+  stop: (why: Ended) => void,
+): Promise<void> {
+  child.stdin.end();
+  if (!(await within(exited, 500))) stop("exit");
+}
+
+async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const over = new AbortController();
+  const late = sleep(ms, false, { signal: over.signal }).catch(() => false);
+  const done = await Promise.race([promise.then(() => true), late]);
+  over.abort();
+  return done;
+}
+
+const closed = (child: ChildProcessWithoutNullStreams) =>
+  child.stdout.closed && child.stderr.closed
+    ? Promise.resolve()
+    : new Promise<void>((done) => child.once("close", () => done()));
+
+function clocks(limits: ProcessSpec["limits"], stop: (why: Ended, error: string) => void) {
+  const { wallMs, idleMs, afterResultMs } = limits;
+  const wall = setTimeout(() => stop("timeout", `took longer than ${spell(wallMs)}`), wallMs);
+  const idle = idleMs ? setTimeout(() => stop("idle", `said nothing for ${spell(idleMs)}`), idleMs) : undefined;
+  let after: NodeJS.Timeout | undefined;
+  return {
+    active: () => void idle?.refresh(),
+    sawResult() {
+      if (!afterResultMs) return;
+      after ??= setTimeout(
+        () => stop("after-result", `was still there ${spell(afterResultMs)} after its result`),
+        afterResultMs,
+      );
+    },
+    clear() {
+      for (const timer of [wall, idle, after]) clearTimeout(timer);
+    },
+  };
+}
+
+export const spell = (ms: number) =>
+  ms >= 60_000 && ms % 60_000 === 0 ? `${ms / 60_000} min` : ms >= 1000 ? `${Math.round(ms / 100) / 10} s` : `${ms} ms`;
+
+/** Everything goes to the file and not into memory; a flood is cut off, as nobody reads that far. */
+function openLog(file: string) {
+  mkdirSync(dirname(file), { recursive: true });
+  const stream: WriteStream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  const waiting: (() => void)[] = [];
+  const goOn = () => {
+    for (const resume of waiting.splice(0)) resume();
+  };
+  let failed = false;
+  stream.on("drain", goOn).on("error", () => {
+    failed = true;
+    goOn();
+  });
+  let left = mostLogBytes;
+  return {
+    /** False when the disk is behind; `resume` is called when it has caught up. */
+    write(chunk: Buffer, resume: () => void): boolean {
+      if (left <= 0 || failed) return true;
+      left -= chunk.length;
+      const last = `\n[the log ends here: more than ${mostLogBytes / 1024 / 1024} MiB]\n`;
+      const keepsUp = stream.write(left > 0 ? chunk : last);
+      if (!keepsUp) waiting.push(resume);
+      return keepsUp;
+    },
+    async close() {
+      stream.end();
+      if (!failed) await finished(stream).catch(() => undefined);
+    },
+  };
+}

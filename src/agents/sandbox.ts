@@ -1,0 +1,121 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { ok, type Result, refuse } from "../result.ts";
+
+/** Where a program runs and what it can reach from there; everything else of the machine is not there for it. */
+export type Place = {
+  folder: string;
+  /** Without it the folder can be read and not changed. */
+  write: boolean;
+  /** Further folders and files that can be read. */
+  read?: readonly string[];
+  network?: boolean;
+  env: Record<string, string>;
+};
+
+export interface Sandbox {
+  readonly name: "bubblewrap" | "none";
+  /** The command line that runs this one in its place. */
+  wrap(
+    argv: readonly [string, ...string[]],
+    place: Place,
+  ): { command: string; args: string[]; env: Record<string, string> };
+}
+
+/**
+ * The boundary is the operating system's: prompts and promises are none (T32, T33). Running without
+ * one is a choice that a person writes into the configuration, never what happens by itself.
+ */
+export async function findSandbox(
+  mode: "bubblewrap" | "none",
+  environment: Record<string, string | undefined>,
+): Promise<Result<Sandbox>> {
+  if (mode === "none") return ok(noSandbox);
+  const program = onPath("bwrap", environment.PATH ?? "");
+  if (!program) return refuse("refused", `${needed}, and it is not installed; ${wayOut}`);
+  const works = await new Promise<string | undefined>((done) =>
+    execFile(program, [...walls, "true"], { env: {}, timeout: 10_000 }, (error, _out, stderr) =>
+      done(error ? stderr.trim() || error.message : undefined),
+    ),
+  );
+  if (works !== undefined) return refuse("refused", `${needed}, and it cannot start here (${works}); ${wayOut}`);
+  return ok(bubblewrap(program));
+}
+
+const needed = "what agents write is run in bubblewrap";
+const wayOut =
+  "install it (on Debian: apt install bubblewrap), or write `crew: {sandbox: none}` into scriptorium.yaml to run without a sandbox";
+
+function onPath(name: string, path: string): string | undefined {
+  const places = path.split(delimiter).map((folder) => join(folder, name));
+  return places.find((file) => {
+    try {
+      accessSync(file, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The programs of the machine, to be read; no home, no other folder, no other process, no network. */
+const walls = [
+  "--unshare-all",
+  "--die-with-parent",
+  "--new-session",
+  ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt"].flatMap((folder) => ["--ro-bind-try", folder, folder]),
+  ...["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"].flatMap((name) => [
+    "--ro-bind-try",
+    `/etc/${name}`,
+    `/etc/${name}`,
+  ]),
+  ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/tmp/home", "--clearenv"],
+];
+
+/** What name look-ups and certificates need; only there for who may use the network. */
+const forNetwork = ["resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates"].flatMap((name) => [
+  "--ro-bind-try",
+  `/etc/${name}`,
+  `/etc/${name}`,
+]);
+
+const bubblewrap = (program: string): Sandbox => ({
+  name: "bubblewrap",
+  wrap(argv, { folder, write, read = [], network, env }) {
+    const args = [
+      ...walls,
+      ...(network ? ["--share-net", ...forNetwork] : []),
+      ...read.flatMap((path) => ["--ro-bind-try", path, path]),
+      ...[write ? "--bind" : "--ro-bind", folder, folder],
+      // A worktree's link to its repository leads nowhere from in here, and cannot be bent.
+      ...["--ro-bind-try", join(folder, ".git"), join(folder, ".git")],
+      ...["--chdir", folder],
+      ...Object.entries({ ...env, HOME: "/tmp/home", TMPDIR: "/tmp" }).flatMap(([name, value]) => [
+        "--setenv",
+        name,
+        value,
+      ]),
+      "--",
+      ...bounded(argv),
+    ];
+    return { command: program, args, env: {} };
+  },
+});
+
+const noSandbox: Sandbox = {
+  name: "none",
+  wrap(argv, { env }) {
+    const [command = "", ...args] = bounded(argv);
+    return { command, args, env };
+  },
+};
+
+/** No file over a gibibyte, no core dump, no more open files than a program needs. */
+const bounded = (argv: readonly string[]) => [
+  "/bin/sh",
+  "-c",
+  'ulimit -c 0; ulimit -f 2097152; ulimit -n 1024; exec "$@"',
+  "sh",
+  ...argv,
+];

@@ -1,0 +1,112 @@
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { AgentConfig, Config } from "../config.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { acpRunner } from "./acp.ts";
+import { claudeRunner } from "./claude.ts";
+import { codexRunner } from "./codex.ts";
+import { commandRunner } from "./command.ts";
+import { allowed } from "./environment.ts";
+import type { Patience } from "./process.ts";
+import type { Runner } from "./runner.ts";
+import { skillsFolder } from "./skills.ts";
+
+/** The configured agent, ready on this machine. */
+export type AgentSetup = {
+  agent: AgentConfig;
+  runner: Runner;
+  /** The agents' command, absolute. */
+  scribe: string;
+  skills: string;
+  env: Record<string, string>;
+};
+
+const noAgent = `this workspace has no agent: add to scriptorium.yaml
+agent:
+  author_name: Scriptorium agent
+  author_email: agent@example.org`;
+
+/** What the configuration promises, looked up on this machine (R17): programs that can be run, a folder that can be written. */
+export function setUpAgent(config: Config, patience?: Patience): Result<AgentSetup> {
+  const { agent, root, environment } = config;
+  if (!agent) return refuse("refused", noAgent);
+  const find = (field: string, name: string) => program(name, root, environment.PATH ?? "", field);
+
+  const scribe = find("scribe_bin", agent.scribeBin ?? ownFile("scribe.js"));
+  if (!scribe.ok) return scribe;
+  const runner = chooseRunner(agent, find, patience);
+  if (!runner.ok) return runner;
+  const writable = checkFolder(agent.logDir);
+  if (!writable.ok) return writable;
+  const env = allowed(environment, agent.env, prefixes[agent.runner]);
+  return ok({ agent, runner: runner.value, scribe: scribe.value, skills: skillsFolder(), env });
+}
+
+/** What the agents read from their environment to reach their model. */
+const prefixes: Record<AgentConfig["runner"], string[]> = {
+  claude: ["ANTHROPIC_", "CLAUDE_", "AWS_", "CLOUD_ML_", "VERTEX_"],
+  codex: ["OPENAI_", "CODEX_"],
+  acp: [],
+  command: [],
+};
+
+function chooseRunner(
+  agent: AgentConfig,
+  find: (field: string, name: string) => Result<string>,
+  patience: Patience | undefined,
+): Result<Runner> {
+  const waiting = patience ? { patience } : {};
+  const { isolation, args } = agent;
+  if (agent.runner === "claude") {
+    const bin = find("claude_bin", agent.claudeBin);
+    // In the workspace the skills are those that were installed there, as R8 has it.
+    const plugin = isolation === "scratch" ? { pluginDir: skillsFolder() } : {};
+    return bin.ok ? ok(claudeRunner({ bin: bin.value, args, isolation, ...plugin, ...waiting })) : bin;
+  }
+  if (agent.runner === "codex") {
+    const bin = find("codex_bin", agent.codexBin);
+    return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation, ...waiting })) : bin;
+  }
+  const [name, ...rest] = agent.command;
+  if (!name) return refuse("invalid", `scriptorium.yaml: agent.command is missing; runner ${agent.runner} needs it`);
+  const bin = find("command", name);
+  if (!bin.ok) return bin;
+  const argv = [bin.value, ...rest];
+  return ok(agent.runner === "acp" ? acpRunner({ argv, isolation, ...waiting }) : commandRunner(argv, patience));
+}
+
+function program(name: string, root: string, path: string, field: string): Result<string> {
+  const places = name.includes("/")
+    ? [isAbsolute(name) ? name : resolve(root, name)]
+    : path.split(delimiter).flatMap((folder) => (folder ? [join(folder, name)] : []));
+  const found = places.find(isProgram);
+  if (found) return ok(found);
+  const where = name.includes("/") ? `${places[0]} is no program that can be run` : `${name} is not on the path`;
+  return refuse("invalid", `scriptorium.yaml: agent.${field}: ${where}; install it, or give its path`);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function checkFolder(folder: string): Result<true> {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+    return ok(true);
+  } catch (error) {
+    return refuse("invalid", `scriptorium.yaml: agent.log_dir: cannot write to ${folder}: ${(error as Error).message}`);
+  }
+}
+
+/** A file of the package: beside the bundle, or in the one that was built from the source. */
+const ownFile = (name: string) => {
+  const beside = new URL(`./${name}`, import.meta.url);
+  return fileURLToPath(existsSync(beside) ? beside : new URL(`../../dist/${name}`, import.meta.url));
+};

@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The plugin folder with the skills, as it is shipped. */
+export function skillsFolder(): string {
+  const shipped = new URL("../skills/scriptorium/", import.meta.url);
+  const inSource = new URL("../../skills/scriptorium/", import.meta.url);
+  return fileURLToPath(existsSync(shipped) ? shipped : inSource);
+}
+
+/**
+ * Puts the skills where an agent that runs in the workspace looks for them (R8). They are ours: an
+ * older copy is replaced. Gives the paths that are new or were changed.
+ */
+export async function installSkills(root: string): Promise<string[]> {
+  const from = join(skillsFolder(), "skills");
+  const written: string[] = [];
+  for (const name of await readdir(from)) {
+    const path = `.claude/skills/${name}/SKILL.md`;
+    const text = await readFile(join(from, name, "SKILL.md"), "utf8");
+    const there = await readFile(join(root, path), "utf8").catch(() => undefined);
+    if (there === text) continue;
+    await mkdir(join(root, `.claude/skills/${name}`), { recursive: true });
+    await writeFile(join(root, path), text);
+    written.push(path);
+  }
+  return written;
+}

@@ -1,0 +1,216 @@
+import { readFile } from "node:fs/promises";
+import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { App } from "../app.ts";
+import { cancelRun } from "../crew/cancel.ts";
+import type { News } from "../crew/crew.ts";
+import type { Outcome } from "../crew/execute.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { progress } from "./progress.ts";
+import { type Common, complain, localPerson, report, withApp } from "./session.ts";
+import { inertly, json, plural, table } from "./text.ts";
+
+export const executeCommand = (common: () => Common) =>
+  new Command("execute")
+    .description("carry out a plan: workers, checks, verifiers, retries, and a report at the end")
+    .argument("[run]", "the run's id, or its chain-output.md; without it the newest run that is not over")
+    .option("--workers <n>", "how many tasks are worked on at once", count)
+    .option("--budget-tokens <n>", "stop before a call that would take the run past so many tokens", count)
+    .option("--budget-usd <x>", "stop before a call that would take the run past so many dollars", amount)
+    .option("--dry-run", "only show what would be done, by whom and within which limits")
+    .action((run, { workers, budgetTokens, budgetUsd, dryRun }) =>
+      withApp(common(), async (app) => {
+        const found = await runNamed(app, run);
+        if (!found.ok) return complain(common(), found.problem);
+        if (dryRun) return showPlan(app, common(), found.value);
+        await carryOut(app, common(), found.value, { workers, budgetTokens, budgetUsd });
+      }),
+    );
+
+export const workCommand = (common: () => Common) =>
+  new Command("work")
+    .description("join runs of this workspace as more workers, also from another machine; Ctrl-C ends it")
+    .argument("[run]", "only this run; it then ends with the run")
+    .option("--workers <n>", "how many tasks are worked on at once", count)
+    .action((run, { workers }) =>
+      withApp(common(), async (app) => {
+        if (run && !(await app.runs.find(run))) {
+          return complain(common(), {
+            code: "not_found",
+            message: `there is no run ${run}; see: scriptorium run list`,
+          });
+        }
+        const shown = progress(common(), process.stdout);
+        const crew = await openCrewOf(app, shown.tell);
+        if (!crew.ok) return complain(common(), crew.problem);
+        const { joinRuns } = await import("../crew/execute.ts");
+        const stop = stopOnSignal();
+        const by = nameOf(await localPerson(app));
+        await joinRuns(crew.value, run, { workers: workers ?? app.config.crew.workers, signal: stop.signal, by });
+        stop.end();
+        shown.end();
+      }),
+    );
+
+export const resumeCommand = (common: () => Common) =>
+  new Command("resume")
+    .description("go on with a run that was stopped or killed; what is finished is not paid for again")
+    .argument("<run>")
+    .option("--workers <n>", "how many tasks are worked on at once", count)
+    .option("--budget-tokens <n>", "a new budget in tokens", count)
+    .option("--budget-usd <x>", "a new budget in dollars", amount)
+    .action((run, options) =>
+      withApp(common(), async (app) => {
+        const found = await runNamed(app, run);
+        if (!found.ok) return complain(common(), found.problem);
+        await carryOut(app, common(), found.value, options);
+      }),
+    );
+
+export const cancelCommand = (common: () => Common) =>
+  new Command("cancel")
+    .description(cancelRun.summary)
+    .argument("<run>")
+    .option("--reason <text>", "why")
+    .action((id, { reason }) =>
+      report(
+        common(),
+        cancelRun,
+        { id, reason },
+        (done) => `${done.id} is ${done.state}; ${plural(done.cancelled, "task")} given up`,
+      ),
+    );
+
+type How = { workers?: number | undefined; budgetTokens?: number | undefined; budgetUsd?: number | undefined };
+
+async function carryOut(
+  app: App,
+  options: Common,
+  run: string,
+  { workers, budgetTokens, budgetUsd }: How,
+): Promise<void> {
+  const shown = progress(options, process.stdout);
+  const crew = await openCrewOf(app, shown.tell);
+  if (!crew.ok) return complain(options, crew.problem);
+  const { executeRun } = await import("../crew/execute.ts");
+  const stop = stopOnSignal();
+  const by = nameOf(await localPerson(app));
+  const done = await executeRun(crew.value, run, {
+    workers: workers ?? app.config.crew.workers,
+    signal: stop.signal,
+    by,
+    budgetTokens,
+    budgetUsd,
+  });
+  stop.end();
+  shown.end();
+  if (!done.ok) return complain(options, done.problem);
+  if (done.value.state !== "completed") process.exitCode = 1;
+  process.stdout.write(
+    options.json ? `${json({ kind: "summary", ...done.value })}\n` : `${summary(inertly(done.value))}\n`,
+  );
+}
+
+/** The heavy part is loaded only when something is executed. */
+async function openCrewOf(app: App, tell: (news: News) => void) {
+  const { crewOf } = await import("../executing.ts");
+  return crewOf(app, tell);
+}
+
+function summary({ run, state, tasks, reason, report, branch }: Outcome): string {
+  return [
+    `${run} is ${state}${reason ? `: ${reason}` : ""}`,
+    `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} lost` : ""}`,
+    ...(report ? [`report: ${report}`] : []),
+    ...(tasks.completed > 0
+      ? [`the accepted work is on the branch ${branch}; take it over with: git merge ${branch}`]
+      : []),
+    ...(state === "stopped" ? [`go on with: scriptorium run resume ${run}`] : []),
+  ].join("\n");
+}
+
+/** A run by its id or by its file; without a name, the newest that is not over. */
+async function runNamed(app: App, name: string | undefined): Promise<Result<string>> {
+  if (name === undefined) {
+    const open = (await app.runs.list(50)).find(({ state }) => ["planned", "running", "stopped"].includes(state));
+    return open
+      ? ok(open.id)
+      : refuse("not_found", "there is no run that could be carried out; make one with: scriptorium plan");
+  }
+  if (await app.runs.find(name)) return ok(name);
+  const text = await readFile(name, "utf8").catch(() => undefined);
+  if (text === undefined) return refuse("not_found", `there is no run and no file ${name}; see: scriptorium run list`);
+  const { readChain } = await import("../crew/chain.ts");
+  const chain = readChain(text);
+  if (!chain.ok) return chain;
+  const known = await app.runs.find(chain.value.run);
+  if (known && known.state !== "planned") return ok(known.id);
+  const by = nameOf(await localPerson(app));
+  const id = known?.id ?? (await app.runs.create(chain.value.request, by)).id;
+  const adopted = await app.runs.adopt(id, chain.value.plan, by);
+  return adopted.ok ? ok(id) : adopted;
+}
+
+async function showPlan(app: App, options: Common, run: string): Promise<void> {
+  const read = await app.runs.readBack(run, nameOf(await localPerson(app)));
+  if (!read.ok) return complain(options, read.problem);
+  const [{ dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
+    import("../crew/plan.ts"),
+    import("../crew/breakers.ts"),
+    import("../crew/agents.ts"),
+  ]);
+  const agents = configuredAgents(app.config);
+  const by = (part: "worker" | "qc") => {
+    const playing = agents(part);
+    return playing.ok
+      ? `${playing.value.runner.name}${playing.value.model ? ` ${playing.value.model}` : ""}`
+      : playing.problem.message;
+  };
+  const tasks = (read.value.plan?.tasks ?? []).map((task) => ({
+    number: task.number,
+    title: task.title,
+    dependsOn: dependenciesOf(task),
+    attempts: task.max_retries + 1,
+    checks: task.verification.filter((one) => one.check).length,
+    criteria: task.verification.length,
+    limits: boundsFor("worker", task.estimated_tool_calls ?? null),
+  }));
+  const plan = { run, title: read.value.title, worker: by("worker"), qc: by("qc"), tasks };
+  if (options.json) return void process.stdout.write(`${json(plan)}\n`);
+  const rows = inertly(tasks).map((task) => [
+    task.number,
+    task.dependsOn.join(", ") || "–",
+    String(task.attempts),
+    `${task.checks} of ${task.criteria}`,
+    String(task.limits.toolCalls),
+    task.title,
+  ]);
+  const head = ["task", "after", "attempts", "checked", "tool calls", "title"];
+  process.stdout.write(
+    `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nNothing was run.\n`,
+  );
+}
+
+/** The first Ctrl-C lets agents end and gives their tasks back; the second does not wait. */
+function stopOnSignal() {
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(130);
+    process.stderr.write("scriptorium: stopping; once more to stop at once\n");
+    stop.abort();
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return { signal: stop.signal, end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new InvalidArgumentError("Expected a whole number from 1.");
+}
+
+function amount(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError("Expected a number above 0, such as 2.50.");
+}

@@ -1,0 +1,63 @@
+import { Command } from "@commander-js/extra-typings";
+import { ok, refuse } from "../result.ts";
+import { listPersonas, refreshPerspective, showPerspective } from "../review/perspective-operations.ts";
+import { startHere } from "./job.ts";
+import { type Common, localPerson, print, report, withApp } from "./session.ts";
+import { table, yellow } from "./text.ts";
+
+export const perspectiveCommand = (common: () => Common) =>
+  new Command("perspective")
+    .description("read pages as they are re-told for personas")
+    .addCommand(
+      new Command("personas")
+        .description(listPersonas.summary)
+        .argument("[page]", "with the personas that this page describes itself")
+        .action((page) =>
+          report(common(), listPersonas, { source_path: page }, { text: listed, json: (found) => found.personas }),
+        ),
+    )
+    .addCommand(
+      new Command("show")
+        .description(showPerspective.summary)
+        .argument("<page>", "the page, such as docs/deploy.md")
+        .requiredOption("--persona <name>", "whom it is told for")
+        .action((page, { persona }) =>
+          report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, text }) =>
+            stale ? `${yellow(`out of date: the ${because.join(" and the ")} changed since`)}\n\n${text}` : text,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("refresh")
+        .description(refreshPerspective.summary)
+        .argument("<page>", "the page, such as docs/deploy.md")
+        .requiredOption("--persona <name>", "whom to re-tell it for")
+        .option("--force", "also when it is up to date")
+        .option("--wait", "until it is written; exit 0 only when it was")
+        .action((page, { persona, force, wait }) => {
+          const asked = { source_path: page, persona, force };
+          return withApp(common(), async (app) => {
+            const known = await showPerspective.perform(app, asked, await localPerson(app));
+            if (known.ok && !known.value.stale && !force) {
+              const value = ok({ status: "fresh", job_id: null });
+              return print(common(), value, () => `${page} is up to date for ${persona}`);
+            }
+            await startHere(
+              app,
+              common(),
+              async (caller) => {
+                const started = await refreshPerspective.perform(app, asked, caller);
+                if (!started.ok) return started;
+                const { job_id } = started.value;
+                return job_id ? ok({ job_id }) : refuse("conflict", `${page} was written for ${persona} just now`);
+              },
+              wait ?? false,
+            );
+          });
+        }),
+    );
+
+function listed({ personas }: { personas: { name: string; description: string; from: string }[] }): string {
+  if (personas.length === 0) return "no personas; describe one under personas: in scriptorium.yaml";
+  return table(personas.map((p) => [p.name, p.from, p.description]));
+}

@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { Command } from "@commander-js/extra-typings";
+import type { App } from "../app.ts";
+import type { Planned } from "../crew/planner.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
+import { table } from "./text.ts";
+
+export const planCommand = (common: () => Common) =>
+  new Command("plan")
+    .description("make a plan for a request: tasks, who does and who verifies them, and how that is checked")
+    .argument("<request...>", "what you want; - reads it from stdin")
+    .option("--brief", "first let an agent turn the request into a specification")
+    .option("--no-brief", "plan from the request as it is (default)")
+    .option("--open", "open the plan in $EDITOR; what you change there is what will run")
+    .action((words, { brief, open }) =>
+      withApp(common(), async (app) => {
+        const said = words.join(" ");
+        const request = (said === "-" ? (await readInput("-")).toString("utf8") : said).trim();
+        if (request === "")
+          return complain(common(), { code: "invalid", message: 'say what you want: scriptorium plan "…"' });
+        const planned = await plan(app, request, brief === true);
+        const opened = planned.ok && open ? await edited(app, planned.value) : planned;
+        print(common(), opened, described);
+      }),
+    );
+
+async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
+  const [{ planRequest }, { planningOf }] = await Promise.all([
+    import("../crew/planner.ts"),
+    import("../executing.ts"),
+  ]);
+  const stop = new AbortController();
+  const onSignal = () => stop.abort();
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  try {
+    const by = nameOf(await localPerson(app));
+    return await planRequest(planningOf(app), request, { brief, by }, stop.signal);
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+  }
+}
+
+/** What the person left in the file is the plan; a file that cannot be read stays as it is, for them to put right. */
+async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
+  const { VISUAL, EDITOR } = app.config.environment;
+  const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");
+  if (!program)
+    return refuse("invalid", `set EDITOR to the editor of your choice; the plan is in ${planned.chain}`, {
+      run: planned.run,
+    });
+  const code = await new Promise<number | null>((done, fail) =>
+    spawn(program, [...args, planned.chain], { stdio: ["inherit", process.stderr, "inherit"] })
+      .on("error", fail)
+      .on("close", done),
+  ).catch((error: Error) => error.message);
+  if (code !== 0)
+    return refuse("refused", `${program} did not end well (${code}); the plan is in ${planned.chain}`, {
+      run: planned.run,
+    });
+  const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app)));
+  if (!read.ok) return read;
+  const tasks = (await app.runs.tasks(planned.run)).map(({ number, task }) => ({
+    id: task.id,
+    number,
+    title: task.title,
+  }));
+  return ok({ ...planned, tasks });
+}
+
+const described = ({ run, chain, tasks }: Planned) =>
+  [
+    table([["task", "title"], ...tasks.map((task) => [task.number, task.title])]),
+    "",
+    `${run}: the plan is in ${chain}`,
+    `change it there if you like, then: scriptorium execute ${run}`,
+  ].join("\n");

@@ -1,0 +1,140 @@
+import type { News } from "../crew/crew.ts";
+import type { Common } from "./session.ts";
+import { bold, dim, green, inertly, json, plural, red, yellow } from "./text.ts";
+
+type Out = { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
+
+/** What happens while a run goes on: JSON events, plain lines, or on a terminal a picture that stays in place. */
+export function progress(common: Common, out: Out): { tell(news: News): void; end(): void } {
+  if (common.json)
+    return {
+      tell: (news) => void out.write(`${json({ at: new Date().toISOString(), ...news })}\n`),
+      end: () => undefined,
+    };
+  if (!out.isTTY) return { tell: (news) => void out.write(`${lineOf(inertly(news))}\n`), end: () => undefined };
+  return picture(out);
+}
+
+/** One event as one line. */
+export function lineOf(news: News): string {
+  const who = news.number === undefined ? "" : `task ${news.number}`;
+  const nth = news.attempt === undefined ? "" : `, attempt ${news.attempt}`;
+  const why = news.reason ? `: ${oneLine(news.reason)}` : "";
+  switch (news.kind) {
+    case "run-started":
+      return `${news.run} started: ${news.title ?? ""}`;
+    case "attempt-started":
+      return `${who}${nth} started: ${news.title ?? ""}`;
+    case "worker-completed":
+      return `${who}${nth} delivered ${plural(news.files ?? 0, "changed file")}${figures(news)}`;
+    case "worker-failed":
+      return `${who}${nth} failed${why}${figures(news)}`;
+    case "checks-run":
+      return `${who}${nth} passed ${news.checks?.passed} of ${plural(news.checks?.of ?? 0, "check")}`;
+    case "qc-started":
+      return `${who}${nth} is being verified`;
+    case "verdict":
+      return `${who}${nth} ${news.outcome}, score ${news.score}${why}`;
+    case "accepted":
+      return `${who} accepted: ${news.title ?? ""}`;
+    case "merge-conflict":
+      return `${who}${nth} does not merge${why}`;
+    case "retry":
+      return `${who} is tried again${why}`;
+    case "given-up":
+      return `${who} is given up${why}`;
+    case "released":
+      return `${who} was given back${why}`;
+  }
+}
+
+const oneLine = (text: string) => {
+  const [first = ""] = text.trim().split("\n");
+  return first.length > 200 ? `${first.slice(0, 199)}…` : first;
+};
+
+const figures = ({ tokens, usd }: News) =>
+  [tokens == null ? "" : `, ${tokens} tokens`, usd == null ? "" : `, $${usd.toFixed(4)}`].join("");
+
+type Shown = { number: string; title: string; state: string; attempt: number; score: number | undefined };
+
+/** Tasks, attempts, scores, tokens, money and time, drawn over itself a few times a second. */
+function picture(out: Out) {
+  const began = Date.now();
+  const tasks = new Map<string, Shown>();
+  const sums = { tokens: 0, usd: 0, unknown: false };
+  let drawn = 0;
+  let title = "";
+  let queued = false;
+
+  function draw(): void {
+    queued = false;
+    const width = Math.max(40, (out.columns ?? 100) - 1);
+    const room = Math.max(5, (out.rows ?? 30) - 4);
+    const all = [...tasks.values()];
+    const live = all.filter((task) => !["accepted", "given up"].includes(task.state));
+    const lines = [...live, ...all.filter((task) => !live.includes(task)).reverse()].slice(0, room).map((task) => {
+      const text = `${task.number.padEnd(6)} ${task.state.padEnd(12)} attempt ${task.attempt}${task.score === undefined ? "" : ` score ${task.score}`}  ${task.title}`;
+      return paint(task.state)(text.slice(0, width));
+    });
+    const done = all.filter((task) => task.state === "accepted").length;
+    const money = sums.usd > 0 ? `, $${sums.usd.toFixed(4)}` : "";
+    const foot = `${done} accepted, ${live.length} in work, ${sums.tokens} tokens${sums.unknown ? " and more" : ""}${money}, ${Math.round((Date.now() - began) / 1000)} s`;
+    const text = [bold(title.slice(0, width)), ...lines, dim(foot)];
+    out.write(`${drawn > 0 ? `\u001b[${drawn}A` : ""}${text.map((line) => `\u001b[2K${line}\n`).join("")}\u001b[0J`);
+    drawn = text.length;
+  }
+
+  const later = () => {
+    if (queued) return;
+    queued = true;
+    setTimeout(draw, 150).unref();
+  };
+  const clock = setInterval(later, 1000);
+  clock.unref();
+  return {
+    tell(raw: News) {
+      const news = inertly(raw);
+      if (news.kind === "run-started") title = `${news.run}: ${news.title ?? ""}`;
+      if (news.tokens != null) sums.tokens += news.tokens;
+      else if (news.kind === "worker-completed") sums.unknown = true;
+      sums.usd += news.usd ?? 0;
+      const state = stateAfter[news.kind];
+      if (news.number !== undefined && state !== undefined) {
+        const before = tasks.get(news.number);
+        tasks.set(news.number, {
+          number: news.number,
+          title: news.title ?? before?.title ?? "",
+          state,
+          attempt: news.attempt ?? before?.attempt ?? 0,
+          score: news.score ?? before?.score,
+        });
+      }
+      later();
+    },
+    end() {
+      clearInterval(clock);
+      draw();
+    },
+  };
+}
+
+const stateAfter: Partial<Record<News["kind"], string>> = {
+  "attempt-started": "working",
+  "worker-completed": "delivered",
+  "worker-failed": "failed",
+  "qc-started": "verifying",
+  "checks-run": "verifying",
+  verdict: "judged",
+  accepted: "accepted",
+  "merge-conflict": "conflict",
+  retry: "waits",
+  "given-up": "given up",
+  released: "waits",
+};
+
+const paint = (state: string) => {
+  if (state === "accepted") return green;
+  if (state === "given up" || state === "failed" || state === "conflict") return red;
+  return state === "waits" ? dim : yellow;
+};

@@ -1,0 +1,105 @@
+import { Command } from "@commander-js/extra-typings";
+import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/operations.ts";
+import type { runDetails } from "../crew/show.ts";
+import { cancelCommand, resumeCommand } from "./execute.ts";
+import { type Common, report } from "./session.ts";
+import { bold, table, when } from "./text.ts";
+
+export const runCommand = (common: () => Common) =>
+  new Command("run")
+    .description("see runs, read their reports, and go on with them")
+    .addCommand(
+      new Command("list")
+        .description(listRuns.summary)
+        .option("--limit <n>", "how many at the most", Number)
+        .action(({ limit }) => report(common(), listRuns, { limit }, { text: listed, json: (found) => found.runs })),
+    )
+    .addCommand(
+      new Command("show")
+        .description(showRun.summary)
+        .argument("<run>")
+        .option("--metrics", "ten figures of how the crew worked, counted from the record")
+        .action((run, { metrics: figures }) =>
+          figures ? report(common(), metrics, { run }, measured) : report(common(), showRun, { id: run }, described),
+        ),
+    )
+    .addCommand(
+      new Command("report")
+        .description(runReport.summary)
+        .argument("<run>")
+        .action((run) => report(common(), runReport, { id: run }, ({ markdown }) => markdown)),
+    )
+    .addCommand(
+      new Command("answer")
+        .description(answerQuestion.summary)
+        .argument("<question>", "its id, as run show has it")
+        .argument("<answer...>")
+        .action((id, words) =>
+          report(
+            common(),
+            answerQuestion,
+            { id, answer: words.join(" ") },
+            ({ task }) => `answered; the next attempt at ${task} is told`,
+          ),
+        ),
+    )
+    .addCommand(resumeCommand(common) as unknown as Command)
+    .addCommand(cancelCommand(common) as unknown as Command);
+
+type Line = { id: string; state: string; title: string; createdAt: string };
+
+function listed({ runs }: { runs: Line[] }): string {
+  if (runs.length === 0) return 'no runs; begin one with: scriptorium plan "what you want"';
+  return table([
+    ["run", "state", "made", "title"],
+    ...runs.map((run) => [run.id, run.state, when(run.createdAt), run.title]),
+  ]);
+}
+
+type Details = Extract<Awaited<ReturnType<typeof runDetails.of>>, { ok: true }>["value"];
+
+function described(run: Details): string {
+  const { inputTokens, outputTokens, costUsd, agents } = run.used;
+  const tokens =
+    inputTokens === null && outputTokens === null
+      ? "tokens not known"
+      : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`;
+  return [
+    bold(run.title),
+    `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${costUsd === null ? "cost not known" : `$${costUsd.toFixed(4)}`}`,
+    `plan: ${run.chain}`,
+    "",
+    table([
+      ["task", "state", "attempts", "score", "after", "title"],
+      ...run.tasks.map((task) => [
+        task.number,
+        task.state,
+        `${task.attempts} of ${task.maxRetries + 1}`,
+        task.score === null ? "–" : String(task.score),
+        task.dependsOn.join(", ") || "–",
+        task.title,
+      ]),
+    ]),
+    ...run.questions
+      .filter((one) => one.answer === null)
+      .map((one) => `\n${one.id} (task ${one.task}) asks: ${one.question}`),
+  ].join("\n");
+}
+
+type Figures = Extract<Awaited<ReturnType<typeof metrics.perform>>, { ok: true }>["value"];
+
+const measured = ({ figures }: Figures) =>
+  table([
+    ["figure", "value", "target", "met", "counted from"],
+    ...figures.map((one) => [
+      one.name.replaceAll("_", " "),
+      one.value === null
+        ? "–"
+        : one.unit === "share"
+          ? `${(one.value * 100).toFixed(1)} %`
+          : `${Math.round(one.value)} ms`,
+      one.target ?? "–",
+      one.met === null ? "–" : one.met ? "yes" : "no",
+      one.counted,
+    ]),
+  ]);

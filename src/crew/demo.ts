@@ -1,0 +1,233 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Script, scriptedRunner } from "../agents/scripted.ts";
+import type { CrewPart } from "../people/caller.ts";
+import { ok } from "../result.ts";
+import type { CrewAgents } from "./agents.ts";
+import type { PlanTask } from "./plan.ts";
+
+/** A small program, and a wish. */
+export const demoRequest =
+  "The greeter can say hello. Teach it to say goodbye as well, with a test, and write a page about it for users.";
+
+const demoFiles: Record<string, string> = {
+  "package.json": `${JSON.stringify({ name: "greeter", version: "1.0.0", type: "module", scripts: { test: "node --test" } }, null, 2)}\n`,
+  "src/greet.js": `/** Says hello. */\nexport const greet = (name) => \`Hello, \${name}.\`;\n`,
+  "test/greet.test.js": `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { greet } from "../src/greet.js";\n\ntest("greets by name", () => assert.equal(greet("Ada"), "Hello, Ada."));\n`,
+  "README.md": "# Greeter\n\nSays hello.\n",
+};
+
+export async function writeDemoProject(root: string): Promise<string[]> {
+  for (const [path, text] of Object.entries(demoFiles)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  return Object.keys(demoFiles);
+}
+
+const task = (number: string, title: string, more: Partial<PlanTask>): PlanTask => ({
+  number,
+  title,
+  requirements: title,
+  worker_role: "A JavaScript engineer who writes small, plain modules",
+  qc_role: "A critical reviewer who trusts nothing but what was run and read",
+  verification: [],
+  execution: ["read_file what is there", "write_file what is missing", "run_command to see that it works"],
+  max_retries: 2,
+  estimated_tool_calls: 8,
+  depends_on: ["0"],
+  files: [],
+  deliverable: "files",
+  notes: "",
+  ...more,
+});
+
+const demoTasks: PlanTask[] = [
+  task("0", "See that the project runs here", {
+    requirements: "Find out whether Node is there and whether the tests that exist pass. Say what you saw.",
+    worker_role: "An engineer who checks the ground before building on it",
+    deliverable: "text",
+    depends_on: [],
+    verification: [
+      { criterion: "The tests that exist pass", check: { run: ["node", "--test"], exits: 0 } },
+      { criterion: "The output says which version of Node was found" },
+    ],
+  }),
+  task("1.1", "Say goodbye", {
+    requirements: "Add src/farewell.js, which exports farewell(name) and returns `Goodbye, NAME.`",
+    files: ["src/greet.js", "src/farewell.js"],
+    verification: [
+      {
+        criterion: "The module exports farewell",
+        check: { file: "src/farewell.js", contains: "export const farewell" },
+      },
+      { criterion: "The module can be loaded", check: { run: ["node", "--check", "src/farewell.js"], exits: 0 } },
+    ],
+  }),
+  task("1.2", "Test the goodbye", {
+    requirements: "Add test/farewell.test.js with node:test; it must fail when the words are wrong.",
+    files: ["src/farewell.js", "test/farewell.test.js"],
+    depends_on: ["1.1"],
+    verification: [{ criterion: "All tests pass", check: { run: ["node", "--test"], exits: 0, prints: "pass 2" } }],
+  }),
+  task("1.3", "Write a page for users", {
+    requirements: "Write docs/farewell.md: what farewell does, and an example that a reader can run.",
+    worker_role: "A technical writer who explains by example",
+    qc_role: "A reader who has never seen this program",
+    files: ["src/farewell.js", "docs/farewell.md"],
+    depends_on: ["1.1"],
+    verification: [
+      { criterion: "The page is there", check: { file: "docs/farewell.md", exists: true } },
+      { criterion: "The page has an example that a reader can run" },
+    ],
+  }),
+  task("1.4", "Say what changed", {
+    requirements: "Write the note for users: two sentences on what is new and where to read about it.",
+    worker_role: "A technical writer who explains by example",
+    deliverable: "text",
+    depends_on: ["1.2", "1.3"],
+    verification: [{ criterion: "The note names farewell and the page about it" }],
+  }),
+];
+
+const demoPlan = {
+  title: "Teach the greeter to say goodbye",
+  summary: "The module first; its test and its page at the same time; the note when both are accepted.",
+  assumptions: ["The words are `Goodbye, NAME.`, as those of greet"],
+  tasks: demoTasks,
+};
+
+type Use = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
+type Work = (use: Use, again: boolean) => Promise<void>;
+
+const done = (use: Use, output: string, claims: { claim: string; evidence: string; from: string }[] = []) =>
+  use("submit_output", { output, claims });
+
+const workers: Record<string, Work> = {
+  async "0"(use) {
+    const version = await use("run_command", { run: ["node", "--version"] });
+    const tests = await use("run_command", { run: ["node", "--test"] });
+    const found = String(version.output).trim();
+    await done(use, `Node ${found} is there, and the tests that exist pass.`, [
+      { claim: "Node is there", evidence: found, from: String(version.call) },
+      { claim: "the tests pass", evidence: "pass 1", from: String(tests.call) },
+    ]);
+  },
+  async "1.1"(use) {
+    await use("read_file", { path: "src/greet.js" });
+    const text = `/** Says goodbye. */\nexport const farewell = (name) => \`Goodbye, \${name}.\`;\n`;
+    await use("write_file", { path: "src/farewell.js", text });
+    const ran = await use("run_command", {
+      run: [
+        "node",
+        "--input-type=module",
+        "-e",
+        "import { farewell } from './src/farewell.js'; console.log(farewell('Ada'))",
+      ],
+    });
+    await done(use, "farewell(name) returns `Goodbye, NAME.`", [
+      { claim: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) },
+    ]);
+  },
+  async "1.2"(use) {
+    const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says goodbye by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
+    await use("write_file", { path: "test/farewell.test.js", text });
+    const ran = await use("run_command", { run: ["node", "--test"] });
+    await done(use, "A test of farewell; both tests pass.", [
+      { claim: "both tests pass", evidence: "pass 2", from: String(ran.call) },
+    ]);
+  },
+  async "1.3"(use, again) {
+    const example =
+      '\n## Example\n\n```js\nimport { farewell } from "./src/farewell.js";\n\nconsole.log(farewell("Ada")); // Goodbye, Ada.\n```\n';
+    const text = `# Saying goodbye\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
+    await use("write_file", { path: "docs/farewell.md", text });
+    await done(use, again ? "The page, now with an example that runs." : "A page about farewell.");
+  },
+  async "1.4"(use) {
+    await use("read_file", { path: "docs/farewell.md" });
+    await done(
+      use,
+      "The greeter can now say goodbye: farewell(name) returns the words. docs/farewell.md has an example.",
+    );
+  },
+};
+
+type Judge = (use: Use) => Promise<Record<string, unknown>>;
+
+const pass = (score: number, feedback: string, evidence: object[]) => ({ verdict: "PASS", score, feedback, evidence });
+const seen = (criterion: number, quote: string, from: string, met = true) => ({ criterion, met, quote, from });
+
+const verifiers: Record<string, Judge> = {
+  "0": async () =>
+    pass(95, "The ground is firm: the checks ran green, and the version is named.", [
+      seen(1, "node --test: exit 0", "check"),
+      seen(2, "Node v", "output"),
+    ]),
+  async "1.1"(use) {
+    const file = await use("read_file", { path: "src/farewell.js" });
+    return pass(94, "The module is small and does what was asked.", [
+      seen(1, "export const farewell", "check"),
+      seen(2, String(file.text).slice(0, 80), "src/farewell.js"),
+    ]);
+  },
+  "1.2": async () => pass(90, "The tests run and would notice wrong words.", [seen(1, "pass 2", "check")]),
+  async "1.3"(use) {
+    const { text = "" } = await use("read_file", { path: "docs/farewell.md" });
+    if (!String(text).includes("```")) {
+      return {
+        verdict: "FAIL",
+        score: 55,
+        feedback: "The page says what farewell does. A reader cannot try it, for there is no example.",
+        issues: ["there is no example that a reader can run"],
+        required_fixes: ["add an example with the import and what it prints"],
+        evidence: [
+          seen(1, "docs/farewell.md is there", "check"),
+          seen(2, String(text).slice(0, 200), "docs/farewell.md", false),
+        ],
+      };
+    }
+    return pass(92, "The page is short, and its example can be run as it stands.", [
+      seen(1, "docs/farewell.md is there", "check"),
+      seen(2, 'console.log(farewell("Ada"))', "docs/farewell.md"),
+    ]);
+  },
+  "1.4": async () =>
+    pass(91, "The note says what is new and where to read on.", [seen(1, "docs/farewell.md has an example", "output")]),
+};
+
+/** The crew of the demo: its agents follow a script, and no model is asked anything. Everything around them is real. */
+export function demoAgents(paceMs: number): CrewAgents {
+  const parts: Partial<Record<CrewPart, Script>> = {
+    async pm(spec) {
+      await using(spec, paceMs)("submit_plan", demoPlan);
+      return undefined;
+    },
+    async worker(spec) {
+      const number = /^# Task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
+      await workers[number]?.(using(spec, paceMs), /^What attempt \d+ left/m.test(spec.prompt));
+      return undefined;
+    },
+    async qc(spec) {
+      const use = using(spec, paceMs);
+      const number = /^# Verify task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
+      const said = await verifiers[number]?.(use);
+      if (said) await use("submit_verdict", said);
+      return undefined;
+    },
+  };
+  return (part) => {
+    const runner = scriptedRunner(parts[part] ?? (async () => undefined));
+    return ok({ runner, model: undefined, role: part === "pm" ? "planner" : "engineer", env: {} });
+  };
+}
+
+function using(spec: Parameters<Script>[0], paceMs: number): Use {
+  return async (name, input) => {
+    await sleep(paceMs);
+    const result = await spec.tools?.call(name, input);
+    if (!result?.ok) throw new Error(`the demo's ${name} was refused: ${result?.problem.message ?? "no tools"}`);
+    return result.value as Record<string, unknown>;
+  };
+}

@@ -1,0 +1,208 @@
+import { ok, type Result } from "../result.ts";
+import { betweenStages, heldIn, restOf, runningRuns } from "../store/crew-queue.ts";
+import type { Claim } from "../tasks/engine.ts";
+import { conclude, type Stage, verify, work } from "./attempt.ts";
+import type { Crew } from "./crew.ts";
+import { isGone, processName } from "./holders.ts";
+import { reportOf } from "./report.ts";
+import { workRecord } from "./work-record.ts";
+import { acceptedBranch } from "./worktree.ts";
+
+export type Outcome = {
+  run: string;
+  state: string;
+  tasks: { all: number; completed: number; lost: number };
+  reason: string | null;
+  report: string | null;
+  branch: string;
+};
+
+type Options = {
+  workers: number;
+  signal: AbortSignal;
+  by: string;
+  budgetTokens?: number | undefined;
+  budgetUsd?: number | undefined;
+};
+
+const lookAgainMs = 2000;
+
+/** Carries a run to its end, or until it is told to stop; what others finish meanwhile counts just the same. */
+export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
+  const { app } = crew;
+  const { by } = options;
+  const read = await app.runs.readBack(run, by);
+  if (!read.ok) return read;
+  const { run_tokens, run_usd } = app.config.crew.budget;
+  const tokens = options.budgetTokens ?? read.value.budgetTokens ?? run_tokens;
+  const usd = options.budgetUsd ?? read.value.budgetUsd ?? run_usd;
+  const budget = {
+    ...(tokens === undefined ? {} : { budget_tokens: tokens }),
+    ...(usd === undefined ? {} : { budget_usd: usd }),
+  };
+  const started = await app.runs.step(run, { type: "start" }, by, budget);
+  if (!started.ok) return started;
+  crew.tell({ kind: "run-started", run, title: started.value.title });
+
+  const stopped = await labour(crew, run, options, async () => (await restOf(app.db.read, run)).open === 0);
+  return finish(crew, run, stopped, options);
+}
+
+/** Works on whatever run has work, until it is told to stop: more hands for runs that others carry. */
+export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {
+  const { db } = crew.app;
+  const over = async () => run !== undefined && (await restOf(db.read, run)).open === 0;
+  await labour(crew, run, options, over);
+}
+
+async function finish(
+  crew: Crew,
+  run: string,
+  stopped: string | undefined,
+  { signal, by }: Options,
+): Promise<Result<Outcome>> {
+  const { app } = crew;
+  const rest = await restOf(app.db.read, run);
+  const now = await app.runs.find(run);
+  if (now?.state === "running" && rest.open === 0) {
+    await app.runs.step(run, { type: "finish", failed: rest.lost }, by);
+  } else if (now?.state === "running") {
+    const reason = stopped ?? (signal.aborted ? "it was stopped" : "nothing more could be done");
+    await app.runs.step(run, { type: "stop", reason }, by);
+  }
+  const report = await reportOf(app, run);
+  if (report.ok) await app.runs.putReport(run, report.value);
+  const after = await app.runs.find(run);
+  return ok({
+    run,
+    state: after?.state ?? "failed",
+    tasks: { all: rest.all, completed: rest.all - rest.lost - rest.open, lost: rest.lost },
+    reason: after?.reason ?? null,
+    report: report.ok ? app.runs.reportPath(run) : null,
+    branch: acceptedBranch(run),
+  });
+}
+
+type Job = { run(): Promise<Stage> };
+
+/**
+ * Hands are busy as long as there is something to do; a free hand takes what stands between two
+ * stages before it begins anything new. One look serves all hands, and nobody writes while waiting.
+ */
+async function labour(
+  crew: Crew,
+  run: string | undefined,
+  { workers, signal }: Options,
+  isOver: () => Promise<boolean>,
+): Promise<string | undefined> {
+  const { app } = crew;
+  const name = processName();
+  const hands = handsOf(workers);
+  const inHand = new Set<string>();
+  const stop = new AbortController();
+  const all = AbortSignal.any([signal, stop.signal]);
+  const record = workRecord(crew, run, name, workers);
+  let reason: string | undefined;
+  let wake: () => void = () => undefined;
+  const unsubscribe = app.db.onChange(() => wake());
+
+  await freeTheDead(crew, run, name);
+
+  const start = (job: Job, hand: number, id: string): void => {
+    inHand.add(id);
+    const began = Date.now();
+    void job
+      .run()
+      .then(
+        (stage) => {
+          // What others have under way was paid for: it comes to its end, and nothing new is begun.
+          reason ??= stage.stop;
+        },
+        (error: unknown) => {
+          app.log.error({ error: String(error), task: id }, "stage-failed");
+          reason ??= `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
+          stop.abort();
+        },
+      )
+      .finally(() => {
+        record.busy(Date.now() - began);
+        inHand.delete(id);
+        hands.free(hand);
+        wake();
+      });
+  };
+
+  try {
+    for (;;) {
+      const changed = new Promise<void>((done) => {
+        const timer = setTimeout(done, lookAgainMs);
+        wake = () => {
+          clearTimeout(timer);
+          done();
+        };
+        all.addEventListener("abort", wake, { once: true });
+      });
+      if (run !== undefined && (await app.runs.find(run))?.state === "cancelled") stop.abort();
+      while (!all.aborted && reason === undefined && hands.available()) {
+        const began = performance.now();
+        const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
+        if (!found) break;
+        if (found.claimed) record.claimed(performance.now() - began);
+        start(found.job, hands.take(), found.id);
+      }
+      if (inHand.size === 0 && (all.aborted || reason !== undefined || (await isOver()))) return reason;
+      await changed;
+      all.removeEventListener("abort", wake);
+    }
+  } finally {
+    unsubscribe();
+    await record.end();
+  }
+}
+
+type Found = { id: string; job: Job; claimed: boolean };
+
+async function nextJob(
+  crew: Crew,
+  run: string | undefined,
+  hand: string,
+  inHand: Set<string>,
+  signal: AbortSignal,
+): Promise<Found | undefined> {
+  const { app } = crew;
+  const waiting = (await betweenStages(app.db.read, run, inHand.size + 20)).find(({ id }) => !inHand.has(id));
+  if (waiting) {
+    const { id, state } = waiting;
+    const stage =
+      state === "worker_completed" ? () => verify(crew, id, `${hand}/qc`, signal) : () => conclude(crew, id, hand);
+    return { id, job: { run: stage }, claimed: false };
+  }
+  for (const candidate of run === undefined ? await runningRuns(app.db.read) : [run]) {
+    const worker = `${hand}/worker`;
+    const claim: Claim | undefined = await app.tasks.claim(worker, candidate);
+    if (claim) return { id: claim.task.id, job: { run: () => work(crew, claim, worker, signal) }, claimed: true };
+  }
+  return undefined;
+}
+
+function handsOf(count: number) {
+  const free = Array.from({ length: count }, (_, i) => i + 1);
+  return {
+    available: () => free.length > 0,
+    peek: () => free[0] ?? 0,
+    take: () => free.shift() ?? 0,
+    free: (hand: number) => {
+      free.unshift(hand);
+    },
+  };
+}
+
+/** Claims of processes of this machine that were killed go back at once, and their worktrees are taken away. */
+async function freeTheDead(crew: Crew, run: string | undefined, name: string): Promise<void> {
+  const { app, trees } = crew;
+  for (const { id, holder } of await heldIn(app.db.read, run)) {
+    if (holder !== null && isGone(holder)) await app.tasks.release(id, name, { force: true });
+  }
+  const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
+  await trees.sweep((folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, "")));
+}

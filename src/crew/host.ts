@@ -1,0 +1,52 @@
+import * as z from "zod";
+import type { App } from "../app.ts";
+import { collaborators, operation } from "../operation.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, type Result, refuse } from "../result.ts";
+import { noRun } from "./runs.ts";
+
+/** A process that plans and carries out runs while it serves. */
+export interface RunHost {
+  plan(request: string, how: { brief: boolean; by: string }): Promise<Result<{ run: string }>>;
+  carryOut(run: string, by: string): Promise<Result<{ run: string }>>;
+}
+
+const hostOf = (app: App): Result<RunHost> =>
+  app.host
+    ? ok(app.host)
+    : refuse("refused", "runs are carried out here only while the workspace is served; otherwise: scriptorium execute");
+
+export const startRun = operation({
+  name: "start_run",
+  summary: "Have a request planned; the plan can be read and changed before it is carried out.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/plans" },
+  input: z.object({
+    request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
+    brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
+  }),
+  output: z.object({ run: z.string() }),
+  async run(app, { request, brief }, caller) {
+    const host = hostOf(app);
+    return host.ok ? host.value.plan(request, { brief, by: nameOf(caller) }) : host;
+  },
+});
+
+export const executeRunHere = operation({
+  name: "execute_run",
+  summary: "Carry out a plan, or go on with a run that was stopped; what is finished is not done again.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/runs/{id}/execute" },
+  input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
+  output: z.object({ run: z.string() }),
+  async run(app, { id }, caller) {
+    const run = await app.runs.find(id);
+    if (!run) return noRun(id);
+    if (run.state !== "planned" && run.state !== "stopped" && run.state !== "running")
+      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
+    const host = hostOf(app);
+    return host.ok ? host.value.carryOut(id, nameOf(caller)) : host;
+  },
+});

@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+
+const oneLine = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u;
+const manyLines = /^(?:[^\p{Cc}\p{Cs}]|[\n\t])*$/u;
+
+/** One line without control characters, so that a file of lines can hold it. */
+const line = (most: number) =>
+  z
+    .string()
+    .trim()
+    .min(1, "say something here")
+    .max(most)
+    .regex(oneLine, "expected one line without control characters");
+
+const text = (most: number) =>
+  z
+    .string()
+    .overwrite((value) => value.replaceAll("\r\n", "\n"))
+    .max(most)
+    .regex(manyLines, "expected text without control characters");
+
+const somethingIn = (value: string) => value.trim() !== "";
+
+/** Inside the folder that the work is done in, spelled in one way only. */
+export const filePath = line(400).refine(
+  (path) =>
+    !/^[/~]|^[A-Za-z]:|\\/.test(path) && path.split("/").every((part) => !["", ".", "..", ".git"].includes(part)),
+  "expected a path inside the workspace, such as src/main.ts",
+);
+
+const check = z.union([
+  z.strictObject({
+    run: z
+      .array(z.string().max(2000).regex(manyLines))
+      .min(1)
+      .max(50)
+      .describe("The program and its arguments; no shell"),
+    exits: z.int().min(0).max(255).default(0).describe("The exit code that is right"),
+    prints: line(500).optional().describe("What must be in its output"),
+  }),
+  z.strictObject({
+    file: filePath.describe("A file of the deliverable"),
+    exists: z.boolean().describe("Must it be there"),
+  }),
+  z.strictObject({ file: filePath, contains: line(500).describe("Words that must be in the file") }),
+  z.strictObject({ file: filePath, lacks: line(500).describe("Words that must not be in the file") }),
+]);
+
+const criterion = z.strictObject({
+  criterion: line(500).describe("What must be true of the deliverable"),
+  check: check.optional().describe("How a program can tell: {run: [...]} or {file, exists | contains | lacks}"),
+});
+
+const number = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
+
+export const planTask = z.strictObject({
+  number: number.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
+  title: line(200).describe("What is done, in one line"),
+  requirements: text(20_000)
+    .refine(somethingIn, "a task needs requirements")
+    .describe("All that a worker who has read nothing else needs to know; what done means"),
+  worker_role: line(500).describe("Who does it: the expertise, in a sentence. Same role, same sentence"),
+  qc_role: line(500).describe("Who verifies it: another expertise, critical, in a sentence"),
+  verification: z
+    .array(criterion)
+    .min(1, "a task needs at least one verification criterion")
+    .max(30)
+    .describe("What the deliverable must meet; give a check wherever a program can tell"),
+  execution: z
+    .array(line(500))
+    .min(1, "say with which tools it is done")
+    .max(50)
+    .describe("The steps, each naming the tool it uses"),
+  estimated_tool_calls: z
+    .int()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe("How many tool calls it should take; half as many more are allowed"),
+  max_retries: z.int().min(0).max(10).default(2).describe("Attempts after the first"),
+  model: line(100).optional().describe("The model it needs, if not any will do"),
+  depends_on: z.array(number).max(100).default([]).describe("Numbers of the tasks that must be accepted first"),
+  files: z.array(filePath).max(100).default([]).describe("Files it reads or writes"),
+  deliverable: z
+    .enum(["files", "text"])
+    .default("files")
+    .describe("files: changes in the repository; text: an answer in words"),
+  notes: text(50_000)
+    .default("")
+    .describe("Research and alternatives, for the planner and people; workers never see it"),
+});
+
+const plain = z.strictObject({
+  title: line(200).describe("What the run is about, in one line"),
+  summary: text(20_000).default("").describe("How the work is cut, and why so"),
+  assumptions: z
+    .array(line(1000))
+    .max(50)
+    .default([])
+    .describe("What was taken for granted where the request is silent"),
+  cites: z.array(line(200)).max(500).default([]).describe("Ids of the nodes and entries that the plan rests on"),
+  tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
+});
+
+export const plan = plain.superRefine(({ tasks }, context) => {
+  for (const { path, message } of contradictions(tasks)) context.addIssue({ code: "custom", path, message });
+});
+
+/** The shapes of which instructions and files are made. */
+export const planShape = plain.shape;
+export const taskShape = planTask.shape;
+
+export type Plan = z.infer<typeof plan>;
+export type PlanTask = z.infer<typeof planTask>;
+export type Criterion = z.infer<typeof criterion>;
+export type Check = z.infer<typeof check>;
+
+type Contradiction = { path: (string | number)[]; message: string };
+
+/** What no single field shows. */
+function contradictions(tasks: PlanTask[]): Contradiction[] {
+  const found: Contradiction[] = [];
+  const numbers = new Set(tasks.map((task) => task.number));
+  if (!numbers.has("0"))
+    found.push({ path: ["tasks"], message: "there is no task 0, which validates the environment" });
+  const seen = new Set<string>();
+  for (const [i, task] of tasks.entries()) {
+    if (seen.has(task.number))
+      found.push({ path: ["tasks", i, "number"], message: `there are two tasks ${task.number}` });
+    seen.add(task.number);
+    const path = ["tasks", i, "depends_on"];
+    const unknown = task.depends_on.filter((other) => !numbers.has(other));
+    if (unknown.length > 0) found.push({ path, message: `there is no task ${unknown.join(", ")}` });
+    if (new Set(task.depends_on).size < task.depends_on.length) found.push({ path, message: "a task is named twice" });
+    if (task.number === "0" && task.depends_on.length > 0)
+      found.push({ path, message: "task 0 comes first and depends on nothing" });
+  }
+  const circle = found.length === 0 ? cycle(tasks) : undefined;
+  if (circle) {
+    const last = tasks.findIndex((task) => task.number === circle[0]);
+    found.push({
+      path: ["tasks", last, "depends_on"],
+      message: `the tasks wait for each other: ${circle.join(" → ")}`,
+    });
+  }
+  return found;
+}
+
+/** A way along dependencies that comes back to where it began. */
+function cycle(tasks: PlanTask[]): string[] | undefined {
+  const next = new Map(tasks.map((task) => [task.number, task.depends_on]));
+  const done = new Set<string>();
+  for (const { number } of tasks) {
+    const way: string[] = [];
+    const waiting: (string | null)[] = [number];
+    while (waiting.length > 0) {
+      const at = waiting.pop();
+      if (at === null) {
+        done.add(way.pop() ?? "");
+      } else if (at !== undefined && !done.has(at)) {
+        if (way.includes(at)) return [...way.slice(way.indexOf(at)), at];
+        way.push(at);
+        waiting.push(null, ...(next.get(at) ?? []));
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Dependencies as they run: what names none waits for task 0, for nothing is begun in a broken environment. */
+export const dependenciesOf = (task: PlanTask): string[] =>
+  task.number === "0" || task.depends_on.length > 0 ? task.depends_on : ["0"];
+
+export const planHash = (value: Plan) => createHash("sha256").update(JSON.stringify(value)).digest("hex");

@@ -1,0 +1,75 @@
+import * as z from "zod";
+import type { Toolset } from "../agents/runner.ts";
+import type { App } from "../app.ts";
+import type { Operation } from "../operation.ts";
+import type { Agent } from "../people/caller.ts";
+import { type Problem, type Result, refusalFor, refuse } from "../result.ts";
+import { type Bounds, trip } from "./breakers.ts";
+import type { ContextStore } from "./contexts.ts";
+
+type Deps = {
+  app: App;
+  contexts: ContextStore;
+  /** The agent as the crew started it: its run, task, epoch and part come from here, never from what it says. */
+  caller: Agent & { crew: NonNullable<Agent["crew"]> };
+  operations: readonly Operation[];
+  bounds: Bounds;
+  /** The call with which it delivers; after it nothing counts any more. */
+  delivers: string;
+};
+
+export type Toolbox = Toolset & {
+  /** Why the agent was stopped, once it was. */
+  tripped(): string | undefined;
+  calls(): number;
+};
+
+/**
+ * The tools of one agent, whatever runs it: every call is counted before it is made, refused past
+ * the bound, and recorded with enough of its answer to hold evidence against (O7, O10).
+ */
+export function toolbox({ app, contexts, caller, operations, bounds, delivers }: Deps): Toolbox {
+  const { crew, task, epoch } = caller;
+  const byName = new Map(operations.map((operation) => [operation.name, operation]));
+  let calls = 0;
+  let tripped: string | undefined;
+  let done = false;
+
+  async function call(name: string, raw: unknown): Promise<Result<unknown>> {
+    const operation = byName.get(name);
+    if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
+    if (done) return refuse("conflict", "you have delivered; end here");
+    const over = trip(bounds, { toolCalls: calls, messages: 0, outputTokens: 0 }, { kind: "tool" });
+    if (over) {
+      tripped ??= over.reason;
+      return refuse("refused", `${over.reason}; the attempt is over`);
+    }
+    calls += 1;
+    const began = performance.now();
+    const result = await operation.perform(app, raw ?? {}, caller);
+    if (name === delivers && result.ok) done = true;
+    const id = await contexts.called({
+      run: crew.run,
+      context: crew.context ?? null,
+      task: task !== undefined && epoch !== undefined ? { id: task, epoch } : null,
+      part: crew.part,
+      name,
+      ok: result.ok,
+      input: raw,
+      output: result.ok ? result.value : refusalFor(result.problem),
+      durationMs: performance.now() - began,
+    });
+    return withCall(result, id);
+  }
+
+  const shown = operations.map((operation) => ({ ...operation, output: z.looseObject({}) }));
+  return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };
+}
+
+/** An answer says under which id it was recorded, so that evidence can name it. */
+function withCall(result: Result<unknown>, call: string): Result<unknown> {
+  if (!result.ok) return { ok: false, problem: result.problem satisfies Problem };
+  const { value } = result;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return result;
+  return { ok: true, value: { ...value, call } };
+}

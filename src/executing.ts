@@ -1,0 +1,39 @@
+import type { Toolset } from "./agents/runner.ts";
+import type { App } from "./app.ts";
+import { type CrewAgents, configuredAgents } from "./crew/agents.ts";
+import { type Crew, type News, openCrew } from "./crew/crew.ts";
+import type { Planning } from "./crew/planning.ts";
+import { openToolSocket } from "./mcp/tool-socket.ts";
+import type { Operation } from "./operation.ts";
+import { type OperationName, operations } from "./operations.ts";
+import type { CrewPart } from "./people/caller.ts";
+import type { Result } from "./result.ts";
+
+/** The crew with the operations its agents may call, wired up for the command line and the library. */
+export const crewOf = (app: App, tell: (news: News) => void, agents?: CrewAgents): Promise<Result<Crew>> =>
+  openCrew(app, {
+    tell,
+    operationsFor,
+    serveTools,
+    ...(agents ? { agents } : {}),
+  });
+
+/** What planning takes of it: no sandbox, for a planner runs nothing. */
+export const planningOf = (app: App, agents: CrewAgents = configuredAgents(app.config)): Planning => ({
+  app,
+  agents,
+  operationsFor,
+  serveTools,
+});
+
+const operationsFor = (part: CrewPart) => (toolsOf[part] ?? []).map((name) => operations[name] as unknown as Operation);
+const serveTools = (tools: Toolset) => openToolSocket(tools, "scriptorium", "These are the tools of your task.");
+
+const reading: OperationName[] = ["search_entries", "fetch_entry", "memory_search_nodes", "memory_get_node"];
+
+/** As few as each part needs: every tool is described to the model in every call. */
+const toolsOf: Partial<Record<CrewPart, OperationName[]>> = {
+  pm: ["submit_plan", "list_entries", ...reading, "memory_query_nodes", "memory_get_subgraph"],
+  worker: ["submit_output", "ask", "get_task_context", ...reading, "append_log"],
+  qc: ["submit_verdict", ...reading],
+};

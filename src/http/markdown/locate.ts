@@ -1,0 +1,87 @@
+/**
+ * Where in the source a piece of rendered text stands, so that what a reader selects can be found
+ * there again. A text whose characters are those of the source is located exactly; an escape, an
+ * entity or a code span's marks are skipped or located as a whole.
+ */
+import type { Element, Node, Root, Text } from "./tree.ts";
+
+export type Place = { from: number; to: number };
+export type Located = Text & { data?: { place?: Place } };
+
+/** Splits every text of the tree into pieces that know their place. */
+export function locate(parent: Root | Element, source: string): void {
+  parent.children = parent.children.flatMap((child) => located(child, parent, source)) as Element["children"];
+}
+
+function located(node: Node, parent: Root | Element, source: string): Node[] {
+  if (node.type === "element") locate(node, source);
+  if (node.type !== "text") return [node];
+  const span = spanOf(node, parent, source);
+  if (!span) return [node];
+  return runs(node.value, source, span).map(({ value, place }): Located => ({ type: "text", value, data: { place } }));
+}
+
+/** A fenced block's text carries no position of its own: it begins behind the line of the fence. */
+function spanOf(node: Text, parent: Root | Element, source: string): Place | undefined {
+  const own = node.position;
+  if (own?.start.offset !== undefined && own.end.offset !== undefined) {
+    return { from: own.start.offset, to: own.end.offset };
+  }
+  const block = parent.type === "element" && parent.tagName === "code" ? parent.position : undefined;
+  if (block?.start.offset === undefined || block.end.offset === undefined) return undefined;
+  const { offset } = block.start;
+  const isFenced = /^(?:`{3}|~{3})/.test(source.slice(offset, offset + 3));
+  const from = isFenced ? source.indexOf("\n", offset) + 1 : offset;
+  return from > 0 ? { from, to: block.end.offset } : undefined;
+}
+
+type Run = { value: string; place: Place };
+
+/** The text in runs that stand unbroken in the source. */
+export function runs(value: string, source: string, { from, to }: Place): Run[] {
+  const found: Run[] = [];
+  const add = (text: string, place: Place) => {
+    const last = found.at(-1);
+    const continues = last && last.place.to === place.from && isExact(last) && text.length === place.to - place.from;
+    if (continues) found[found.length - 1] = { value: last.value + text, place: { ...last.place, to: place.to } };
+    else found.push({ value: text, place });
+  };
+
+  let at = from;
+  for (let i = 0; i < value.length; ) {
+    if (at < to && same(value[i], source[at])) {
+      let end = 1;
+      while (i + end < value.length && at + end < to && same(value[i + end], source[at + end])) end++;
+      add(value.slice(i, i + end), { from: at, to: at + end });
+      i += end;
+      at += end;
+      continue;
+    }
+    const semicolon = source[at] === "&" ? source.indexOf(";", at) : -1;
+    if (semicolon > 0 && semicolon - at < 40 && semicolon < to) {
+      const width = (value.codePointAt(i) ?? 0) > 0xffff ? 2 : 1;
+      add(value.slice(i, i + width), { from: at, to: semicolon + 1 });
+      i += width;
+      at = semicolon + 1;
+      continue;
+    }
+    const next = nextSame(value[i], source, at + 1, to);
+    if (next < 0) {
+      add(value.slice(i), { from: Math.min(at, to), to });
+      break;
+    }
+    at = next;
+  }
+  return found;
+}
+
+export const isExact = ({ value, place }: Run) => value.length === place.to - place.from;
+
+// A code span shows a line break as a space.
+const same = (shown: string | undefined, written: string | undefined) =>
+  shown === written || (shown === " " && written === "\n");
+
+function nextSame(shown: string | undefined, source: string, from: number, to: number): number {
+  for (let at = from; at < to; at++) if (same(shown, source[at])) return at;
+  return -1;
+}

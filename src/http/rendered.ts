@@ -1,0 +1,127 @@
+import { type Context, Hono } from "hono";
+import * as z from "zod";
+import type { App } from "../app.ts";
+import { readPage } from "../wiki/page-operations.ts";
+import { findSection } from "../wiki/schema.ts";
+import { readYaml } from "../yaml.ts";
+import { type Env, readBody, refusalAnswer } from "./api.ts";
+import type { Stretch } from "./markdown/compare.ts";
+import type { Renderer } from "./renderer.ts";
+import type { SignIn } from "./sign-in.ts";
+
+const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
+const texts = z.object({ text: z.string().max(2_000_000), before: z.string().max(2_000_000).optional() });
+
+/** A page as the browser shows it. */
+export type RenderedPage = {
+  path: string;
+  title: string;
+  blob: string;
+  html: string;
+  /** Where the body begins in the file. */
+  bodyFrom: number;
+  tags: string[];
+  lastAuthor: string | null;
+  updatedAt: string | null;
+  words: number;
+  entry: { id: string; version: number; latest: number; mode: "snapshot" | "log" } | null;
+  section: { description: string; writableBy: string[] } | null;
+};
+
+/** Pages, previews and comparisons as safe HTML. They are views, so they are no operations. */
+export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
+  const routes = new Hono<Env>();
+  const knownIds = async () => {
+    const schema = await app.schema();
+    return schema.ok ? schema.value.sections.map((section) => section.id) : [];
+  };
+
+  routes.use(async (c, next) => {
+    if (c.get("principal").person) return next();
+    return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
+  });
+
+  routes.get("/page", async (c) => {
+    const path = c.req.query("path") ?? "";
+    const version = c.req.query("version");
+    const found = await readPage.perform(app, { path }, signIn.callerFor(c.get("principal").tokenId, ""));
+    if (!found.ok) return refusalAnswer(c, found.problem);
+    const page = found.value;
+    const older = version === undefined || Number(version) === page.entry?.version ? undefined : Number(version);
+    const text = older === undefined ? page.text : await earlier(app, page.entry?.id, older);
+    if (text === undefined) return noVersion(c, path, version, page.entry?.version);
+
+    const bodyFrom = older === undefined ? bodyStart(page.text) : 0;
+    const html = await renderer.render({
+      text: text.slice(bodyFrom),
+      ids: await knownIds(),
+      path,
+      wiki: app.config.wiki,
+      ...(older === undefined ? { stampFrom: bodyFrom } : {}),
+    });
+    const schema = await app.schema();
+    const section = schema.ok && page.entry ? findSection(schema.value, page.entry.id) : undefined;
+    const metadata = page.entry && (await app.entries.fetch(page.entry.id)).metadata;
+    const shown: RenderedPage = {
+      path,
+      title: page.title,
+      blob: page.blob,
+      html,
+      bodyFrom,
+      tags: tagsOf(page.text, path),
+      lastAuthor: page.lastAuthor,
+      updatedAt: metadata?.updatedAt || null,
+      words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,
+      entry: page.entry && { ...page.entry, version: older ?? page.entry.version, latest: page.entry.version },
+      section: section ? { description: section.description, writableBy: section.writable_by } : null,
+    };
+    return c.json(shown);
+  });
+
+  routes.post("/preview", async (c) => {
+    const body = await readBody(c);
+    if (body instanceof Response) return body;
+    const read = texts.safeParse(body);
+    if (!read.success) return c.json({ status: "invalid", error: "send text, and before to compare" }, 400);
+    const { text, before } = read.data;
+    const ids = await knownIds();
+    if (before === undefined) return c.json({ html: await renderer.render({ text, ids }) });
+    const stretches: Stretch[] | null = JSON.parse(await renderer.render({ text, before, ids }));
+    return c.json({ stretches });
+  });
+  return routes;
+}
+
+/** Where a page's body begins: behind the frontmatter and one blank line. */
+export function bodyStart(text: string): number {
+  const start = text.startsWith("\ufeff") ? 1 : 0;
+  const open = /^---\r?\n/.exec(text.slice(start, start + 5));
+  if (!open) return start;
+  const close = /^---[ \t]*(?:\r?\n|$)/gm;
+  close.lastIndex = start + open[0].length;
+  const end = close.exec(text);
+  if (!end) return start;
+  const after = end.index + end[0].length;
+  return after + (/^\r?\n/.exec(text.slice(after, after + 2))?.[0].length ?? 0);
+}
+
+function tagsOf(text: string, file: string): string[] {
+  const yaml = /^\ufeff?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text.slice(0, 64 * 1024))?.[1];
+  if (yaml === undefined) return [];
+  const read = readYaml(yaml, front, { file, maxBytes: 64 * 1024 });
+  if (!read.ok) return [];
+  const { tags = [] } = read.value.value;
+  return (typeof tags === "string" ? tags.split(",") : tags)
+    .map((tag) => tag.trim())
+    .filter(Boolean)
+    .slice(0, 30);
+}
+
+const earlier = async (app: App, id: string | undefined, version: number) =>
+  id === undefined || !Number.isInteger(version) || version < 1 ? undefined : app.entries.contentAt(id, version);
+
+const noVersion = (c: Context, path: string, version: string | undefined, latest: number | undefined) =>
+  c.json(
+    { status: "not_found", error: `${path} has no version ${version}; the latest is ${latest ?? "unknown"}` },
+    404,
+  );

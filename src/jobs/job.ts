@@ -1,0 +1,56 @@
+import type { RunResult } from "../agents/runner.ts";
+import type { JobRow } from "../store/tables.ts";
+
+/**
+ *   queued ──claim──▶ running ──settle──▶ succeeded, failed or timed_out
+ *     │                  │
+ *     └──────fail────────┴──────────────▶ failed          (cancelled, or its process is gone)
+ *
+ * Nothing leads back: a job that did not succeed is started again by a person, as a new one.
+ */
+export type Job = JobRow;
+
+/** What happened to a job, as its row will say. */
+export type Outcome = Pick<Job, "status" | "exit_code" | "error_tail" | "message">;
+
+/** What a job of each sort is started for. */
+export type Wanted = "proposal" | "reply" | "perspective";
+
+export const restarted = "server restarted while job in flight";
+
+/** Judges a run by its end and by what the agent wrote through operations, never by what it printed (R16). */
+export function judge(ran: RunResult, wanted: Wanted, produced: boolean, why: { cancelledBy?: string } = {}): Outcome {
+  const { exitCode, errorTail, ended, error } = ran;
+  const failed = (message: string, tail = errorTail || (error ?? "")): Outcome => ({
+    status: "failed",
+    exit_code: exitCode,
+    error_tail: tail,
+    message,
+  });
+  const left = produced ? ` It left a ${wanted} all the same.` : "";
+
+  if (ended === "spawn-error") {
+    const reason = `agent unreachable: ${error ?? "it could not be started"}`;
+    return failed(`The agent could not be started: ${error}. See the agent block in scriptorium.yaml.`, reason);
+  }
+  if (ended === "timeout" || ended === "idle") {
+    const message = `The agent ${error ?? "took too long"} and was ended.${left}`;
+    return { status: "timed_out", exit_code: exitCode, error_tail: errorTail, message };
+  }
+  if (ended === "stopped") {
+    return why.cancelledBy
+      ? failed(`Cancelled by ${why.cancelledBy}.`, `cancelled by ${why.cancelledBy}`)
+      : failed("The server was stopped while the agent was at work.", "server stopped while job in flight");
+  }
+  if (ended === "limit") return failed(`The agent ${error ?? "reached a limit"} and was ended.${left}`);
+  if (ended === "exit" && exitCode !== 0) {
+    const how = exitCode === null ? "was ended by a signal" : `ended with exit code ${exitCode}`;
+    return failed(`The agent ${how}${error ? `: ${error}` : ""}.${left}`);
+  }
+  if (!produced) {
+    const short = `agent exited 0 but produced no ${wanted}`;
+    const said = error ? ` It said: ${error}` : "";
+    return failed(`The agent ended well but wrote no ${wanted}.${said}`, errorTail ? `${short}\n${errorTail}` : short);
+  }
+  return { status: "succeeded", exit_code: exitCode, error_tail: null, message: `The agent wrote a ${wanted}.` };
+}

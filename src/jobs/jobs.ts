@@ -1,0 +1,185 @@
+import { ok, type Result, refuse } from "../result.ts";
+import type { Database, Query } from "../store/database.ts";
+import { appendEvent } from "../store/events.ts";
+import {
+  adoptJobs,
+  beatJobs,
+  claimJob,
+  endJob,
+  findJob,
+  insertJob,
+  jobsInFlight,
+  jobsOf,
+  storeClock,
+} from "../store/jobs.ts";
+import { isGone } from "./holder.ts";
+import { type Job, type Outcome, restarted } from "./job.ts";
+
+type Deps = { db: Database; now(): Date; newId(prefix: string): string };
+
+export type NewJob = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name"> & { by: string };
+
+export type Spent = Pick<
+  Job,
+  | "input_tokens"
+  | "output_tokens"
+  | "cache_read_tokens"
+  | "cache_write_tokens"
+  | "tool_calls"
+  | "messages"
+  | "cost_usd"
+  | "duration_ms"
+>;
+
+const nothingSpent: Spent = {
+  input_tokens: null,
+  output_tokens: null,
+  cache_read_tokens: null,
+  cache_write_tokens: null,
+  tool_calls: null,
+  messages: null,
+  cost_usd: null,
+  duration_ms: null,
+};
+
+const noticeMs = 10_000;
+
+/** Jobs and their life cycle. Who runs them is the queue's matter; each step is one guarded update and its event. */
+export function jobStore({ db, now, newId }: Deps) {
+  /** The process that will run what is started here, if this one does. */
+  let holder: string | null = null;
+
+  const tell = (tx: Query, job: Job, kind: string, actor: string, data: Record<string, unknown> = {}) =>
+    appendEvent(tx, {
+      at: now().toISOString(),
+      actor,
+      kind,
+      subject: `job:${job.id}`,
+      data: { kind: job.kind, source: job.source_path, topic: job.topic_id, persona: job.persona_name, ...data },
+    });
+
+  async function end(
+    id: string,
+    from: Job["status"][],
+    outcome: Outcome,
+    actor: string,
+    spent = nothingSpent,
+  ): Promise<Job | undefined> {
+    return db.write(async (tx) => {
+      const ended = await endJob(tx, id, from, { ...outcome, ...spent, completed_at: now().toISOString() });
+      if (ended) {
+        const { status, exit_code: exitCode, message, cost_usd: costUsd } = ended;
+        await tell(tx, ended, "job-settled", actor, { status, exitCode, message, costUsd });
+      }
+      return ended;
+    });
+  }
+
+  const ageOf = (job: Job) => now().getTime() - Date.parse(job.created_at);
+
+  const failure = (message: string, tail: string): Outcome => ({
+    status: "failed",
+    exit_code: null,
+    error_tail: tail,
+    message,
+  });
+
+  return {
+    /** From now on, jobs that are started in this process are held by it. */
+    heldBy(process: string) {
+      holder = process;
+    },
+
+    async start({ by, ...asked }: NewJob): Promise<Result<Job>> {
+      const row: Job = {
+        ...asked,
+        ...nothingSpent,
+        id: newId("j"),
+        status: "queued",
+        started_at: null,
+        completed_at: null,
+        exit_code: null,
+        error_tail: null,
+        created_at: now().toISOString(),
+        created_by: by,
+        message: null,
+        holder,
+        beat_at: null,
+        cancelled_by: null,
+      };
+      for (let attempt = 1; ; attempt++) {
+        const made = await db.write(async (tx) => {
+          if (!(await insertJob(tx, row))) return false;
+          await tell(tx, row, "job-queued", by);
+          return true;
+        });
+        if (made) return ok(row);
+        // The one in flight may be of a process that died: then it is in nobody's flight.
+        if (attempt > 1 || (await this.sweep({ source: asked.source_path })).length === 0) break;
+      }
+      const [other] = (await jobsInFlight(db.read)).filter((job) => job.source_path === asked.source_path);
+      return refuse("conflict", `a job for ${asked.source_path} is in flight; wait for it or cancel it`, {
+        ...(other ? { job_id: other.id, latestStatus: other.status } : {}),
+      });
+    },
+
+    find: (id: string) => findJob(db.read, id),
+    list: (sourcePath: string | undefined, limit: number) => jobsOf(db.read, sourcePath, limit),
+    inFlight: () => jobsInFlight(db.read),
+
+    async claim(by: string, most: number): Promise<Job | undefined> {
+      return db.write(async (tx) => {
+        const job = await claimJob(tx, db.engine, { holder: by, most, at: now().toISOString() });
+        if (job) await tell(tx, job, "job-started", job.created_by);
+        return job;
+      });
+    },
+
+    adopt: (by: string) => db.write((tx) => adoptJobs(tx, db.engine, by)),
+    beat: (by: string) => db.write((tx) => beatJobs(tx, db.engine, by)),
+
+    settle: (id: string, outcome: Outcome, spent: Spent) => end(id, ["running"], outcome, "agent", spent),
+
+    /** Ends a queued job, or marks a running one for whoever runs it. */
+    async cancel(id: string, by: string): Promise<Result<Job>> {
+      const found = await findJob(db.read, id);
+      if (!found) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
+      const dropped = await end(id, ["queued"], failure(`Cancelled by ${by}.`, `cancelled by ${by}`), by);
+      if (dropped) return ok(dropped);
+      const marked = await db.write(async (tx) => {
+        const job = await endJob(tx, id, ["running"], { cancelled_by: by });
+        if (job) await tell(tx, job, "job-cancelled", by);
+        return job;
+      });
+      return marked ? ok(marked) : refuse("conflict", `job ${id} is over: it ${wordFor(await findJob(db.read, id))}`);
+    },
+
+    /** What was queued here and will not be started any more. */
+    drop: (id: string) =>
+      end(id, ["queued"], failure("The server was stopped before it came to this job.", "server stopped"), "server"),
+
+    /** Fails what the processes that held it can no longer finish (R14). Nothing is queued again. */
+    async sweep(only: { source?: string; status?: Job["status"] } = {}): Promise<Job[]> {
+      const rows = (await jobsInFlight(db.read)).filter(
+        (job) => job.source_path === (only.source ?? job.source_path) && job.status === (only.status ?? job.status),
+      );
+      if (rows.length === 0) return [];
+      const clock = await storeClock(db.read, db.engine);
+      // A job that is handed to a server has no holder for the moment it takes the server to notice.
+      const handedOver = (job: Job) => only.source !== undefined && job.holder === null && ageOf(job) < noticeMs;
+      const left = rows.filter(
+        (job) => !handedOver(job) && isGone(job.holder, job.beat_at === null ? null : Number(job.beat_at), clock),
+      );
+      const said =
+        "The server was started again while this job was in flight. Start it once more if you still want it.";
+      const swept = await Promise.all(
+        left.map((job) => end(job.id, ["queued", "running"], failure(said, restarted), "server")),
+      );
+      return swept.filter((job) => job !== undefined);
+    },
+  };
+}
+
+export type JobStore = ReturnType<typeof jobStore>;
+
+const wordFor = (job: Job | undefined) => (job?.status === "timed_out" ? "took too long" : (job?.status ?? "is gone"));

@@ -1,0 +1,38 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod";
+import { collaborators, operation } from "../operation.ts";
+import { ok, refuse } from "../result.ts";
+
+const mostBytes = 32 * 1024;
+
+export const jobLog = operation({
+  name: "job_log",
+  summary: "Read the end of what the agent of a job has printed so far.",
+  effect: "reads",
+  callers: collaborators,
+  http: { method: "get", path: "/agent/jobs/{id}/log" },
+  input: z.object({ id: z.string().max(64).describe("The job's id") }),
+  output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),
+  async run(app, { id }) {
+    const job = await app.jobs.find(id);
+    if (!job) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
+    if (!app.config.agent) return ok({ id, text: "", truncated: false });
+    return ok({ id, ...(await tailOf(join(app.config.agent.logDir, `${job.id}.log`))) });
+  },
+});
+
+/** The last of a file that may still grow, from the beginning of a line. */
+async function tailOf(file: string): Promise<{ text: string; truncated: boolean }> {
+  const handle = await open(file, "r").catch(() => undefined);
+  if (!handle) return { text: "", truncated: false };
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(0, size - mostBytes);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from);
+    const text = buffer.subarray(0, bytesRead).toString("utf8");
+    return { text: from === 0 ? text : text.slice(text.indexOf("\n") + 1), truncated: from > 0 };
+  } finally {
+    await handle.close();
+  }
+}

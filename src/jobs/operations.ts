@@ -1,0 +1,143 @@
+import { join } from "node:path";
+import * as z from "zod";
+import type { App } from "../app.ts";
+import { collaborators, operation } from "../operation.ts";
+import { nameOf } from "../people/caller.ts";
+import { ok, refuse } from "../result.ts";
+import type { Job } from "./job.ts";
+import { checkRequest } from "./material.ts";
+
+const id = z.string().max(64).describe("The job's id");
+const count = z.number().nullable();
+
+const job = z.object({
+  id: z.string(),
+  kind: z.enum(["incorporate", "perspective"]),
+  source_path: z.string(),
+  topic_id: z.string().nullable(),
+  persona_name: z.string().nullable(),
+  status: z.enum(["queued", "running", "succeeded", "failed", "timed_out"]),
+  message: z.string().nullable().describe("What happened, in a sentence"),
+  created_at: z.string(),
+  created_by: z.string(),
+  started_at: z.string().nullable(),
+  completed_at: z.string().nullable(),
+  exit_code: z.int().nullable(),
+  cost_usd: count.describe("What the agent said it cost; null when it did not say"),
+});
+
+const whole = job.extend({
+  error_tail: z.string().nullable().describe("The last of what the agent wrote to stderr, or why it never ran"),
+  cancelled_by: z.string().nullable(),
+  usage: z.object({
+    input_tokens: count,
+    output_tokens: count,
+    cache_read_tokens: count,
+    cache_write_tokens: count,
+    tool_calls: count,
+    messages: count,
+  }),
+  duration_ms: count,
+  log: z.string().nullable().describe("The file with all that the agent printed"),
+});
+
+export const startJob = operation({
+  name: "start_job",
+  summary: "Have the agent turn a topic into a proposal, or re-tell a page for a persona.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/agent/jobs" },
+  input: z.object({
+    kind: z.enum(["incorporate", "perspective"]).describe("incorporate takes a topic, perspective a persona"),
+    source_path: z.string().max(1000).optional().describe("The page; a topic knows its own"),
+    topic_id: z.string().max(64).optional().describe("The topic to incorporate"),
+    persona_name: z.string().max(100).optional().describe("The persona to re-tell the page for"),
+  }),
+  output: z.object({ job_id: z.string() }),
+  async run(app, asked, caller) {
+    if (!app.config.agent) {
+      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
+      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
+    }
+    const request = await checkRequest(app, asked);
+    if (!request.ok) return request;
+    const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
+    return started.ok ? ok({ job_id: started.value.id }) : started;
+  },
+});
+
+export const listJobs = operation({
+  name: "list_jobs",
+  summary: "List the last jobs, newest first, of one page or of all.",
+  effect: "reads",
+  callers: collaborators,
+  http: { method: "get", path: "/agent/jobs" },
+  input: z.object({
+    source_path: z.string().max(1000).optional().describe("Only jobs of this page"),
+    limit: z.int().min(1).max(200).default(20),
+  }),
+  output: z.object({ jobs: z.array(job) }),
+  run: async (app, { source_path, limit }) => ok({ jobs: (await app.jobs.list(source_path, limit)).map(briefly) }),
+});
+
+export const showJob = operation({
+  name: "show_job",
+  summary: "Show one job: how it ended, what the agent last said, and what it used.",
+  effect: "reads",
+  callers: collaborators,
+  http: { method: "get", path: "/agent/jobs/{id}" },
+  input: z.object({ id }),
+  output: whole,
+  async run(app, { id }) {
+    const found = await app.jobs.find(id);
+    return found ? ok(wholly(app, found)) : refuse("not_found", `no job ${id}; see: scriptorium job list`);
+  },
+});
+
+export const cancelJob = operation({
+  name: "cancel_job",
+  summary: "Cancel a job: one that waits is dropped, the agent of one that runs is ended.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/agent/jobs/{id}/cancel" },
+  input: z.object({ id }),
+  output: whole,
+  async run(app, { id }, caller) {
+    const cancelled = await app.jobs.cancel(id, nameOf(caller));
+    return cancelled.ok ? ok(wholly(app, cancelled.value)) : cancelled;
+  },
+});
+
+const number = (value: number | null) => (value === null ? null : Number(value));
+
+const briefly = (row: Job): z.infer<typeof job> => ({
+  id: row.id,
+  kind: row.kind,
+  source_path: row.source_path,
+  topic_id: row.topic_id,
+  persona_name: row.persona_name,
+  status: row.status,
+  message: row.message,
+  created_at: row.created_at,
+  created_by: row.created_by,
+  started_at: row.started_at,
+  completed_at: row.completed_at,
+  exit_code: row.exit_code,
+  cost_usd: number(row.cost_usd),
+});
+
+const wholly = (app: App, row: Job): z.infer<typeof whole> => ({
+  ...briefly(row),
+  error_tail: row.error_tail,
+  cancelled_by: row.cancelled_by,
+  usage: {
+    input_tokens: number(row.input_tokens),
+    output_tokens: number(row.output_tokens),
+    cache_read_tokens: number(row.cache_read_tokens),
+    cache_write_tokens: number(row.cache_write_tokens),
+    tool_calls: number(row.tool_calls),
+    messages: number(row.messages),
+  },
+  duration_ms: number(row.duration_ms),
+  log: row.started_at && app.config.agent ? join(app.config.agent.logDir, `${row.id}.log`) : null,
+});

@@ -1,0 +1,207 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
+import type { AgentSetup } from "../agents/setup.ts";
+import { endSurvivors } from "../agents/survivors.ts";
+import type { App } from "../app.ts";
+import { configName } from "../config.ts";
+import type { Operation } from "../operation.ts";
+import { beatMs, thisProcess } from "./holder.ts";
+import { type Job, judge } from "./job.ts";
+import type { Spent } from "./jobs.ts";
+import { hasProduced, type Material, readMaterial } from "./material.ts";
+import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
+import { makeScratch } from "./scratch.ts";
+import { jobTools } from "./tools.ts";
+
+type Deps = {
+  setup: AgentSetup;
+  operations: readonly Operation[];
+  /** Gives a toolset to an agent of another process. */
+  serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
+  /** True for a server, which also runs what others have queued. */
+  adopts: boolean;
+};
+
+type ToolServer = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };
+
+export interface JobQueue {
+  /** Ends what runs and drops what waits here; resolves when nothing of it is left. */
+  stop(): Promise<void>;
+}
+
+const afterResultMs = 10_000;
+
+/**
+ * Runs the jobs that this process holds, never two of one source (the table refuses that) and never
+ * more than `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database
+ * changes; while nothing changes it does nothing.
+ */
+export async function openQueue(app: App, deps: Deps): Promise<JobQueue> {
+  const { agent } = deps.setup;
+  const me = thisProcess();
+  const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  let stopping = false;
+  let looking: Promise<void> | undefined;
+  let again = false;
+
+  app.jobs.heldBy(me);
+  await sweepLeft(app);
+
+  function wake(): void {
+    again = true;
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+  }
+
+  async function look(): Promise<void> {
+    while (again && !stopping) {
+      again = false;
+      try {
+        await takeOne();
+      } catch (error) {
+        app.log.error({ error: String(error) }, "job-queue-failed");
+      }
+    }
+  }
+
+  async function takeOne(): Promise<void> {
+    const jobs = await app.jobs.inFlight();
+    for (const job of jobs) if (job.cancelled_by) running.get(job.id)?.stop.abort();
+    if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
+    const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
+    if (!waits || stopping) return;
+    if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
+      // A slot may be held by a process that died.
+      if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
+      return;
+    }
+    const job = await app.jobs.claim(me, agent.maxConcurrentJobs);
+    if (!job) return;
+    again = true;
+    const stop = new AbortController();
+    const done = runJob(app, deps, job, stop.signal)
+      .catch((error: Error) => fail(app, job, error))
+      .finally(() => {
+        running.delete(job.id);
+        wake();
+      });
+    running.set(job.id, { stop, done });
+  }
+
+  const unsubscribe = app.db.onChange(wake);
+  const beating = setInterval(() => {
+    if (running.size > 0)
+      app.jobs.beat(me).catch((error) => app.log.error({ error: String(error) }, "job-beat-failed"));
+  }, beatMs).unref();
+  wake();
+
+  return {
+    async stop() {
+      stopping = true;
+      unsubscribe();
+      clearInterval(beating);
+      await looking;
+      for (const { stop } of running.values()) stop.abort();
+      await Promise.all([...running.values()].map(({ done }) => done));
+      const mine = (await app.jobs.inFlight()).filter((job) => job.holder === me && job.status === "queued");
+      await Promise.all(mine.map((job) => app.jobs.drop(job.id)));
+    },
+  };
+}
+
+/** At the start: what was left in flight is failed, and what still runs of it is ended. */
+async function sweepLeft(app: App): Promise<void> {
+  for (const job of await app.jobs.sweep()) {
+    const ended = await endSurvivors(job.id, 2000);
+    app.log.warn({ job: job.id, processes: ended }, "job-swept");
+  }
+}
+
+async function fail(app: App, job: Job, error: Error): Promise<void> {
+  app.log.error({ job: job.id, error: error.message, stack: error.stack }, "job-failed");
+  const message = "Something went wrong here, not with the agent; the server's log says what.";
+  const outcome = { status: "failed" as const, exit_code: null, error_tail: error.message, message };
+  await app.jobs.settle(job.id, outcome, spentOf(undefined));
+}
+
+async function runJob(app: App, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+  const material = await readMaterial(app, job);
+  if (!material.ok) {
+    const { message } = material.problem;
+    const outcome = { status: "failed" as const, exit_code: null, error_tail: message, message: `${message}.` };
+    await app.jobs.settle(job.id, outcome, spentOf(undefined));
+    return;
+  }
+  const { wanted } = material.value;
+  const ran = await runAgent(app, deps, job, material.value, signal);
+  const produced = await hasProduced(app, job, material.value);
+  const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
+  const outcome = judge(ran, wanted, produced, cancelledBy ? { cancelledBy } : {});
+  const settled = await app.jobs.settle(job.id, outcome, spentOf(ran));
+  app.log.info({ job: job.id, status: settled?.status, ended: ran.ended, exitCode: ran.exitCode }, "job-settled");
+}
+
+/** Everything the agent gets is made for this run and taken away after it. */
+async function runAgent(app: App, deps: Deps, job: Job, material: Material, signal: AbortSignal): Promise<RunResult> {
+  const { agent, runner, scribe, skills, env } = deps.setup;
+  const tools = jobTools(app, job, deps.operations);
+  const config = join(app.config.root, configName);
+  const common = {
+    id: job.id,
+    tools,
+    limits: {
+      wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
+      afterResultMs,
+      ...(agent.idleMs ? { idleMs: agent.idleMs } : {}),
+    },
+    logFile: join(agent.logDir, `${job.id}.log`),
+    ...(agent.model ? { model: agent.model } : {}),
+  };
+  if (agent.isolation === "workspace") {
+    const { root, environment } = app.config;
+    const skill = join(skills, "skills", skillNames[job.kind], "SKILL.md");
+    const earlier = await keepEarlier(material, join(agent.logDir, `${job.id}.earlier.md`));
+    const places: Places = { page: join(root, job.source_path), root, skill, config, scribe, ...earlier };
+    const url = environment.SCRIPTORIUM_DATABASE_URL;
+    const bound = { SCRIPTORIUM_JOB: job.id, ...(url ? { SCRIPTORIUM_DATABASE_URL: url } : {}) };
+    const spec = { ...common, cwd: root, env: { ...env, ...bound }, prompt: promptFor(job, material, places) };
+    return runner.run(spec, signal);
+  }
+  const scratch = await makeScratch(app, job, material.text, skills);
+  const server = await deps.serveTools(tools, "scriptorium", instructions(job));
+  try {
+    const earlier = await keepEarlier(material, join(scratch.root, "job-earlier.md"));
+    const places: Places = { ...scratch, config, scribe, ...earlier };
+    const prompt = promptFor(job, material, places);
+    const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt };
+    if (runner.name === "claude") return await runner.run(spec, signal);
+    // Not every agent can read files without a shell, or knows skills: these get both with the prompt.
+    const system = await readFile(scratch.skill, "utf8");
+    return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text, material.earlier) }, signal);
+  } finally {
+    await server.close();
+    await scratch.remove();
+  }
+}
+
+async function keepEarlier({ earlier }: Material, file: string): Promise<{ earlier?: string }> {
+  if (earlier === undefined) return {};
+  await writeFile(file, earlier);
+  return { earlier: file };
+}
+
+const instructions = (job: Job) =>
+  `The operations of job ${job.id}, for the skill ${skillNames[job.kind]}. They act on its own page and end with it.`;
+
+const spentOf = (ran: RunResult | undefined): Spent => ({
+  input_tokens: ran?.usage.inputTokens ?? null,
+  output_tokens: ran?.usage.outputTokens ?? null,
+  cache_read_tokens: ran?.usage.cacheReadTokens ?? null,
+  cache_write_tokens: ran?.usage.cacheWriteTokens ?? null,
+  tool_calls: ran?.usage.toolCalls ?? null,
+  messages: ran?.usage.messages ?? null,
+  cost_usd: ran?.costUsd ?? null,
+  duration_ms: ran?.durationMs ?? null,
+});

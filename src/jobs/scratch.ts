@@ -1,0 +1,44 @@
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import type { App } from "../app.ts";
+import type { Job } from "./job.ts";
+import { skillNames } from "./prompt.ts";
+
+const mostPages = 200;
+const mostBytes = 4 * 1024 * 1024;
+
+/** Files that agents take for instructions, wherever they lie. */
+const instructions = /^(claude(\.local)?|agents?|gemini|qwen|copilot-instructions|skill|memory)\.(md|markdown)$/i;
+
+export type Scratch = { root: string; page: string; skill: string; remove(): Promise<void> };
+
+/**
+ * A folder of its own for one job, outside the workspace and its repository: copies of the page, of
+ * the other pages to look things up in, and of the skill. Hooks, servers and settings that lie in the
+ * workspace are not there to be started.
+ */
+export async function makeScratch(app: App, job: Job, text: string, skills: string): Promise<Scratch> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "scriptorium-job-")));
+  const copy = async (path: string, content: string) => {
+    const file = join(root, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+    return file;
+  };
+  const page = await copy(isInstruction(job.source_path) ? "page.md" : job.source_path, text);
+  let bytes = 0;
+  for (const path of (await app.pages.list()).filter((path) => path !== job.source_path).slice(0, mostPages)) {
+    if (isInstruction(path)) continue;
+    const other = await app.pages.read(path);
+    if (!other.ok) continue;
+    bytes += Buffer.byteLength(other.value.text);
+    if (bytes > mostBytes) break;
+    await copy(path, other.value.text);
+  }
+  const skill = join(root, "job-skill.md");
+  await cp(join(skills, "skills", skillNames[job.kind], "SKILL.md"), skill);
+  return { root, page, skill, remove: () => rm(root, { recursive: true, force: true }) };
+}
+
+const isInstruction = (path: string) => instructions.test(basename(path));

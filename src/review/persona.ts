@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+
+const oneLine = z
+  .string()
+  .trim()
+  .min(1, "expected some text")
+  .max(100)
+  .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, "expected a single line without hidden characters");
+
+/** A described reader, as `scriptorium.yaml` or a page's frontmatter defines one. */
+export const personaDefinition = z.strictObject({
+  name: oneLine.describe("What people call this reader, such as new colleague"),
+  description: z.string().trim().min(1).max(4000).describe("Who they are, what they know, what they want from a page"),
+  guidance: z
+    .string()
+    .trim()
+    .min(1)
+    .max(4000)
+    .optional()
+    .describe("How to write for them: length, tone, what to leave out"),
+});
+export type PersonaDefinition = z.infer<typeof personaDefinition>;
+
+export const personaList = z
+  .array(personaDefinition)
+  .max(100)
+  .refine((list) => new Set(list.map((p) => p.name)).size === list.length, "two personas have the same name");
+
+export type Persona = PersonaDefinition & {
+  /** Names this very definition: another word in it makes what was written for it stale. */
+  sha: string;
+  from: "workspace" | "page";
+};
+
+export function personaFrom(definition: PersonaDefinition, from: Persona["from"]): Persona {
+  const { name, description, guidance } = definition;
+  const sha = createHash("sha256")
+    .update(JSON.stringify([name, description, guidance ?? ""]))
+    .digest("hex");
+  return { ...definition, sha, from };
+}

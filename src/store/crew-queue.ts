@@ -1,0 +1,40 @@
+import type { Query } from "./database.ts";
+
+export type Waiting = { id: string; state: string };
+
+/** Tasks of runs that stand between two stages and that nobody holds, oldest first. */
+export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<Waiting[]> =>
+  query
+    .selectFrom("tasks")
+    .select(["id", "state"])
+    .where("run", "is not", null)
+    .where("state", "in", ["worker_completed", "qc_passed", "qc_failed"])
+    .where("holder", "is", null)
+    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+    .orderBy("num")
+    .limit(limit)
+    .execute();
+
+/** Tasks of a run that are held, and by whom. */
+export const heldIn = (query: Query, run: string | undefined): Promise<{ id: string; holder: string | null }[]> =>
+  query
+    .selectFrom("tasks")
+    .select(["id", "holder"])
+    .where("run", "is not", null)
+    .where("holder", "is not", null)
+    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+    .execute();
+
+/** How many tasks of a run can still change, and how many were lost. */
+export async function restOf(query: Query, run: string): Promise<{ open: number; lost: number; all: number }> {
+  const rows = await query.selectFrom("tasks").select(["state", "lost_blockers"]).where("run", "=", run).execute();
+  const over = ["completed", "failed", "cancelled"];
+  const open = rows.filter((row) => !over.includes(row.state) && row.lost_blockers === 0).length;
+  return { open, lost: rows.filter((row) => row.state !== "completed").length - open, all: rows.length };
+}
+
+/** Runs that are being carried out now, oldest first. */
+export const runningRuns = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("runs").select("id").where("state", "=", "running").orderBy("created_at").execute()).map(
+    (row) => row.id,
+  );

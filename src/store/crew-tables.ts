@@ -1,0 +1,231 @@
+/** What the crew keeps. JSON is text, booleans are 0 and 1; see 0010-crew.sql for what the columns mean. */
+export interface CrewTables {
+  runs: RunRow;
+  run_tasks: RunTaskRow;
+  attempts: AttemptRow;
+  check_results: CheckResultRow;
+  verdicts: VerdictRow;
+  contexts: ContextRow;
+  fingerprints: FingerprintRow;
+  tool_calls: ToolCallRow;
+  spends: SpendRow;
+  questions: QuestionRow;
+  preambles: PreambleRow;
+  run_workers: RunWorkersRow;
+}
+
+export interface RunRow {
+  id: string;
+  state: "planning" | "planned" | "running" | "stopped" | "completed" | "failed" | "cancelled";
+  request: string;
+  brief: string | null;
+  title: string;
+  plan: string | null;
+  plan_hash: string | null;
+  budget_tokens: number | null;
+  budget_usd: number | null;
+  reason: string | null;
+  created_at: string;
+  created_by: string;
+  planned_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  version: number;
+}
+
+export interface RunTaskRow {
+  task_id: string;
+  run_id: string;
+  number: string;
+  requirements: string;
+  worker_role: string;
+  qc_role: string;
+  criteria: string;
+  execution: string;
+  files: string;
+  deliverable: "files" | "text";
+  estimated_tool_calls: number | null;
+  model: string | null;
+  notes: string;
+  failure: string | null;
+}
+
+export interface AttemptRow {
+  task_id: string;
+  epoch: number;
+  run_id: string;
+  attempt: number;
+  phase: "worker_executing" | "worker_completed" | "qc_executing" | "qc_passed" | "qc_failed" | "abandoned";
+  worker: string;
+  is_retry: number;
+  retry_reason: string | null;
+  started_at: string;
+  output: string | null;
+  output_characters: number | null;
+  deliverable_hash: string | null;
+  claims: string;
+  decisions: string;
+  cites: string;
+  files_changed: string;
+  branch: string | null;
+  commit_id: string | null;
+  worker_ended_at: string | null;
+  duration_ms: number | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  context_tokens: number | null;
+  cost_usd: number | null;
+  stopped_because: string | null;
+  partial: string | null;
+  verifier: string | null;
+  topics: string;
+  qc_epoch: number | null;
+  qc_started_at: string | null;
+  ended_at: string | null;
+  error_context: string | null;
+}
+
+export interface CheckResultRow {
+  task_id: string;
+  epoch: number;
+  criterion: number;
+  deliverable_hash: string;
+  passed: number;
+  detail: string;
+  duration_ms: number;
+  at: string;
+}
+
+export interface VerdictRow {
+  id: string;
+  run_id: string;
+  task_id: string;
+  epoch: number;
+  attempt: number;
+  deliverable_hash: string;
+  verifier: string;
+  said: "PASS" | "FAIL";
+  outcome: "PASS" | "FAIL";
+  score: number;
+  feedback: string;
+  issues: string;
+  required_fixes: string;
+  evidence: string;
+  caused_by: string;
+  objections: string;
+  at: string;
+  voided_at: string | null;
+  void_reason: string | null;
+}
+
+export interface ContextRow {
+  id: string;
+  run_id: string;
+  task_id: string | null;
+  epoch: number | null;
+  attempt: number | null;
+  part: "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter";
+  agent: string;
+  runner: string;
+  model: string | null;
+  characters: number;
+  tokens: number;
+  parts: string;
+  repeats: number;
+  repeat_characters: number;
+  removed_characters: number;
+  started_at: string;
+  ended_at: string | null;
+  ended: string | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  tool_calls: number | null;
+  messages: number | null;
+  cost_usd: number | null;
+}
+
+export interface FingerprintRow {
+  hash: string;
+  kind: string;
+  characters: number;
+  first_seen: string;
+  first_run: string;
+  uses: number;
+}
+
+export interface ToolCallRow {
+  id: string;
+  run_id: string;
+  context_id: string | null;
+  task_id: string | null;
+  epoch: number | null;
+  part: string;
+  name: string;
+  ok: number;
+  input: string;
+  output: string;
+  output_bytes: number;
+  retrieved: string;
+  duration_ms: number;
+  at: string;
+}
+
+export interface SpendRow {
+  id: string;
+  run_id: string;
+  context_id: string | null;
+  task_id: string | null;
+  epoch: number | null;
+  part: string;
+  model: string | null;
+  state: "reserved" | "settled" | "released";
+  reserved_tokens: number;
+  reserved_usd: number | null;
+  tokens: number | null;
+  usd: number | null;
+  at: string;
+  settled_at: string | null;
+}
+
+export interface QuestionRow {
+  id: string;
+  run_id: string;
+  task_id: string;
+  epoch: number;
+  asked_by: string;
+  question: string;
+  at: string;
+  answer: string | null;
+  answered_by: string | null;
+  answered_at: string | null;
+}
+
+export interface PreambleRow {
+  hash: string;
+  kind: "worker" | "qc";
+  role: string;
+  text: string;
+  made_by: string;
+  made_at: string;
+  uses: number;
+}
+
+export interface RunWorkersRow {
+  id: string;
+  run_id: string;
+  name: string;
+  workers: number;
+  started_at: string;
+  ended_at: string | null;
+  claims: number;
+  conflicts: number;
+  late: number;
+  claim_p50_ms: number;
+  claim_p99_ms: number;
+  idle_ms: number;
+  busy_ms: number;
+}

@@ -1,0 +1,108 @@
+import type { Selectable } from "kysely";
+import type {
+  AttemptRow,
+  CheckResultRow,
+  ContextRow,
+  PreambleRow,
+  QuestionRow,
+  RunRow,
+  RunTaskRow,
+  ToolCallRow,
+  VerdictRow,
+} from "./crew-tables.ts";
+import type { Query } from "./database.ts";
+import type { StoredTask } from "./tasks.ts";
+
+export const findRun = (query: Query, id: string): Promise<RunRow | undefined> =>
+  query.selectFrom("runs").selectAll().where("id", "=", id).executeTakeFirst();
+
+/** Newest first, from after the run named. */
+export const listRuns = async (query: Query, limit: number, after?: string): Promise<RunRow[]> => {
+  const from = after === undefined ? undefined : await findRun(query, after);
+  return query
+    .selectFrom("runs")
+    .selectAll()
+    .$if(from !== undefined, (q) =>
+      q.where((x) =>
+        x.or([
+          x("created_at", "<", from?.created_at ?? ""),
+          x.and([x("created_at", "=", from?.created_at ?? ""), x("id", "<", from?.id ?? "")]),
+        ]),
+      ),
+    )
+    .orderBy("created_at", "desc")
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
+};
+
+export const insertRun = (tx: Query, row: RunRow) => tx.insertInto("runs").values(row).execute();
+
+/** Saves over the version that was read; false when someone else saved first. */
+export async function saveRun(
+  tx: Query,
+  read: Pick<RunRow, "id" | "version">,
+  change: Partial<RunRow>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable("runs")
+    .set({ ...change, version: read.version + 1 })
+    .where("id", "=", read.id)
+    .where("version", "=", read.version)
+    .executeTakeFirst();
+  return Number(numUpdatedRows) === 1;
+}
+
+export type StoredRunTask = RunTaskRow & { task: StoredTask };
+
+/** The tasks of a run as planned and as they stand, in the order of the plan. */
+export async function tasksOfRun(query: Query, run: string): Promise<StoredRunTask[]> {
+  const [details, tasks] = await Promise.all([
+    query.selectFrom("run_tasks").selectAll().where("run_id", "=", run).execute(),
+    query.selectFrom("tasks").selectAll().where("run", "=", run).orderBy("num").execute(),
+  ]);
+  const found = new Map(details.map((row) => [row.task_id, row]));
+  return tasks.flatMap((task) => {
+    const detail = found.get(task.id);
+    return detail ? [{ ...detail, task: task as StoredTask }] : [];
+  });
+}
+
+export const runTask = (query: Query, task: string): Promise<RunTaskRow | undefined> =>
+  query.selectFrom("run_tasks").selectAll().where("task_id", "=", task).executeTakeFirst();
+
+type OfTask = { task: string } | { run: string };
+const column = (of: OfTask) => ("task" in of ? (["task_id", of.task] as const) : (["run_id", of.run] as const));
+
+export const attemptsOf = (query: Query, of: OfTask): Promise<AttemptRow[]> =>
+  query.selectFrom("attempts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("epoch").execute();
+
+export const verdictsOf = (query: Query, of: OfTask): Promise<VerdictRow[]> =>
+  query
+    .selectFrom("verdicts")
+    .selectAll()
+    .where(column(of)[0], "=", column(of)[1])
+    .orderBy("at")
+    .orderBy("id")
+    .execute();
+
+export const contextsOf = (query: Query, of: OfTask): Promise<ContextRow[]> =>
+  query.selectFrom("contexts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("started_at").execute();
+
+export const questionsOf = (query: Query, of: OfTask): Promise<QuestionRow[]> =>
+  query.selectFrom("questions").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();
+
+export const toolCallsOf = (query: Query, of: OfTask): Promise<ToolCallRow[]> =>
+  query.selectFrom("tool_calls").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();
+
+export const checksOf = (query: Query, task: string, epoch: number): Promise<CheckResultRow[]> =>
+  query
+    .selectFrom("check_results")
+    .selectAll()
+    .where("task_id", "=", task)
+    .where("epoch", "=", epoch)
+    .orderBy("criterion")
+    .execute();
+
+export const findPreamble = (query: Query, hash: string): Promise<Selectable<PreambleRow> | undefined> =>
+  query.selectFrom("preambles").selectAll().where("hash", "=", hash).executeTakeFirst();

@@ -1,0 +1,162 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { closeBrowser, expectAccessible, noBrowser, select, visit } from "./support/browsing.ts";
+import { serve, start } from "./support/commands.ts";
+import { authorship, jobWorkspace, program } from "./support/jobs.ts";
+import { ask } from "./support/requests.ts";
+import { newWorkspace } from "./support/workspace.ts";
+
+/** An agent as small as one can be: it proposes the page with one word more. */
+const scribbler = `prompt=$(cat)
+of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
+scribe=$(of 'Agent CLI path'); config=$(of 'Config file'); topic=$(of 'Topic ID'); page=$(of 'Source path')
+test -e "$(of 'Repo root')/.scriptorium/broken" && { echo 'out of credit' >&2; exit 4; }
+sed 's/the button/the big green button/' "$page" |
+  "$scribe" insert-proposal -config "$config" --topic-id "$topic" --base-sha "$(of 'Base source SHA')"`;
+
+describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
+  afterAll(closeBrowser);
+
+  test("R1, R2, R3, R4, R16, R20: selected words become a topic, a failed job, a job, a proposal, an approval, and their anchor moves along", {
+    timeout: 90_000,
+  }, async () => {
+    const { root, git } = await jobWorkspace();
+    const config = join(root, "scriptorium.yaml");
+    const block = { ...authorship, runner: "command", isolation: "workspace", command: [program(root, scribbler)] };
+    const others = readFileSync(config, "utf8").replace(/^agent: .*\n/m, "");
+    writeFileSync(config, `${others}agent: ${JSON.stringify(block)}\n`);
+    writeFileSync(join(root, ".scriptorium/broken"), "");
+    const { link } = await serve(root);
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/pages/docs/deploy.md`);
+    await page.getByText("Push the button.").waitFor();
+
+    await select(page, "the button");
+    await page.getByRole("button", { name: "Discuss", exact: true }).waitFor();
+    await page.keyboard.press("c");
+    await page.getByRole("textbox", { name: "Message" }).fill("Which one is it?");
+    await page.keyboard.press("Control+Enter");
+    const thread = page.locator(".thread.active");
+    await thread.getByText("Which one is it?").waitFor();
+    await thread.getByRole("button", { name: "Resolve" }).waitFor();
+    const painted = "[...(CSS.highlights.get('topic-active') ?? [])].map(String)";
+    await expect.poll(() => page.evaluate(painted)).toEqual(["the button"]);
+    await expectAccessible(page, "a topic");
+
+    await thread.getByRole("button", { name: "Ask the agent" }).click();
+    await thread.getByText("agent failed").waitFor({ timeout: 20_000 });
+    await thread.getByText(/exit code 4/).waitFor();
+    await thread.getByRole("button", { name: "Show the log" }).click();
+    await thread.getByText("out of credit").waitFor();
+
+    rmSync(join(root, ".scriptorium/broken"));
+    await thread.getByRole("button", { name: "Try again" }).click();
+    await thread.getByRole("link", { name: "Proposal 1" }).click({ timeout: 20_000 });
+    await page.waitForURL(/\/proposals\//);
+    await page.locator(".rendered-diff .added").getByText("big green").waitFor();
+    await page.getByText("keeps its words").or(page.getByText("would lose its words")).first().waitFor();
+    await expectAccessible(page, "a proposal");
+    await page.locator("label").getByText("Source").click();
+    await page.locator(".source-diff tr.added").waitFor();
+    await page.locator(".decide").click({ position: { x: 2, y: 2 } });
+    await page.keyboard.press("a");
+    await page.locator(".state-approved").first().waitFor();
+    await expect.poll(() => git("show", "HEAD:docs/deploy.md"), { timeout: 20_000 }).toContain("the big green button");
+
+    await page.goto(`${url}/pages/docs/deploy.md?side=talk`);
+    await page.getByText("Push the big green button.").waitFor();
+    await page.locator(".thread .state").first().waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("a page is edited and saved; a clash shows both texts and loses neither; a draft survives a reload", {
+    timeout: 60_000,
+  }, async () => {
+    const { root } = await newWorkspace();
+    const { link, token } = await serve(root);
+    const { page, url } = await visit(link);
+    const put = async (content: string) => {
+      const { version } = (await ask(url, "/api/entries/notes", { token })).json();
+      await ask(url, "/api/entries/notes", { method: "PUT", token, body: { content, version } });
+    };
+    await put("# Notes\n\n## One\n\nfirst line\n\n## Two\n\nlast line\n");
+    await page.goto(`${url}/entries/notes`);
+    await page.getByText("last line").waitFor();
+    await page.keyboard.press("e");
+    const editor = page.getByRole("textbox", { name: "Text of the page" });
+    await editor.click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("mine at the end");
+    await page.locator(".preview").getByText("mine at the end").waitFor();
+    await page.reload();
+    await page.getByText("This is your draft from before.").waitFor();
+    await page.locator(".cm-content").getByText("mine at the end").waitFor();
+
+    await put("# Notes\n\n## One\n\nfirst line, theirs\n\n## Two\n\nlast line\n");
+    await page.getByText(/while you edit/).waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").getByText("Nothing is overwritten").waitFor();
+    await page.getByRole("textbox", { name: "Their text" }).getByText("first line, theirs").waitFor();
+    await page.getByRole("button", { name: "Take both" }).click();
+    await page.getByRole("button", { name: /Save over version/ }).click();
+    await page.locator(".prose").getByText("first line, theirs").waitFor();
+    await page.locator(".prose").getByText("mine at the end").waitFor();
+
+    await page.goto(`${url}/entries/decisions?view=edit`);
+    await page.getByRole("textbox", { name: "A line for the log" }).fill("we chose this");
+    await page.keyboard.press("Enter");
+    await page.locator(".prose").getByText("we chose this").waitFor();
+  });
+
+  test("what others write appears by itself, also what was missed while the server was away", {
+    timeout: 60_000,
+  }, async () => {
+    const { root } = await newWorkspace();
+    const first = await serve(root);
+    const { page, url } = await visit(first.link);
+    await page.goto(`${url}/entries/decisions`);
+    await page.getByText("Live", { exact: true }).waitFor();
+    await ask(url, "/api/entries/decisions/log", {
+      method: "POST",
+      token: first.token,
+      body: { line: "seen at once" },
+    });
+    await page.getByText("seen at once").waitFor();
+
+    await first.stop("SIGKILL");
+    await page.getByText("The server cannot be reached.").waitFor();
+    const config = join(root, "scriptorium.yaml");
+    writeFileSync(config, `${readFileSync(config, "utf8")}port: ${new URL(url).port}\n`);
+    const again = start("scriptorium.js", ["serve"], root);
+    await page.getByText("Live", { exact: true }).waitFor({ timeout: 20_000 });
+    await ask(url, "/api/entries/decisions/log", {
+      method: "POST",
+      token: first.token,
+      body: { line: "after it came back" },
+    });
+    await page.getByText("after it came back").waitFor();
+    again.kill("SIGKILL");
+  });
+
+  test("R21: what a reader may not do is absent or explained", async () => {
+    const { root } = await newWorkspace();
+    const { link, token, url } = await serve(root);
+    const body = { kind: "person", role: "reader", name: "Rea" };
+    const made = (await ask(url, "/api/tokens", { method: "POST", token, body })).json();
+    await ask(url, "/api/sections", {
+      method: "POST",
+      token,
+      body: { id: "extra", title: "Extra", mode: "snapshot", writable_by: [], description: "More." },
+    });
+    const { page } = await visit(link.replace(/token=.*/, `token=${made.token}`));
+    await page.goto(`${url}/entries/vision?side=talk`);
+    await page.getByText("opening one needs a collaborator").waitFor();
+    expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
+    await page.goto(`${url}/inbox`);
+    await page.getByRole("link", { name: /New section/ }).click();
+    await page.getByText("Deciding needs a collaborator").waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "People" }).count()).toBe(0);
+  });
+});

@@ -1,0 +1,86 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { expect, onTestFinished } from "vitest";
+import { chromium } from "./chromium.ts";
+
+const found = await chromium();
+
+/** Why there is no browser here, if there is none; the tests that need one are then skipped. */
+export const noBrowser = "missing" in found ? found.missing : undefined;
+if (noBrowser) process.stderr.write(`skipping browser tests: ${noBrowser}\n`);
+
+export const closeBrowser = async () => {
+  if ("browser" in found) await found.browser.close();
+};
+
+export type Visit = { page: Page; context: BrowserContext; faults: string[]; url: string };
+type Options = Parameters<Browser["newContext"]>[0];
+
+/** A signed-in browser of its own, which notes every error, dialog and request that leaves the server. */
+export async function visit(
+  link: string,
+  options: Options = {},
+  before?: (context: BrowserContext) => Promise<void>,
+): Promise<Visit> {
+  if (!("browser" in found)) throw new Error("no browser");
+  const url = new URL(link).origin;
+  const context = await found.browser.newContext({
+    reducedMotion: "reduce",
+    viewport: { width: 1280, height: 900 },
+    ...options,
+  });
+  onTestFinished(() => context.close());
+  const faults: string[] = [];
+  context.on("request", (request) => {
+    const asked = request.url();
+    if (!asked.startsWith(`${url}/`) && !asked.startsWith("data:")) faults.push(`asked for ${asked}`);
+  });
+  await before?.(context);
+  const page = await context.newPage();
+  page.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(link);
+  return { page, context, faults, url };
+}
+
+/** No violation of WCAG A and AA that axe can find. */
+export async function expectAccessible(page: Page, what: string): Promise<void> {
+  expect(await violationsOn(page, what)).toEqual([]);
+}
+
+export async function violationsOn(page: Page, what: string, rules?: string[]): Promise<string[]> {
+  const axe = new AxeBuilder({ page }).setLegacyMode().exclude("[data-portal] > .mantine-Notifications-root");
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+  const { violations } = await (rules ? axe.withRules(rules) : axe.withTags(tags)).analyze();
+  return violations.map(({ id, nodes }) => {
+    const where = nodes.slice(0, 3).map((node) => node.html.slice(0, 120));
+    return `${what}: ${id}: ${where.join(" | ")}`;
+  });
+}
+
+export const sideways = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+/** Selects words of a rendered page as a person would. */
+export async function select(page: Page, words: string): Promise<void> {
+  await page.evaluate(
+    `(() => {
+      const walker = document.createTreeWalker(document.querySelector(".prose"), NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const at = walker.currentNode.data.indexOf(${JSON.stringify(words)});
+        if (at < 0) continue;
+        const range = document.createRange();
+        range.setStart(walker.currentNode, at);
+        range.setEnd(walker.currentNode, at + ${words.length});
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+        return;
+      }
+      throw new Error("no such words");
+    })()`,
+  );
+}

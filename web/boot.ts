@@ -1,0 +1,10 @@
+import type { Boot } from "../src/http/site.ts";
+
+const element = document.getElementById("boot");
+
+/** What the server wrote into the page: who is signed in, where, and what there is to call. */
+export const boot: Boot = JSON.parse(element?.textContent || "{}");
+export const nonce = element?.nonce ?? "";
+
+/** Libraries that write style elements look for it here. */
+(globalThis as { __webpack_nonce__?: string }).__webpack_nonce__ = nonce;

@@ -1,0 +1,75 @@
+import type { Operation } from "../../src/operation.ts";
+import type { OperationName, Operations } from "../../src/operations.ts";
+import { boot } from "../boot.ts";
+
+export type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? Partial<I> : never;
+export type Output<N extends OperationName> =
+  Operations[N] extends Operation<never, infer O>
+    ? O
+    : Operations[N] extends { output: { _output: infer O } }
+      ? O
+      : never;
+
+/** A refusal, in the server's own sentence. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super(message);
+    this.name = "Refusal";
+  }
+}
+
+/** True when the signed-in person's rank may call the operation. */
+export const mayCall = (name: OperationName): boolean => boot.operations[name]?.[2].includes(boot.person.rank) ?? false;
+
+/** Performs an operation over its HTTP route. */
+export async function call<N extends OperationName>(
+  name: N,
+  input: Input<N>,
+  signal?: AbortSignal,
+): Promise<Output<N>> {
+  const route = boot.operations[name];
+  if (!route) throw new Refusal(404, `this server knows no ${name}; reload the page`);
+  const [method, template] = route;
+  const rest: Record<string, unknown> = { ...input };
+  const path = template.replace(/\{(\w+)\}/g, (_, key: string) => {
+    const value = String(rest[key] ?? "");
+    delete rest[key];
+    return encodeURIComponent(value);
+  });
+  const inQuery = method === "get" || method === "delete";
+  const query = inQuery ? queryOf(rest) : "";
+  return ask(`/api${path}${query}`, method, inQuery ? undefined : rest, signal) as Promise<Output<N>>;
+}
+
+/** One request; what goes wrong is always a Refusal with a sentence for people. */
+export async function ask(url: string, method = "get", body?: unknown, signal?: AbortSignal): Promise<unknown> {
+  let answer: Response;
+  try {
+    answer = await fetch(url, {
+      method: method.toUpperCase(),
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if ((error as Error).name === "AbortError") throw error;
+    throw new Refusal(0, "the server cannot be reached; your work stays here until it is back");
+  }
+  const said = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
+  if (answer.ok) return said;
+  if (answer.status === 401) throw new Refusal(401, "you are no longer signed in; open the sign-in link again");
+  throw new Refusal(answer.status, String(said.error ?? said.message ?? `the server answered ${answer.status}`), said);
+}
+
+function queryOf(values: Record<string, unknown>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined || value === null || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+  }
+  const text = query.toString();
+  return text && `?${text}`;
+}

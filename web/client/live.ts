@@ -1,0 +1,115 @@
+import type { QueryClient } from "@tanstack/react-query";
+
+export type Happening = { id: string; at: string; actor: string; kind: string; subject: string; data: unknown };
+export type LiveState = "connecting" | "live" | "offline";
+
+// Which queries an event makes old: the first word of its kind, and the names of operations that show it.
+const shows: Record<string, RegExp> = {
+  entry:
+    /^(rendered|list_entries|list_pages|read_page|fetch_entry|entry_|search|status|show_schema|memory_|list_topics|get_topic|show_proposal|.*perspective)/,
+  index: /./,
+  section: /^(list_entries|show_schema|rendered)/,
+  page: /^(rendered|list_pages|read_page|list_topics|get_topic|.*perspective)/,
+  proposal: /(proposal|^status|^rendered|topic|inbox)/,
+  topic: /(topic|inbox)/,
+  message: /topic/,
+  job: /(job|topic|proposal|perspective|inbox)/,
+  perspective: /(perspective|persona)/,
+  persona: /(perspective|persona)/,
+  task: /(todo|task|run|plan|metric|inbox)/,
+  run: /(run|todo|task|plan|metric|report|inbox)/,
+  ask: /(question|ask|run|inbox|task)/,
+  question: /(question|ask|run|inbox|task)/,
+  attempt: /(run|task|metric)/,
+  verdict: /(run|task|metric)/,
+  node: /^memory_/,
+  edge: /^memory_/,
+  source: /source|^status/,
+  token: /token/,
+  user: /user|token/,
+};
+
+/** Makes old whatever shows the noun of this operation or event. */
+export async function touchedBy(queries: QueryClient, name: string): Promise<void> {
+  const words = name.split(/[-_.]/);
+  const patterns = words.flatMap((word) => shows[word] ?? shows[word.replace(/ies$/, "y").replace(/s$/, "")] ?? []);
+  if (name.includes("todo")) patterns.push(shows.task as RegExp);
+  const predicate = ({ queryKey: [operation] }: { queryKey: readonly unknown[] }) =>
+    patterns.some((pattern) => pattern.test(String(operation)));
+  // A first answer that is still on its way may have been made before the change: it is asked for again.
+  await queries.cancelQueries({ predicate: (query) => predicate(query) && query.state.data === undefined });
+  await queries.invalidateQueries({ predicate });
+}
+
+type Feed = { queries: QueryClient; onState(state: LiveState): void; onEvent(event: Happening): void };
+
+/**
+ * The event log, read for as long as the page is open. A reader that lost its connection comes back
+ * with the last id it has seen, so nothing is missed in between.
+ */
+export function follow({ queries, onState, onEvent }: Feed): () => void {
+  const stopped = new AbortController();
+  let cursor: string | undefined;
+  let waitMs = 500;
+  const pending = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  // Events come in bursts; what they make old is read again once.
+  function mark(kind: string): void {
+    pending.add(kind.split("-", 1)[0] ?? kind);
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      const nouns = [...pending];
+      pending.clear();
+      for (const noun of nouns) void touchedBy(queries, noun);
+    }, 150);
+  }
+
+  async function read(): Promise<void> {
+    const answer = await fetch("/api/events", {
+      signal: stopped.signal,
+      headers: { accept: "text/event-stream", ...(cursor === undefined ? {} : { "last-event-id": cursor }) },
+    });
+    if (!answer.ok || !answer.body) throw new Error(`the event feed answered ${answer.status}`);
+    onState("live");
+    waitMs = 500;
+    // Before the first connection things may have changed since the first queries were answered.
+    if (cursor === undefined)
+      void queries.invalidateQueries({ predicate: (query) => query.state.dataUpdatedAt < Date.now() - 2000 });
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += value;
+      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+        take(text.slice(0, end));
+        text = text.slice(end + 2);
+      }
+    }
+  }
+
+  function take(block: string): void {
+    const data = /^data: (.*)$/m.exec(block)?.[1];
+    if (data === undefined) return;
+    const event = JSON.parse(data) as Happening;
+    cursor = event.id;
+    mark(event.kind);
+    onEvent(event);
+  }
+
+  async function keepReading(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await read().catch(() => undefined);
+      if (stopped.signal.aborted) return;
+      onState("offline");
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      waitMs = Math.min(waitMs * 2, 10_000);
+    }
+  }
+  void keepReading();
+  return () => {
+    stopped.abort();
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,72 @@
+import {
+  keepPreviousData,
+  QueryClient,
+  queryOptions,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+} from "@tanstack/react-query";
+import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { OperationName } from "../../src/operations.ts";
+import { complain } from "../parts/toast.tsx";
+import { ask, call, type Input, type Output, Refusal } from "./call.ts";
+import { touchedBy } from "./live.ts";
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 60_000,
+      gcTime: 10 * 60_000,
+      refetchOnWindowFocus: false,
+      retry: (count, error) => error instanceof Refusal && error.status === 0 && count < 2,
+    },
+  },
+});
+
+export const operationQuery = <N extends OperationName>(name: N, input: Input<N>) =>
+  queryOptions({
+    queryKey: [name, input] as const,
+    queryFn: ({ signal }) => call(name, input, signal),
+  });
+
+type Extra = { enabled?: boolean; keep?: boolean; everyMs?: number | false };
+
+export function useOperation<N extends OperationName>(
+  name: N,
+  input: Input<N>,
+  { enabled = true, keep = false, everyMs = false }: Extra = {},
+): UseQueryResult<Output<N>, Error> {
+  return useQuery({
+    ...operationQuery(name, input),
+    enabled,
+    refetchInterval: everyMs,
+    ...(keep ? { placeholderData: keepPreviousData } : {}),
+  }) as UseQueryResult<Output<N>, Error>;
+}
+
+export const renderedQuery = (path: string, version?: number) =>
+  queryOptions({
+    queryKey: ["rendered", { path, version }] as const,
+    queryFn: async ({ signal }) => {
+      const query = new URLSearchParams({ path, ...(version === undefined ? {} : { version: String(version) }) });
+      return (await ask(`/api/rendered/page?${query}`, "get", undefined, signal)) as RenderedPage;
+    },
+  });
+
+/** A write. What it touches is read again; a refusal is shown, unless the caller deals with it. */
+export function useWrite<N extends OperationName>(
+  name: N,
+  options: { onDone?: (value: Output<N>, input: Input<N>) => void; onRefused?: (refusal: Refusal) => boolean } = {},
+) {
+  return useMutation<Output<N>, Error, Input<N>>({
+    mutationFn: (input: Input<N>) => call(name, input),
+    async onSuccess(value, input) {
+      options.onDone?.(value, input);
+      await touchedBy(queries, name);
+    },
+    onError(error) {
+      const dealtWith = error instanceof Refusal && options.onRefused?.(error);
+      if (!dealtWith) complain(error);
+    },
+  });
+}

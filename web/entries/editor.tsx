@@ -1,0 +1,151 @@
+import { Button } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import type { RenderedPage } from "../../src/http/rendered.ts";
+import { ask } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { CodeEditor } from "../parts/code-editor.tsx";
+import { Rendered } from "../parts/rendered.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { type Clash, Conflict } from "./conflict.tsx";
+import { type Draft, dropDraft, keepDraft, loadDraft } from "./draft.ts";
+import { LogEditor } from "./log-editor.tsx";
+
+type Props = { page: RenderedPage; onDone(): void };
+
+export function Editor({ page, onDone }: Props) {
+  const { entry } = page;
+  const latest = useOperation("fetch_entry", { id: entry?.id ?? "" }, { enabled: entry?.mode === "snapshot" });
+  if (!entry) return null;
+  if (entry.mode === "log") return <LogEditor page={page} onDone={onDone} />;
+  if (latest.error) return <Failed error={latest.error} again={() => void latest.refetch()} />;
+  if (!latest.data) return <Loading lines={12} />;
+  return <SnapshotEditor key={entry.id} id={entry.id} latest={latest.data} onDone={onDone} />;
+}
+
+type Latest = { content: string; version: number; metadata: { lastAuthor: string } };
+
+/** The text and how it will look. It is saved over the version it began from, or not at all. */
+function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; onDone(): void }) {
+  const [begun] = useState<Draft>(
+    () => loadDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version },
+  );
+  const [text, setText] = useState(begun.text);
+  const [clash, setClash] = useState<Clash>();
+  const current = useRef(text);
+  current.current = text;
+  const isChanged = text !== begun.base;
+
+  const save = useWrite("commit_entry", {
+    onDone({ version }) {
+      dropDraft(id);
+      say(`Saved version ${version}`);
+      onDone();
+    },
+    onRefused(refusal) {
+      if (refusal.status !== 409) return false;
+      setClash({
+        base: begun.base,
+        mine: current.current,
+        theirs: String(refusal.details.latestContent ?? ""),
+        version: Number(refusal.details.latestVersion),
+        ...(typeof refusal.details.merged === "string"
+          ? { merged: refusal.details.merged, mergedVersion: Number(refusal.details.mergedVersion) }
+          : {}),
+      });
+      return true;
+    },
+  });
+
+  useEffect(() => {
+    if (isChanged) keepDraft(id, { ...begun, text });
+    else dropDraft(id);
+  }, [id, begun, text, isChanged]);
+
+  const actions: Record<"save" | "leave", Action> = {
+    save: {
+      id: "editor-save",
+      label: "Save",
+      group: "Page",
+      keys: "mod+s",
+      operation: "commit_entry",
+      when: isChanged && !save.isPending,
+      run: () => save.mutate({ id, content: current.current, version: begun.version }),
+    },
+    leave: { id: "editor-leave", label: isChanged ? "Close, keep the draft" : "Close", group: "Page", run: onDone },
+  };
+  useActions(Object.values(actions));
+
+  if (clash) {
+    return (
+      <Conflict
+        clash={clash}
+        busy={save.isPending}
+        onSave={(content, version) => save.mutate({ id, content, version })}
+        onText={(mine) => keepDraft(id, { ...begun, text: mine })}
+      />
+    );
+  }
+  return (
+    <div className="editor">
+      {latest.version > begun.version && (
+        <p className="note" role="status">
+          {latest.metadata.lastAuthor} saved version {latest.version} while you edit. Saving will show both texts.
+        </p>
+      )}
+      {begun.text !== begun.base && (
+        <p className="note">
+          This is your draft from before.{" "}
+          <button
+            type="button"
+            className="link-button"
+            onClick={() => {
+              dropDraft(id);
+              onDone();
+            }}
+          >
+            Discard it
+          </button>
+        </p>
+      )}
+      <div className="editor-panes">
+        <CodeEditor value={begun.text} onChange={setText} label="Text of the page" onSave={actions.save.run} />
+        <Preview text={text} />
+      </div>
+      <div className="editor-foot">
+        <ActionButton action={actions.save} busy={save.isPending} />
+        <Button variant="default" onClick={actions.leave.run}>
+          {actions.leave.label}
+        </Button>
+        <span className="hint">Based on version {begun.version}. Your draft stays in this browser until you save.</span>
+      </div>
+    </div>
+  );
+}
+
+function Preview({ text }: { text: string }) {
+  const [shown] = useDebouncedValue(text, 250);
+  const preview = useQuery({
+    queryKey: ["preview", shown],
+    queryFn: async ({ signal }) =>
+      (await ask("/api/rendered/preview", "post", { text: shown }, signal)) as { html: string },
+    placeholderData: (before) => before,
+    gcTime: 1000,
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
+    <section className="preview" aria-label="Preview" tabIndex={0}>
+      {preview.error ? (
+        <Failed error={preview.error} />
+      ) : preview.data ? (
+        <Rendered html={preview.data.html} />
+      ) : (
+        <Loading />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,44 @@
+import { Button, TextInput } from "@mantine/core";
+import { useState } from "react";
+import type { RenderedPage } from "../../src/http/rendered.ts";
+import { useWrite } from "../client/query.ts";
+import { Rendered } from "../parts/rendered.tsx";
+import { say } from "../parts/toast.tsx";
+
+/** A log only grows: one line at the end, with time and name put in front by the server. */
+export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void }) {
+  const [line, setLine] = useState("");
+  const append = useWrite("append_log", {
+    onDone() {
+      setLine("");
+      say("The line is in the log");
+      onDone();
+    },
+  });
+  const id = page.entry?.id ?? "";
+  return (
+    <div className="column-inner">
+      <form
+        className="log-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (line.trim()) append.mutate({ id, line: line.trim() });
+        }}
+      >
+        <TextInput
+          label="A line for the log"
+          description="Earlier lines cannot be changed by anyone. Time and your name are put in front."
+          value={line}
+          onChange={(event) => setLine(event.currentTarget.value)}
+          data-autofocus
+          autoFocus
+          maxLength={4000}
+        />
+        <Button type="submit" loading={append.isPending} disabled={!line.trim()}>
+          Add the line
+        </Button>
+      </form>
+      <Rendered html={page.html} title={page.title} />
+    </div>
+  );
+}

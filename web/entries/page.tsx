@@ -1,0 +1,181 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Code2, History, Pencil, Users } from "lucide-react";
+import { lazy, Suspense } from "react";
+import { boot } from "../boot.ts";
+import { mayCall, Refusal } from "../client/call.ts";
+import { renderedQuery } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading, NotHere } from "../parts/state.tsx";
+import { countOf, Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+import type { PageSearch } from "../routes.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { Crumbs } from "./crumbs.tsx";
+import { PersonaChoice, Perspective } from "./perspective.tsx";
+import { Reading } from "./reading.tsx";
+
+const Editor = lazy(() => import("./editor.tsx").then(({ Editor }) => ({ default: Editor })));
+const HistoryView = lazy(() => import("./history.tsx").then(({ HistoryView }) => ({ default: HistoryView })));
+const Blame = lazy(() => import("./blame.tsx").then(({ Blame }) => ({ default: Blame })));
+const SourceView = lazy(() => import("./source.tsx").then(({ SourceView }) => ({ default: SourceView })));
+
+export function EntryPage() {
+  const { _splat: id = "" } = useParams({ strict: false });
+  return <Page key={id} path={`${boot.workspace.wiki}/${id}.md`} />;
+}
+
+export function WorkspacePage() {
+  const { _splat: path = "" } = useParams({ strict: false });
+  return <Page key={path} path={path} />;
+}
+
+function Page({ path }: { path: string }) {
+  const search = useSearch({ strict: false }) as PageSearch;
+  const navigate = useNavigate();
+  const view = search.view ?? "read";
+  const page = useQuery(renderedQuery(path, search.version));
+  const shown = page.data;
+  useTitle(shown?.title);
+
+  const show = (next: PageSearch) => void navigate({ to: ".", search: next as never });
+  const isLog = shown?.entry?.mode === "log";
+  const canWrite = shown?.entry != null && mayCall(isLog ? "append_log" : "commit_entry");
+  const actions: Record<"read" | "edit" | "history" | "blame" | "source", Action> = {
+    read: { id: "page-read", label: "Read", group: "Page", keys: "v r", when: view !== "read", run: () => show({}) },
+    edit: {
+      id: "page-edit",
+      label: isLog ? "Add a line" : "Edit",
+      group: "Page",
+      keys: "e",
+      when: canWrite && view !== "edit" && search.version === undefined,
+      operation: isLog ? "append_log" : "commit_entry",
+      run: () => show({ view: "edit" }),
+    },
+    history: {
+      id: "page-history",
+      label: "History",
+      group: "Page",
+      keys: "v h",
+      when: shown?.entry != null,
+      run: () => show({ view: "history" }),
+    },
+    blame: {
+      id: "page-blame",
+      label: "Who wrote what",
+      group: "Page",
+      keys: "v b",
+      when: shown?.entry != null,
+      run: () => show({ view: "blame" }),
+    },
+    source: {
+      id: "page-source",
+      label: "Source text",
+      group: "Page",
+      keys: "v s",
+      when: shown !== undefined,
+      run: () => show({ view: "source" }),
+    },
+  };
+  useActions(Object.values(actions));
+
+  if (page.error instanceof Refusal && page.error.status === 404) return <NotHere what={missing(path, page.error)} />;
+  if (page.error) {
+    return (
+      <div className="column">
+        <h1>{path}</h1>
+        <Failed error={page.error} again={() => void page.refetch()} />
+      </div>
+    );
+  }
+  if (!shown) {
+    return (
+      <div className="column">
+        <Loading lines={12} />
+      </div>
+    );
+  }
+  const { entry } = shown;
+  return (
+    <article className="page" data-view={view}>
+      <header className="page-top">
+        <Crumbs path={path} />
+        <div className="page-title">
+          <h1 className="entry-title">
+            <Shown text={shown.title} />
+          </h1>
+          <div className="page-actions">
+            {view === "read" && search.version === undefined && (
+              <PersonaChoice page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+            )}
+            {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
+            <ActionButton
+              action={actions.edit}
+              icon={<Pencil size={14} />}
+              variant={view === "read" ? "filled" : "default"}
+              size="xs"
+            />
+            <ActionButton action={actions.history} icon={<History size={14} />} variant="default" size="xs" />
+            <ActionButton action={actions.blame} icon={<Users size={14} />} variant="default" size="xs" label="Blame" />
+            <ActionButton
+              action={actions.source}
+              icon={<Code2 size={14} />}
+              variant="default"
+              size="xs"
+              label="Source"
+            />
+          </div>
+        </div>
+        <p className="facts">
+          {entry ? <span className={`mode mode-${entry.mode}`}>{entry.mode}</span> : <span className="mode">page</span>}
+          {entry && <span>version {entry.version}</span>}
+          <span>{countOf(shown.words, "word", "words")}</span>
+          {shown.lastAuthor && (
+            <span>
+              <Shown text={shown.lastAuthor} />
+              {shown.updatedAt && (
+                <>
+                  , <Time at={shown.updatedAt} />
+                </>
+              )}
+            </span>
+          )}
+          {shown.tags.map((tag) => (
+            <span key={tag} className="tag">
+              <Shown text={tag} />
+            </span>
+          ))}
+        </p>
+        {entry && entry.version < entry.latest && (
+          <p className="note">
+            You are reading version {entry.version}.{" "}
+            <button type="button" className="link-button" onClick={() => show({})}>
+              Read the latest, version {entry.latest}
+            </button>
+          </p>
+        )}
+      </header>
+      <Suspense fallback={<Loading lines={12} />}>
+        {view === "read" && search.as !== undefined && (
+          <Perspective page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+        )}
+        {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
+        {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
+        {view === "history" && entry && (
+          <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />
+        )}
+        {view === "blame" && entry && <Blame id={entry.id} />}
+        {view === "source" && <SourceView path={path} />}
+      </Suspense>
+    </article>
+  );
+}
+
+function missing(path: string, error: Refusal): string {
+  if (error.message.includes("version")) return `${error.message[0]?.toUpperCase()}${error.message.slice(1)}.`;
+  const name = path.startsWith(`${boot.workspace.wiki}/`)
+    ? `entry ${path.slice(boot.workspace.wiki.length + 1, -3)}`
+    : `page ${path}`;
+  return `There is no ${name}.`;
+}

@@ -1,0 +1,126 @@
+import { Button, NativeSelect } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { RenderedPage } from "../../src/http/rendered.ts";
+import { ask, mayCall, Refusal } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Rendered } from "../parts/rendered.tsx";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { say } from "../parts/toast.tsx";
+import { JobState } from "../topics/job.tsx";
+
+type Props = { page: RenderedPage; persona: string; onChoose(persona: string | undefined): void };
+
+/** Who else the page can be read as. */
+export function PersonaChoice({
+  page,
+  persona,
+  onChoose,
+}: {
+  page: RenderedPage;
+  persona: string | undefined;
+  onChoose(persona: string | undefined): void;
+}) {
+  const list = useOperation("list_personas", { source_path: page.path });
+  const personas = list.data?.personas ?? [];
+  if (personas.length === 0) return null;
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label="Read as"
+      value={persona ?? ""}
+      onChange={(event) => onChoose(event.currentTarget.value || undefined)}
+      data={[
+        { value: "", label: "Read as yourself" },
+        ...personas.map(({ name }) => ({ value: name, label: `Read as ${name}` })),
+      ]}
+    />
+  );
+}
+
+/** The page re-told for a reader, alone or beside its source. */
+export function Perspective({ page, persona, onChoose }: Props) {
+  const found = useOperation("show_perspective", { source_path: page.path, persona });
+  const list = useOperation("list_personas", { source_path: page.path });
+  const [isBeside, setBeside] = useState(false);
+  const jobs = useOperation("list_jobs", { source_path: page.path, limit: 20 }, { enabled: mayCall("list_jobs") });
+  const refresh = useWrite("refresh_perspective", {
+    onDone: ({ status }) => status === "fresh" && say("It is up to date already"),
+  });
+  const job = (jobs.data?.jobs ?? []).find(
+    ({ kind, persona_name }) => kind === "perspective" && persona_name === persona,
+  );
+  const isBusy = job?.status === "queued" || job?.status === "running";
+  const about = list.data?.personas.find(({ name }) => name === persona);
+  const isMissing = found.error instanceof Refusal && found.error.status === 404;
+  const again = mayCall("refresh_perspective") && !isBusy && (
+    <Button
+      size="xs"
+      loading={refresh.isPending}
+      onClick={() =>
+        refresh.mutate({ source_path: page.path, persona, force: found.data !== undefined && !found.data.stale })
+      }
+    >
+      {isMissing ? "Have it written" : "Write it again"}
+    </Button>
+  );
+  return (
+    <div className="perspective">
+      <div className="perspective-head">
+        <p>
+          <strong>
+            Re-told for <Shown text={persona} />
+          </strong>
+          {about && (
+            <span className="muted">
+              {" "}
+              <Shown text={about.description} />
+            </span>
+          )}
+        </p>
+        <div className="row-of-buttons">
+          {found.data && (
+            <Button size="xs" variant="default" onClick={() => setBeside(!isBeside)}>
+              {isBeside ? "Show it alone" : "Show the source beside it"}
+            </Button>
+          )}
+          {again}
+          <Button size="xs" variant="default" onClick={() => onChoose(undefined)}>
+            Read the page itself
+          </Button>
+        </div>
+      </div>
+      {job && (isBusy || job.status !== "succeeded") && <JobState id={job.id} />}
+      {found.data?.stale && (
+        <p className="note">
+          This is out of date: the {found.data.because.join(" and the ")} changed since it was written,{" "}
+          <Time at={found.data.at} />.
+        </p>
+      )}
+      {isMissing && !isBusy && <p className="note">Nobody has re-told this page for {persona} yet.</p>}
+      {found.error && !isMissing && <Failed error={found.error} again={() => void found.refetch()} />}
+      {found.isPending && <Loading />}
+      {found.data && (
+        <div className={isBeside ? "side-by-side" : ""}>
+          <Text text={found.data.text} />
+          {isBeside && (
+            <section aria-label="The page itself">
+              <Rendered html={page.html} title={page.title} />
+            </section>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Text({ text }: { text: string }) {
+  const rendered = useQuery({
+    queryKey: ["preview", text],
+    queryFn: async () => (await ask("/api/rendered/preview", "post", { text })) as { html: string },
+  });
+  if (rendered.error) return <Failed error={rendered.error} />;
+  return rendered.data ? <Rendered html={rendered.data.html} /> : <Loading />;
+}

@@ -1,0 +1,143 @@
+import { NativeSelect, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { useOperation } from "../client/query.ts";
+import { Shown, Snippet } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { useTitle } from "../parts/title.ts";
+import { homeOf } from "./homes.ts";
+
+const Drawing = lazy(() => import("./drawing.tsx").then(({ Drawing }) => ({ default: Drawing })));
+
+type Asked = { node?: string; type?: string; depth?: number };
+
+/** What is connected to what: choose a node, see what lies around it, go on from there. */
+export function GraphPage() {
+  useTitle("Graph");
+  const { node, type, depth = 1 } = useSearch({ strict: false }) as Asked;
+  const navigate = useNavigate();
+  const go = (next: Asked) => void navigate({ to: "/graph", search: { node, type, depth, ...next } as never });
+  const [text, setText] = useState("");
+  const [wanted] = useDebouncedValue(text.trim(), 200);
+  const found = useOperation(
+    "memory_search_nodes",
+    { query: wanted, limit: 20, ...(type ? { type } : {}) },
+    { enabled: wanted !== "", keep: true },
+  );
+  const newest = useOperation("memory_query_nodes", { limit: 40, ...(type ? { type } : {}) });
+  const around = useOperation(
+    "memory_get_subgraph",
+    { id: node ?? "", depth, max_nodes: 120 },
+    { enabled: node !== undefined, keep: true },
+  );
+  const types = [
+    ...new Set([...(newest.data?.nodes ?? []), ...(around.data?.nodes ?? [])].map((one) => one.type)),
+  ].sort();
+  const list = wanted === "" ? (newest.data?.nodes ?? []) : (found.data?.nodes ?? []);
+  return (
+    <div className="graph-view">
+      <section className="graph-list" aria-label="Nodes">
+        <h1>Graph</h1>
+        <TextInput
+          type="search"
+          aria-label="Search nodes"
+          placeholder="Search nodes"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <div className="graph-filters">
+          <NativeSelect
+            aria-label="Type"
+            value={type ?? ""}
+            onChange={(event) => go({ type: event.currentTarget.value || undefined } as Asked)}
+            data={[{ value: "", label: "Every type" }, ...types]}
+          />
+          <NativeSelect
+            aria-label="Depth"
+            value={String(depth)}
+            onChange={(event) => go({ depth: Number(event.currentTarget.value) })}
+            data={["1", "2", "3"].map((value) => ({ value, label: `${value} away` }))}
+          />
+        </div>
+        {newest.error && <Failed error={newest.error} />}
+        {newest.isPending && <Loading />}
+        {newest.data && list.length === 0 && (
+          <Empty title={wanted ? "Nothing found" : "No nodes yet"}>
+            <p>Agents put what they learn here; pages, tasks and their links come by themselves.</p>
+          </Empty>
+        )}
+        <ul className="nodes">
+          {list.map((one) => (
+            <li key={one.id}>
+              <button type="button" data-on={one.id === node || undefined} onClick={() => go({ node: one.id })}>
+                <span className="kind">{one.type}</span>
+                <Shown text={one.title || one.id} />
+                {"snippet" in one && (
+                  <span className="detail">
+                    <Snippet text={String(one.snippet)} />
+                  </span>
+                )}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section className="graph-drawing" aria-label="Around the chosen node">
+        {node === undefined && (
+          <Empty title="Choose a node">
+            <p>What lies around it is drawn here.</p>
+          </Empty>
+        )}
+        {around.error && <Failed error={around.error} />}
+        {node !== undefined && around.data && (
+          <>
+            <Suspense fallback={<Loading />}>
+              <Drawing
+                nodes={around.data.nodes}
+                edges={around.data.edges}
+                chosen={node}
+                onChoose={(id) => go({ node: id })}
+              />
+            </Suspense>
+            <About id={node} truncated={around.data.truncated ?? false} />
+          </>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function About({ id, truncated }: { id: string; truncated: boolean }) {
+  const node = useOperation("memory_get_node", { id, fields: ["*"] });
+  if (!node.data) return null;
+  const home = homeOf(id);
+  return (
+    <aside className="graph-about" aria-label="The chosen node">
+      <h2>
+        <Shown text={node.data.title || id} />
+      </h2>
+      <p className="facts">
+        <span className="mode">{node.data.type}</span>
+        <span>version {node.data.version}</span>
+        <span>
+          by <Shown text={node.data.createdBy} />
+        </span>
+      </p>
+      {home && <Link to={home}>Open it</Link>}
+      {truncated && <p className="small">There is more around it than is drawn.</p>}
+      <dl className="about small">
+        {Object.entries(node.data.properties ?? {})
+          .slice(0, 12)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <Shown text={(typeof value === "string" ? value : JSON.stringify(value)).slice(0, 300)} />
+              </dd>
+            </div>
+          ))}
+      </dl>
+    </aside>
+  );
+}

@@ -1,0 +1,21 @@
+/** Where a node of the graph is at home in the application, if it stands for something else. */
+export function homeOf(id: string): string | undefined {
+  const colon = id.indexOf(":");
+  const rest = id.slice(colon + 1);
+  switch (id.slice(0, Math.max(0, colon))) {
+    case "entry":
+      return `/entries/${rest}`;
+    case "page":
+      return `/pages/${rest}`;
+    case "task":
+      return `/tasks/${rest}`;
+    case "run":
+      return `/runs/${rest}`;
+    case "proposal":
+      return `/proposals/${rest}`;
+    case "source":
+      return "/sources";
+    default:
+      return undefined;
+  }
+}

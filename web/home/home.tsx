@@ -1,0 +1,157 @@
+import { Link } from "@tanstack/react-router";
+import { boot } from "../boot.ts";
+import { useOperation } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { countOf, Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+
+const most = 120;
+
+type Line = {
+  id: string;
+  title: string;
+  version: number;
+  lastAuthor: string;
+  wordCount: number;
+  mode: "snapshot" | "log";
+  summary?: string;
+  updatedAt?: string;
+};
+
+/** The catalogue: what was written last, and every entry by folder. */
+export function Home() {
+  useTitle("Catalogue");
+  const catalogue = useOperation("list_entries", { all: true });
+  const entries = catalogue.data?.entries ?? [];
+  return (
+    <div className="column">
+      <div className="page-head">
+        <h1>Catalogue</h1>
+        <p className="lead">
+          {catalogue.isPending ? "\u00a0" : `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}`}
+        </p>
+      </div>
+      {catalogue.isPending && <Loading lines={10} />}
+      {catalogue.error && <Failed error={catalogue.error} again={() => void catalogue.refetch()} />}
+      {catalogue.data && entries.length === 0 && (
+        <Empty title="No entries yet">
+          <p>Entries appear here as soon as a person or an agent writes one.</p>
+        </Empty>
+      )}
+      {entries.length > 12 && <Recent entries={entries} />}
+      {entries.length > most ? <Folders entries={entries} /> : <Whole entries={entries} />}
+    </div>
+  );
+}
+
+function Recent({ entries }: { entries: Line[] }) {
+  const written = entries.filter(({ updatedAt }) => updatedAt);
+  const newest = written.sort((a, b) => ((a.updatedAt ?? "") < (b.updatedAt ?? "") ? 1 : -1)).slice(0, 6);
+  return (
+    <section className="folder" aria-labelledby="recent">
+      <h2 id="recent" className="folder-name">
+        Written last
+      </h2>
+      <ul className="cards">
+        {newest.map((entry) => (
+          <li key={entry.id}>
+            <Link to={`/entries/${entry.id}`}>
+              <strong>
+                <Shown text={entry.title} />
+              </strong>
+              <span className="facts">
+                <Shown text={entry.lastAuthor} />, <Time at={entry.updatedAt ?? ""} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Whole({ entries }: { entries: Line[] }) {
+  return byFolder(entries).map(([folder, members]) => (
+    <section className="folder" key={folder}>
+      {folder !== "" && (
+        <h2 className="folder-name">
+          <Shown text={folder} />
+        </h2>
+      )}
+      <ul className="entries">
+        {members.map((entry) => (
+          <li key={entry.id}>
+            <h3>
+              <Link to={`/entries/${entry.id}`}>
+                <Shown text={entry.title} />
+              </Link>
+            </h3>
+            {entry.summary && (
+              <p className="summary">
+                <Shown text={entry.summary} />
+              </p>
+            )}
+            <Facts entry={entry} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  ));
+}
+
+/** A large base is shown by its folders; the tree beside it and the palette lead to single entries. */
+function Folders({ entries }: { entries: Line[] }) {
+  const folders = byFolder(entries.map((entry) => ({ ...entry, id: entry.id.split("/").slice(0, 2).join("/") })));
+  return (
+    <section className="folder" aria-labelledby="folders">
+      <h2 id="folders" className="folder-name">
+        Folders
+      </h2>
+      <ul className="cards">
+        {folders.map(([folder, members]) => (
+          <li key={folder}>
+            <Link to="/search" search={{ q: undefined, in: folder || undefined }}>
+              <strong>
+                <Shown text={folder || "Top level"} />
+              </strong>
+              <span className="facts">{countOf(members.length, "entry", "entries")}</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Facts({ entry }: { entry: Omit<Line, "id" | "title"> }) {
+  return (
+    <p className="facts">
+      <span className={`mode mode-${entry.mode}`}>{entry.mode}</span>
+      <span>version {entry.version}</span>
+      <span>{countOf(entry.wordCount, "word", "words")}</span>
+      {entry.lastAuthor && (
+        <span>
+          <Shown text={entry.lastAuthor} />
+          {entry.updatedAt && (
+            <>
+              , <Time at={entry.updatedAt} />
+            </>
+          )}
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** Entries at the top first, then folder by folder, both in alphabetical order. */
+function byFolder(entries: Line[]): [string, Line[]][] {
+  const folders = new Map<string, Line[]>();
+  for (const entry of entries) {
+    const folder = entry.id.slice(0, Math.max(0, entry.id.lastIndexOf("/")));
+    const members = folders.get(folder);
+    if (members) members.push(entry);
+    else folders.set(folder, [entry]);
+  }
+  return [...folders].sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,95 @@
+import { SegmentedControl } from "@mantine/core";
+import { useState } from "react";
+import { useOperation } from "../client/query.ts";
+import { RenderedDiff } from "../parts/rendered-diff.tsx";
+import { Shown } from "../parts/shown.tsx";
+import { SourceDiff, SourceHunks } from "../parts/source-diff.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { countOf } from "../parts/time.tsx";
+import type { Proposal } from "./proposal.tsx";
+
+/** What a rewrite does to its page: as it reads, and as its source changes. */
+export function PageChange({ proposal }: { proposal: Proposal }) {
+  const { impact } = proposal;
+  const [as, setAs] = useState<"rendered" | "source">("rendered");
+  const isOpen = proposal.status === "open";
+  const page = useOperation("read_page", { path: proposal.subject }, { enabled: isOpen });
+  if (!impact) return null;
+  const after = (impact.baseMoved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.text ?? "";
+  return (
+    <section aria-label="The change">
+      <div className="change-head">
+        <h2>
+          {countOf(impact.added, "line", "lines")} added, {impact.removed} removed
+        </h2>
+        {isOpen && (
+          <SegmentedControl
+            size="xs"
+            aria-label="How to show the change"
+            value={as}
+            onChange={(value) => setAs(value as typeof as)}
+            data={[
+              { value: "rendered", label: "Rendered" },
+              { value: "source", label: "Source" },
+            ]}
+          />
+        )}
+      </div>
+      {isOpen && impact.baseMoved && impact.merge?.clean && (
+        <p className="note">The page has changed since this was written. What you see is the two changes together.</p>
+      )}
+      {impact.hidden.length > 0 && (
+        <div className="note bad" role="alert">
+          <p>It brings hidden characters. They are spelled out below; look at them before you approve.</p>
+          <ul>
+            {impact.hidden.slice(0, 20).map(({ line, characters }) => (
+              <li key={`${line} ${characters}`}>
+                line {line}: <Shown text={characters} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <Topics impact={impact} />
+      {!isOpen && <SourceHunks hunks={impact.hunks} />}
+      {isOpen && page.error && <Failed error={page.error} />}
+      {isOpen && page.isPending && <Loading />}
+      {isOpen && page.data && as === "rendered" && (
+        <RenderedDiff before={bodyOf(page.data.text)} after={bodyOf(after)} />
+      )}
+      {isOpen && page.data && as === "source" && <SourceDiff before={page.data.text} after={after} />}
+    </section>
+  );
+}
+
+type Impact = NonNullable<Proposal["impact"]>;
+
+/** Which other open topics the rewrite would move, leave in doubt or lose. */
+function Topics({ impact }: { impact: Impact }) {
+  const lost = impact.topics.filter(({ to }) => to === "orphaned" || to === "needs-review");
+  const moved = impact.topics.filter(({ to }) => to === "moved").length;
+  if (impact.topics.length === 0) return null;
+  if (lost.length === 0) {
+    const all = countOf(impact.topics.length, "open topic keeps its words", "open topics keep their words");
+    return (
+      <p className="note good">
+        {all}
+        {moved > 0 && `, ${moved} moved`}.
+      </p>
+    );
+  }
+  return (
+    <div className="note">
+      <p>{countOf(lost.length, "open topic would lose its words", "open topics would lose their words")}:</p>
+      <ul>
+        {lost.map(({ id, quote, to }) => (
+          <li key={id}>
+            <Shown text={quote} /> ({to === "orphaned" ? "orphaned" : "needs review"})
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const bodyOf = (text: string) => text.replace(/^\ufeff?---\r?\n[\s\S]*?\n---[ \t]*(?:\r?\n|$)/, "");

@@ -1,0 +1,209 @@
+import { Textarea } from "@mantine/core";
+import { Link, useParams } from "@tanstack/react-router";
+import { Check, MessageSquare, RotateCcw, X } from "lucide-react";
+import { useState } from "react";
+import { boot } from "../boot.ts";
+import { mayCall, type Output } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { addressOf } from "../parts/paths.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { PageChange } from "./page-change.tsx";
+
+export type Proposal = Output<"show_proposal">;
+
+/** One proposal with exactly what it would do. */
+export function ProposalPage() {
+  const { id = "" } = useParams({ strict: false });
+  const found = useOperation("show_proposal", { id });
+  useTitle(found.data ? `Proposal for ${found.data.subject}` : "Proposal");
+  if (found.data) return <Whole proposal={found.data} />;
+  return (
+    <div className="column">
+      <h1>Proposal</h1>
+      {found.error ? <Failed error={found.error} again={() => void found.refetch()} /> : <Loading />}
+    </div>
+  );
+}
+
+function Whole({ proposal }: { proposal: Proposal }) {
+  return (
+    <div className="column wide">
+      <div className="page-head">
+        <h1>
+          {proposal.kind === "section" ? "New section " : "Rewrite of "}
+          {proposal.kind === "page" ? (
+            <Link to={addressOf(proposal.subject, boot.workspace.wiki)}>
+              <Shown text={proposal.subject} />
+            </Link>
+          ) : (
+            <Shown text={proposal.subject} />
+          )}
+        </h1>
+        <p className="facts">
+          <span className={`state state-${proposal.status}`}>{proposal.status}</span>
+          {proposal.revisionNumber && <span>revision {proposal.revisionNumber}</span>}
+          <span>
+            proposed by <Shown text={proposal.proposedBy ?? "the agent"} />, <Time at={proposal.createdAt} />
+          </span>
+          {proposal.topicId && (
+            <Link to={addressOf(proposal.subject, boot.workspace.wiki)} search={{ topic: proposal.topicId } as never}>
+              the topic
+            </Link>
+          )}
+          {proposal.decidedBy && (
+            <span>
+              {proposal.status} by <Shown text={proposal.decidedBy} />
+              {proposal.decidedAt && (
+                <>
+                  , <Time at={proposal.decidedAt} />
+                </>
+              )}
+            </span>
+          )}
+        </p>
+        {proposal.note && (
+          <p className="note">
+            <Shown text={proposal.note} />
+          </p>
+        )}
+      </div>
+      {proposal.kind === "page" ? <PageChange proposal={proposal} /> : <Fields data={proposal.data} />}
+      {proposal.comments.length > 0 && (
+        <section>
+          <h2>What was said about it</h2>
+          <ol className="messages">
+            {proposal.comments.map((comment) => (
+              <li key={comment.id}>
+                <p className="by">
+                  <strong>
+                    <Shown text={comment.author} />
+                  </strong>
+                  , <Time at={comment.at} />
+                  {comment.wantsRevision && <span className="state tone-busy"> wants another revision</span>}
+                </p>
+                <p className="plain">
+                  <Shown text={comment.text} />
+                </p>
+              </li>
+            ))}
+          </ol>
+        </section>
+      )}
+      {proposal.status === "open" && <Decide key={proposal.id} proposal={proposal} />}
+    </div>
+  );
+}
+
+function Decide({ proposal }: { proposal: Proposal }) {
+  const { id, impact } = proposal;
+  const [note, setNote] = useState("");
+  const approve = useWrite("approve_proposal", { onDone: () => say("Approved: it has taken effect") });
+  const reject = useWrite("reject_proposal", { onDone: () => say("Rejected: nothing changes") });
+  const comment = useWrite("comment_proposal", { onDone: () => setNote("") });
+  const again = useWrite("request_revision", { onDone: () => setNote("") });
+  const words = note.trim();
+  const isStale = impact?.baseMoved === true && !impact.merge?.clean;
+  const isBusy = approve.isPending || reject.isPending || again.isPending;
+  const onto = impact?.latest ? { onto: impact.latest } : {};
+  const actions: Record<"approve" | "reject" | "again" | "comment", Action> = {
+    approve: {
+      id: "approve",
+      label: impact?.baseMoved ? "Approve the merged text" : "Approve",
+      group: "Decision",
+      keys: "a",
+      operation: "approve_proposal",
+      when: !isBusy && !isStale,
+      run: () =>
+        approve.mutate({
+          id,
+          ...onto,
+          ...(words ? { note: words } : {}),
+          ...(impact?.baseMoved ? { merge: true } : {}),
+        }),
+    },
+    reject: {
+      id: "reject",
+      label: "Reject",
+      group: "Decision",
+      keys: "x",
+      operation: "reject_proposal",
+      when: !isBusy,
+      run: () => reject.mutate({ id, ...(words ? { note: words } : {}) }),
+    },
+    again: {
+      id: "revision",
+      label: "Ask for another revision",
+      group: "Decision",
+      operation: "request_revision",
+      when: proposal.kind === "page" && words !== "" && !isBusy,
+      run: () => again.mutate({ id, text: words }),
+    },
+    comment: {
+      id: "comment",
+      label: "Comment",
+      group: "Decision",
+      operation: "comment_proposal",
+      when: words !== "",
+      run: () => comment.mutate({ id, text: words }),
+    },
+  };
+  useActions(Object.values(actions));
+  if (!mayCall("approve_proposal")) return <p className="note">Deciding needs a collaborator; you may read along.</p>;
+  return (
+    <div className="decide">
+      <Textarea
+        label="Note"
+        description="Goes with your decision, or stands alone as a comment"
+        autosize
+        minRows={2}
+        value={note}
+        onChange={(event) => setNote(event.currentTarget.value)}
+        maxLength={4000}
+      />
+      <div className="row-of-buttons">
+        <ActionButton action={actions.approve} icon={<Check size={16} />} busy={approve.isPending} />
+        <ActionButton action={actions.reject} icon={<X size={16} />} variant="default" busy={reject.isPending} />
+        {proposal.kind === "page" && (
+          <ActionButton
+            action={actions.again}
+            icon={<RotateCcw size={16} />}
+            variant="default"
+            busy={again.isPending}
+          />
+        )}
+        <ActionButton
+          action={actions.comment}
+          icon={<MessageSquare size={16} />}
+          variant="default"
+          busy={comment.isPending}
+        />
+      </div>
+      {isStale && (
+        <p className="note bad">
+          The page has changed since, and the two changes touch each other. Ask for another revision.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Fields({ data }: { data: Record<string, unknown> }) {
+  return (
+    <dl className="about">
+      {Object.entries(data).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name.replaceAll("_", " ")}</dt>
+          <dd>
+            <Shown text={Array.isArray(value) ? value.join(", ") || "people only" : String(value)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

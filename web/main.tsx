@@ -1,0 +1,29 @@
+import "./boot.ts";
+import "@mantine/core/styles.css";
+import "@mantine/notifications/styles.css";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/prose.css";
+import "./style/views.css";
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { createRoot } from "react-dom/client";
+import { nonce } from "./boot.ts";
+import { queries } from "./client/query.ts";
+import { router } from "./routes.tsx";
+import { theme } from "./theme.ts";
+
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+        <Notifications position="bottom-right" />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}

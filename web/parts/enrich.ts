@@ -1,0 +1,46 @@
+/** What is added to a rendered page once it can be read: colours in code, and diagrams. */
+export function enrich(root: HTMLElement, signal: AbortSignal): void {
+  const blocks = [...root.querySelectorAll<HTMLElement>("pre > code[class*='language-']:not([data-done])")];
+  if (blocks.length === 0) return;
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        void dressUp(target as HTMLElement, signal);
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  for (const block of blocks) seen.observe(block);
+  signal.addEventListener("abort", () => seen.disconnect());
+}
+
+async function dressUp(block: HTMLElement, signal: AbortSignal): Promise<void> {
+  const language = /language-([\w+#.-]+)/.exec(block.className)?.[1] ?? "";
+  block.dataset.done = "";
+  const isDark = document.documentElement.dataset.mantineColorScheme === "dark";
+  if (language === "mermaid") {
+    const { drawDiagram } = await import("./diagram.ts");
+    const picture = await drawDiagram(block.textContent ?? "", isDark).catch(() => undefined);
+    if (!picture || signal.aborted) return;
+    picture.alt = `Diagram: ${(block.textContent ?? "").trim().split("\n", 1)[0]}`;
+    const figure = document.createElement("figure");
+    figure.className = "diagram";
+    const source = document.createElement("details");
+    const summary = document.createElement("summary");
+    summary.textContent = "Source of the diagram";
+    block.parentElement?.replaceWith(figure);
+    source.append(summary, pre(block));
+    figure.append(picture, source);
+    return;
+  }
+  const { colour } = await import("./highlight.ts");
+  if (!signal.aborted) await colour(block, language);
+}
+
+function pre(block: HTMLElement): HTMLElement {
+  const element = document.createElement("pre");
+  element.append(block);
+  return element;
+}

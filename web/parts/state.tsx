@@ -1,0 +1,54 @@
+import { Button, Skeleton } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Refusal } from "../client/call.ts";
+
+/** Nothing here yet, and what would bring something here. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function NotHere({ what, children }: { what: string; children?: ReactNode }) {
+  return (
+    <div className="column">
+      <div className="message">
+        <h1>Not here</h1>
+        <p>{what}</p>
+        {children}
+        <p>
+          <a href="/">Show the whole catalogue</a>
+        </p>
+      </div>
+    </div>
+  );
+}
+
+/** Something went wrong: what, and the way on. */
+export function Failed({ error, again }: { error: Error; again?: () => void }) {
+  return (
+    <div className="failed" role="alert">
+      <p>{error.message}</p>
+      {again && !(error instanceof Refusal && error.status === 401) && (
+        <Button size="xs" variant="default" onClick={again}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+export function Loading({ lines = 6 }: { lines?: number }) {
+  return (
+    <div className="loading" aria-busy="true">
+      <span className="sr-only">Loading</span>
+      {Array.from({ length: lines }, (_, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        <Skeleton key={at} height={14} mt={12} width={`${[92, 84, 96, 70, 88, 60][at % 6]}%`} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+import { notifications } from "@mantine/notifications";
+
+/** A word that something is done, and perhaps the way back. */
+export function say(message: string, undo?: () => void): void {
+  const id = notifications.show({
+    message: undo ? (
+      <span className="toast-undo">
+        {message}
+        <button
+          type="button"
+          className="link-button"
+          onClick={() => {
+            notifications.hide(id);
+            undo();
+          }}
+        >
+          Undo
+        </button>
+      </span>
+    ) : (
+      message
+    ),
+    withBorder: true,
+    autoClose: undo ? 8000 : 4000,
+    closeButtonProps: { "aria-label": "Dismiss" },
+  });
+}
+
+export function complain(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  notifications.show({
+    title: "That did not work",
+    message,
+    color: "red",
+    withBorder: true,
+    autoClose: 10_000,
+    closeButtonProps: { "aria-label": "Dismiss" },
+  });
+}

@@ -1,0 +1,286 @@
+import { Button, Textarea } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Ban, Play } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { ask, mayCall, type Output } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Rendered } from "../parts/rendered.tsx";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { stateWords, toneOf } from "../tasks/states.ts";
+import { runTone } from "./tones.ts";
+
+const TaskGraph = lazy(() => import("./task-graph.tsx").then(({ TaskGraph }) => ({ default: TaskGraph })));
+const Plan = lazy(() => import("./plan.tsx").then(({ Plan }) => ({ default: Plan })));
+const Figures = lazy(() => import("./figures.tsx").then(({ Figures }) => ({ default: Figures })));
+
+export type Run = Output<"show_run">;
+const tabs = { graph: "Tasks", list: "List", plan: "Plan", report: "Report", figures: "Figures" } as const;
+type Tab = keyof typeof tabs;
+
+/** One run: its tasks as they go, its plan, its report and its figures. */
+export function RunPage() {
+  const { id = "" } = useParams({ strict: false });
+  const { tab = "graph" } = useSearch({ strict: false }) as { tab?: Tab };
+  const navigate = useNavigate();
+  const found = useOperation("show_run", { id });
+  const run = found.data;
+  useTitle(run?.title ?? "Run");
+  const execute = useWrite("execute_run", { onDone: () => say("It is being carried out") });
+  const cancel = useWrite("cancel_run", {
+    onDone: ({ cancelled }) => say(`The run is given up, with ${cancelled} of its tasks`),
+  });
+  const canStart = run?.state === "planned" || run?.state === "stopped";
+  const actions: Record<"execute" | "cancel", Action> = {
+    execute: {
+      id: "run-execute",
+      label: run?.state === "stopped" ? "Resume" : "Carry it out",
+      group: "Run",
+      keys: "r r",
+      operation: "execute_run",
+      when: canStart && !execute.isPending,
+      run: () => execute.mutate({ id }),
+    },
+    cancel: {
+      id: "run-cancel",
+      label: "Cancel the run",
+      group: "Run",
+      operation: "cancel_run",
+      when: run !== undefined && ["planning", "planned", "running", "stopped"].includes(run.state),
+      run: () => cancel.mutate({ id }),
+    },
+  };
+  useActions([
+    ...Object.values(actions),
+    ...(Object.keys(tabs) as Tab[]).map(
+      (name, at): Action => ({
+        id: `run-tab-${name}`,
+        label: `Show ${tabs[name].toLowerCase()}`,
+        group: "Run",
+        keys: String(at + 1),
+        run: () => void navigate({ to: ".", search: { tab: name } as never }),
+      }),
+    ),
+  ]);
+  if (!run) {
+    return (
+      <div className="column">
+        <h1>Run</h1>
+        {found.error ? <Failed error={found.error} again={() => void found.refetch()} /> : <Loading />}
+      </div>
+    );
+  }
+  return (
+    <div className="page run-page" data-tab={tab}>
+      <header className="page-top">
+        <nav className="crumbs" aria-label="Breadcrumbs">
+          <ol>
+            <li>
+              <Link to="/runs">Runs</Link>
+            </li>
+            <li aria-current="page">{run.id}</li>
+          </ol>
+        </nav>
+        <div className="page-title">
+          <h1 className="entry-title">
+            <Shown text={run.title} />
+          </h1>
+          <div className="page-actions">
+            {actions.execute.when && (
+              <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={execute.isPending} />
+            )}
+            {actions.cancel.when && (
+              <ActionButton
+                action={actions.cancel}
+                icon={<Ban size={14} />}
+                size="xs"
+                variant="default"
+                busy={cancel.isPending}
+              />
+            )}
+          </div>
+        </div>
+        <Facts run={run} />
+        {run.reason && (
+          <p className="note">
+            <Shown text={run.reason} />
+          </p>
+        )}
+        <Progress run={run} />
+      </header>
+      <Questions run={run} />
+      <nav className="side-tabs" aria-label="Views of the run">
+        {(Object.keys(tabs) as Tab[]).map((name) => (
+          <Link
+            key={name}
+            to="."
+            search={{ tab: name } as never}
+            aria-current={tab === name ? "page" : undefined}
+            data-on={tab === name || undefined}
+            activeProps={{}}
+          >
+            {tabs[name]}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<Loading />}>
+        {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
+        {tab === "list" && <TaskList run={run} />}
+        {tab === "plan" && <Plan run={run} />}
+        {tab === "report" && <Report id={id} />}
+        {tab === "figures" && <Figures run={run} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function Planning({ run }: { run: Run }) {
+  return (
+    <div className="empty">
+      <h2>{run.state === "planning" ? "The planner is at work" : "There is no plan"}</h2>
+      <p className="plain">
+        <Shown text={run.request.slice(0, 2000)} />
+      </p>
+    </div>
+  );
+}
+
+function Facts({ run }: { run: Run }) {
+  const { used } = run;
+  const tokens = (used.inputTokens ?? 0) + (used.outputTokens ?? 0);
+  return (
+    <p className="facts">
+      <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
+      <span>
+        <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+      </span>
+      <span>{used.agents} agents</span>
+      {tokens > 0 && <span>{tokens.toLocaleString("en-GB")} tokens</span>}
+      {used.costUsd !== null && <span>${used.costUsd.toFixed(2)}</span>}
+      {used.toolCalls !== null && <span>{used.toolCalls} tool calls</span>}
+    </p>
+  );
+}
+
+function Progress({ run }: { run: Run }) {
+  const counts = new Map<string, number>();
+  for (const { state } of run.tasks) counts.set(toneOf(state), (counts.get(toneOf(state)) ?? 0) + 1);
+  if (run.tasks.length === 0) return null;
+  const done = counts.get("good") ?? 0;
+  return (
+    <div className="run-progress">
+      <div className="bar-of-states" role="img" aria-label={`${done} of ${run.tasks.length} tasks accepted`}>
+        {(["good", "busy", "bad", "off", "idle"] as const).map((tone) => {
+          const count = counts.get(tone) ?? 0;
+          return count > 0 ? <span key={tone} className={`fill-${tone}`} style={{ flexGrow: count }} /> : null;
+        })}
+      </div>
+      <span className="muted small" role="status">
+        {done} of {run.tasks.length} accepted
+      </span>
+    </div>
+  );
+}
+
+function TaskList({ run }: { run: Run }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
+    <div className="table-scroll" tabIndex={0}>
+      <table className="list">
+        <thead>
+          <tr>
+            <th scope="col">No.</th>
+            <th scope="col">Task</th>
+            <th scope="col">State</th>
+            <th scope="col">Attempts</th>
+            <th scope="col">Score</th>
+            <th scope="col">Holder</th>
+          </tr>
+        </thead>
+        <tbody>
+          {run.tasks.map((task) => (
+            <tr key={task.id}>
+              <td className="number">{task.number}</td>
+              <th scope="row">
+                <Link to={`/tasks/${task.id}`}>
+                  <Shown text={task.title} />
+                </Link>
+              </th>
+              <td>
+                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>
+              </td>
+              <td className="number">
+                {task.attempts} of {task.maxRetries + 1}
+              </td>
+              <td className="number">{task.score ?? ""}</td>
+              <td>{task.holder && <Shown text={task.holder} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Report({ id }: { id: string }) {
+  const report = useOperation("run_report", { id });
+  const rendered = useQuery({
+    queryKey: ["preview", report.data?.markdown],
+    queryFn: async () =>
+      (await ask("/api/rendered/preview", "post", { text: report.data?.markdown })) as { html: string },
+    enabled: report.data !== undefined,
+  });
+  if (report.error) return <Failed error={report.error} again={() => void report.refetch()} />;
+  return rendered.data ? <Rendered html={rendered.data.html} /> : <Loading lines={12} />;
+}
+
+/** What agents of the run want to know from a person. */
+export function Questions({ run }: { run: Pick<Run, "questions"> }) {
+  const open = run.questions.filter(({ answer }) => answer === null);
+  if (open.length === 0) return null;
+  return (
+    <section className="questions" aria-label="Open questions">
+      {open.map((question) => (
+        <Question key={question.id} {...question} />
+      ))}
+    </section>
+  );
+}
+
+function Question({ id, task, question }: Run["questions"][number]) {
+  const [text, setText] = useState("");
+  const answer = useWrite("answer_question", { onDone: () => say("The answer goes to the next attempt") });
+  return (
+    <form
+      className="note question"
+      onSubmit={(event) => {
+        event.preventDefault();
+        answer.mutate({ id, answer: text.trim() });
+      }}
+    >
+      <p>
+        <strong>Task {task} asks:</strong> <Shown text={question} />
+      </p>
+      {mayCall("answer_question") && (
+        <>
+          <Textarea
+            aria-label={`Answer to task ${task}`}
+            autosize
+            minRows={1}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+          <Button type="submit" size="xs" disabled={!text.trim()} loading={answer.isPending}>
+            Answer
+          </Button>
+        </>
+      )}
+    </form>
+  );
+}

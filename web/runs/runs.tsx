@@ -1,0 +1,107 @@
+import { Button, Checkbox, Modal, Textarea } from "@mantine/core";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { runTone } from "./tones.ts";
+
+/** Requests on their way from plan to report. */
+export function Runs() {
+  useTitle("Runs");
+  const list = useOperation("list_runs", { limit: 100 });
+  const [isAsking, setAsking] = useState(false);
+  const start: Action = {
+    id: "run-new",
+    label: "New run",
+    group: "Run",
+    keys: "n",
+    operation: "start_run",
+    run: () => setAsking(true),
+  };
+  useActions([start]);
+  const runs = list.data?.runs ?? [];
+  return (
+    <div className="column">
+      <div className="page-head with-actions">
+        <div>
+          <h1>Runs</h1>
+          <p className="lead">
+            A request becomes a plan, workers do its tasks, verifiers judge them, and a report says what came of it.
+          </p>
+        </div>
+        <ActionButton action={start} />
+      </div>
+      {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
+      {list.isPending && <Loading />}
+      {list.data && runs.length === 0 && (
+        <Empty title="No runs yet">
+          <p>
+            Say what you want with New run, or with <code>scriptorium plan</code>. <code>scriptorium demo</code> shows a
+            whole one.
+          </p>
+        </Empty>
+      )}
+      <ul className="entries">
+        {runs.map((run) => (
+          <li key={run.id}>
+            <h2>
+              <Link to={`/runs/${run.id}`}>
+                <Shown text={run.title} />
+              </Link>
+            </h2>
+            <p className="facts">
+              <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
+              <span>
+                <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+              </span>
+            </p>
+          </li>
+        ))}
+      </ul>
+      {isAsking && <NewRun onClose={() => setAsking(false)} />}
+    </div>
+  );
+}
+
+function NewRun({ onClose }: { onClose(): void }) {
+  const navigate = useNavigate();
+  const [request, setRequest] = useState("");
+  const [brief, setBrief] = useState(false);
+  const start = useWrite("start_run", { onDone: ({ run }) => void navigate({ to: `/runs/${run}` }) });
+  return (
+    <Modal opened onClose={onClose} title="New run" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          start.mutate({ request, brief });
+        }}
+      >
+        <Textarea
+          label="What do you want"
+          description="A planner breaks it into tasks. You can change the plan before anything is done."
+          required
+          data-autofocus
+          autosize
+          minRows={5}
+          maxRows={16}
+          value={request}
+          onChange={(event) => setRequest(event.currentTarget.value)}
+        />
+        <Checkbox
+          label="First turn the request into a specification"
+          checked={brief}
+          onChange={(event) => setBrief(event.currentTarget.checked)}
+        />
+        <Button type="submit" loading={start.isPending} disabled={!request.trim()}>
+          Plan it
+        </Button>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,108 @@
+import { useMantineColorScheme } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
+import { Menu, Search } from "lucide-react";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { boot } from "../boot.ts";
+import { follow, type LiveState } from "../client/live.ts";
+import { Shown } from "../parts/shown.tsx";
+import { type Action, listenToKeys, useActions } from "./actions.ts";
+import { Help } from "./help.tsx";
+import { Keys } from "./keys.tsx";
+import { Nav, places } from "./nav.tsx";
+
+const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
+
+/** What stands around every page: navigation, the palette, the help, the live feed. */
+export function Frame() {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const [open, setOpen] = useState<"palette" | "help" | "nav" | undefined>();
+  const [live, setLive] = useState<LiveState>("connecting");
+  const path = useRouterState({ select: (state) => state.location.pathname });
+
+  useEffect(() => follow({ queries, onState: setLive, onEvent: () => undefined }), [queries]);
+  useEffect(listenToKeys, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever was open closes when the page changes
+  useEffect(() => setOpen(undefined), [path]);
+
+  const go = places.map(
+    ({ to, label, keys, operation }): Action => ({
+      id: `go${to}`,
+      label,
+      group: "Go to",
+      keys,
+      operation,
+      run: () => void navigate({ to }),
+    }),
+  );
+  useActions([
+    ...go,
+    { id: "palette", label: "Find anything", group: "Go to", keys: "mod+k", run: () => setOpen("palette") },
+    { id: "find", label: "Search all text", group: "Go to", keys: "/", run: () => void navigate({ to: "/search" }) },
+    { id: "help", label: "Show all shortcuts", group: "View", keys: "?", run: () => setOpen("help") },
+    {
+      id: "theme",
+      label: colorScheme === "dark" ? "Use light colours" : "Use dark colours",
+      group: "View",
+      keys: "t d",
+      run: () => setColorScheme(colorScheme === "dark" ? "light" : "dark"),
+    },
+    {
+      id: "theme-auto",
+      label: "Use the system's colours",
+      group: "View",
+      when: colorScheme !== "auto",
+      run: () => setColorScheme("auto"),
+    },
+  ]);
+
+  return (
+    <div className="frame" data-nav={open === "nav" ? "open" : undefined}>
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      <header className="bar">
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Menu"
+          aria-expanded={open === "nav"}
+          onClick={() => setOpen(open === "nav" ? undefined : "nav")}
+        >
+          <Menu size={20} />
+        </button>
+        <span className="bar-name">
+          <Shown text={boot.workspace.name} />
+        </span>
+        <button type="button" className="icon-button" aria-label="Find anything" onClick={() => setOpen("palette")}>
+          <Search size={20} />
+        </button>
+      </header>
+      <aside className="side" aria-label="Workspace">
+        <Nav
+          live={live}
+          onFind={() => setOpen("palette")}
+          find={<Keys keys="mod+k" />}
+          onHelp={() => setOpen("help")}
+        />
+      </aside>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a veil; the menu button closes it for keys */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the same */}
+      <div className="veil" onClick={() => setOpen(undefined)} />
+      <main id="main" tabIndex={-1}>
+        {live === "offline" && (
+          <p className="offline" role="status">
+            The server cannot be reached. What you see may be old; it is read again as soon as the server is back.
+          </p>
+        )}
+        <Suspense fallback={<div className="column" aria-busy="true" />}>
+          <Outlet />
+        </Suspense>
+      </main>
+      <Suspense fallback={null}>{open === "palette" && <Palette onClose={() => setOpen(undefined)} />}</Suspense>
+      {open === "help" && <Help onClose={() => setOpen(undefined)} />}
+    </div>
+  );
+}

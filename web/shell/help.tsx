@@ -1,0 +1,32 @@
+import { Modal } from "@mantine/core";
+import { useAvailable } from "./actions.ts";
+import { Keys } from "./keys.tsx";
+
+/** Every shortcut that works here and now. */
+export function Help({ onClose }: { onClose(): void }) {
+  const actions = useAvailable().filter(({ keys }) => keys);
+  const groups = [...new Set(actions.map(({ group }) => group))];
+  return (
+    <Modal opened onClose={onClose} title="Keyboard shortcuts" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+      <div className="help">
+        {groups.map((group) => (
+          <section key={group}>
+            <h2>{group}</h2>
+            <dl>
+              {actions
+                .filter((action) => action.group === group)
+                .map((action) => (
+                  <div key={action.id}>
+                    <dt>{action.label}</dt>
+                    <dd>
+                      <Keys keys={action.keys ?? ""} />
+                    </dd>
+                  </div>
+                ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Modal>
+  );
+}

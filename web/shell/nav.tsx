@@ -1,0 +1,72 @@
+import { Link } from "@tanstack/react-router";
+import { BookOpen, FileStack, GitFork, Inbox, ListChecks, MessagesSquare, Network, Search, Users } from "lucide-react";
+import type { ReactNode } from "react";
+import type { OperationName } from "../../src/operations.ts";
+import { boot } from "../boot.ts";
+import { mayCall } from "../client/call.ts";
+import type { LiveState } from "../client/live.ts";
+import { useOperation } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Tree } from "./tree.tsx";
+
+type Place = { to: string; label: string; icon: ReactNode; keys: string; operation?: OperationName };
+
+/** Where one can go from anywhere. */
+export const places: Place[] = [
+  { to: "/", label: "Catalogue", icon: <BookOpen size={17} />, keys: "g h" },
+  { to: "/inbox", label: "Inbox", icon: <Inbox size={17} />, keys: "g i" },
+  { to: "/topics", label: "Discussions", icon: <MessagesSquare size={17} />, keys: "g d" },
+  { to: "/runs", label: "Runs", icon: <GitFork size={17} />, keys: "g r" },
+  { to: "/tasks", label: "Tasks", icon: <ListChecks size={17} />, keys: "g t" },
+  { to: "/graph", label: "Graph", icon: <Network size={17} />, keys: "g g" },
+  { to: "/sources", label: "Sources", icon: <FileStack size={17} />, keys: "g s" },
+  { to: "/people", label: "People", icon: <Users size={17} />, keys: "g p", operation: "list_tokens" },
+];
+
+type Props = { live: LiveState; onFind(): void; find: ReactNode; onHelp(): void };
+
+export function Nav({ live, onFind, find, onHelp }: Props) {
+  const waiting = useOperation("list_proposals", { status: "open" });
+  const count = waiting.data?.proposals.length ?? 0;
+  return (
+    <>
+      <Link to="/" className="brand">
+        <Shown text={boot.workspace.name} />
+      </Link>
+      <button type="button" className="find" onClick={onFind}>
+        <Search size={16} aria-hidden />
+        <span>Find anything</span>
+        {find}
+      </button>
+      <nav aria-label="Main" className="places">
+        {places
+          .filter(({ operation }) => operation === undefined || mayCall(operation))
+          .map(({ to, label, icon }) => (
+            <Link key={to} to={to} activeOptions={{ exact: to === "/" }}>
+              <span aria-hidden>{icon}</span>
+              {label}
+              {to === "/inbox" && count > 0 && (
+                <span className="count">
+                  {count}
+                  <span className="sr-only"> waiting</span>
+                </span>
+              )}
+            </Link>
+          ))}
+      </nav>
+      <Tree />
+      <footer className="side-foot">
+        <span className={`live live-${live}`} role="status">
+          {live === "live" ? "Live" : live === "connecting" ? "Connecting" : "Offline"}
+        </span>
+        <span className="person" title={`Signed in as ${boot.person.name}, ${boot.person.rank}`}>
+          <span className="sr-only">Signed in as </span>
+          <Shown text={boot.person.name} />
+        </span>
+        <button type="button" className="icon-button" aria-label="Show all shortcuts" onClick={onHelp}>
+          ?
+        </button>
+      </footer>
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import { Button } from "@mantine/core";
+import { useOperation } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { bytes, countOf, Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+
+/** Raw material, kept as it came. */
+export function Sources() {
+  useTitle("Sources");
+  const list = useOperation("list_sources", {});
+  const check = useOperation("verify_sources", {}, { enabled: false });
+  const sources = list.data?.sources ?? [];
+  const total = sources.reduce((sum, source) => sum + source.size, 0);
+  return (
+    <div className="column wide">
+      <div className="page-head with-actions">
+        <div>
+          <h1>Sources</h1>
+          <p className="lead">
+            Raw material, kept as it came.{" "}
+            {list.data && `${countOf(sources.length, "file", "files")}, ${bytes(total)}.`}
+          </p>
+        </div>
+        <Button variant="default" loading={check.isFetching} onClick={() => void check.refetch()}>
+          Check that nothing changed
+        </Button>
+      </div>
+      {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
+      {list.isPending && <Loading />}
+      {check.data && <Verdict {...check.data} />}
+      {list.data && sources.length === 0 && (
+        <Empty title="No sources yet">
+          <p>
+            Add one with <code>scriptorium source add FILE</code>. It is stored once and never changed.
+          </p>
+        </Empty>
+      )}
+      {sources.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
+        <div className="table-scroll" tabIndex={0}>
+          <table className="list sources">
+            <thead>
+              <tr>
+                <th scope="col">File</th>
+                <th scope="col">Size</th>
+                <th scope="col">SHA-256</th>
+                <th scope="col">Added</th>
+              </tr>
+            </thead>
+            <tbody>
+              {sources.map((source) => (
+                <tr key={source.path}>
+                  <th scope="row">
+                    <Shown text={source.path} />
+                  </th>
+                  <td className="number">{bytes(source.size)}</td>
+                  <td>
+                    <code className="hash" title={source.sha256}>
+                      {source.sha256.slice(0, 12)}
+                    </code>
+                  </td>
+                  <td>
+                    <Shown text={source.addedBy} />, <Time at={source.at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}
+
+type Checked = { intact: number; changed: { path: string }[]; missing: { path: string }[]; unknown: string[] };
+
+function Verdict({ intact, changed, missing, unknown }: Checked) {
+  const wrong = [
+    ...changed.map(({ path }) => `${path} was changed`),
+    ...missing.map(({ path }) => `${path} is gone`),
+    ...unknown.map((path) => `${path} was put there without being added`),
+  ];
+  if (wrong.length === 0) {
+    return (
+      <p className="note good" role="status">
+        {countOf(intact, "source is", "sources are")} as they came.
+      </p>
+    );
+  }
+  return (
+    <ul className="note bad" role="alert">
+      {wrong.map((line) => (
+        <li key={line}>
+          <Shown text={line} />
+        </li>
+      ))}
+    </ul>
+  );
+}

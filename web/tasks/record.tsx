@@ -1,0 +1,177 @@
+import { Link } from "@tanstack/react-router";
+import type { Output } from "../client/call.ts";
+import { useOperation } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { bytes, duration, Time } from "../parts/time.tsx";
+import { Questions } from "../runs/run.tsx";
+
+type TaskRecordData = Output<"task_record">;
+type Attempt = TaskRecordData["attempts"][number];
+
+/** All that is on record of a run's task: every attempt with its checks, verdicts and evidence. */
+export function TaskRecord({ id, run }: { id: string; run: string }) {
+  const record = useOperation("task_record", { id });
+  if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
+  if (!record.data) return <Loading />;
+  const { attempts, contexts, calls, criteria, requirements, workerRole, qcRole, number, failure } = record.data;
+  return (
+    <>
+      <section>
+        <p className="facts">
+          <Link to={`/runs/${run}`}>Task {number} of its run</Link>
+          <span>
+            worker <Shown text={workerRole} />
+          </span>
+          <span>
+            verifier <Shown text={qcRole} />
+          </span>
+        </p>
+        {requirements.length > 0 && <List title="Requirements" items={requirements} />}
+        {criteria.length > 0 && <List title="How it is verified" items={criteria} />}
+      </section>
+      <Questions run={{ questions: record.data.questions.map((one) => ({ ...one, task: number })) }} />
+      <section>
+        <h2>Attempts</h2>
+        {attempts.length === 0 && <p className="muted">Nobody has begun it yet.</p>}
+        <ol className="attempts">
+          {attempts.map((attempt) => (
+            <AttemptView key={attempt.epoch} attempt={attempt} />
+          ))}
+        </ol>
+      </section>
+      {failure !== null && failure !== undefined && <List title="Why it failed" items={[failure]} />}
+      {contexts.length > 0 && (
+        <section>
+          <h2>What the agents were told</h2>
+          <ul className="contexts">
+            {contexts.map((context, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: contexts are only ever added
+              <li key={at}>
+                <span className="mode">{context.part}</span> {context.tokens.toLocaleString("en-GB")} tokens,{" "}
+                {context.runner}
+                {context.model && ` ${context.model}`}
+                <span className="muted">
+                  {" "}
+                  {context.parts.map(({ name, tokens }) => `${name} ${tokens}`).join(", ")}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {calls.length > 0 && (
+        <details className="calls">
+          <summary>{calls.length} tool calls</summary>
+          <ol>
+            {calls.map((call, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever added
+              <li key={at}>
+                <code>{call.tool}</code>{" "}
+                <span className="muted">
+                  by the {call.part}, {duration(call.ms)}, {bytes(call.bytes)}
+                </span>
+                {!call.ok && <span className="state tone-bad">refused</span>}
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </>
+  );
+}
+
+function AttemptView({ attempt }: { attempt: Attempt }) {
+  const { used } = attempt;
+  const facts = [
+    used.ms !== null && duration(used.ms),
+    used.outputTokens !== null && `${used.outputTokens} tokens out`,
+    used.toolCalls !== null && `${used.toolCalls} tool calls`,
+    used.contextTokens !== null && `${used.contextTokens} tokens of context`,
+    used.usd !== null && `$${used.usd.toFixed(3)}`,
+  ].filter(Boolean);
+  return (
+    <li>
+      <h3>
+        Attempt {attempt.attempt}{" "}
+        <span className="muted">
+          by <Shown text={attempt.worker} />, <Time at={attempt.startedAt} />
+        </span>
+      </h3>
+      <p className="facts">{facts.join(" · ")}</p>
+      {attempt.retryReason && (
+        <p className="note">
+          <Shown text={attempt.retryReason} />
+        </p>
+      )}
+      {attempt.stoppedBecause && (
+        <p className="note bad">
+          <Shown text={attempt.stoppedBecause} />
+        </p>
+      )}
+      {attempt.output && (
+        <details>
+          <summary>What was handed in</summary>
+          <pre className="job-log">
+            <Shown text={attempt.output} />
+          </pre>
+        </details>
+      )}
+      {attempt.claims.length > 0 && <List title="Claims with evidence" items={attempt.claims} />}
+      {attempt.filesChanged.length > 0 && <List title="Files changed" items={attempt.filesChanged} />}
+      {attempt.checks.map((check) => (
+        <p key={check.criterion} className="small">
+          <span className={`state tone-${check.passed ? "good" : "bad"}`}>
+            check {check.criterion} {check.passed ? "passed" : "failed"}
+          </span>{" "}
+          <Shown text={check.detail.slice(0, 300)} />
+        </p>
+      ))}
+      {attempt.verdicts.map((verdict) => (
+        <div key={verdict.at} className="verdict" data-outcome={verdict.outcome}>
+          <p>
+            <span className={`state tone-${verdict.outcome === "PASS" ? "good" : "bad"}`}>
+              {verdict.outcome} {verdict.score}
+            </span>{" "}
+            <span className="muted">
+              by <Shown text={verdict.verifier} />, <Time at={verdict.at} />
+            </span>
+          </p>
+          <p>
+            <Shown text={verdict.feedback} />
+          </p>
+          {verdict.issues.length > 0 && <List title="Issues" items={verdict.issues} />}
+          {verdict.requiredFixes.length > 0 && <List title="Required fixes" items={verdict.requiredFixes} />}
+          {verdict.evidence.length > 0 && <List title="Evidence" items={verdict.evidence} />}
+          {verdict.objections.length > 0 && <List title="What the rules object" items={verdict.objections} />}
+        </div>
+      ))}
+    </li>
+  );
+}
+
+function List({ title, items }: { title: string; items: unknown[] }) {
+  return (
+    <div className="record-list">
+      <h4>{title}</h4>
+      <ul>
+        {items.map((item, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what is on record does not move
+          <li key={at}>
+            <Shown text={spell(item)} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** A record's item in words: its text, or its fields in a row. */
+function spell(item: unknown): string {
+  if (typeof item === "string") return item;
+  if (item === null || typeof item !== "object") return String(item);
+  return Object.entries(item)
+    .filter(([, value]) => value !== null && value !== "" && value !== undefined)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" · ");
+}

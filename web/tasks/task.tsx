@@ -1,0 +1,151 @@
+import { Link, useParams } from "@tanstack/react-router";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { TaskRecord } from "./record.tsx";
+import { stateWords, toneOf } from "./states.ts";
+
+const over = new Set(["completed", "failed", "cancelled"]);
+
+/** One task: what is to be done, who has it, and what became of it. */
+export function TaskPage() {
+  const { id = "" } = useParams({ strict: false });
+  const found = useOperation("get_task_context", { id });
+  const task = found.data;
+  useTitle(task?.title ?? "Task");
+  const update = useWrite("update_todo", {
+    onDone: (_, { status }) =>
+      say(
+        status === "reopened" ? "Open again" : "Cancelled",
+        status === "cancelled" ? () => update.mutate({ id, status: "reopened" }) : undefined,
+      ),
+  });
+  const release = useWrite("release_task", { onDone: () => say("The claim is broken; the task can be taken again") });
+  const actions: Record<"cancel" | "reopen" | "release", Action> = {
+    cancel: {
+      id: "task-cancel",
+      label: "Cancel the task",
+      group: "Page",
+      operation: "update_todo",
+      when: task !== undefined && !over.has(task.state),
+      run: () => update.mutate({ id, status: "cancelled" }),
+    },
+    reopen: {
+      id: "task-reopen",
+      label: "Open again",
+      group: "Page",
+      operation: "update_todo",
+      when: task !== undefined && (task.state === "failed" || task.state === "cancelled"),
+      run: () => update.mutate({ id, status: "reopened" }),
+    },
+    release: {
+      id: "task-release",
+      label: "Break the claim",
+      group: "Page",
+      operation: "release_task",
+      when: task?.holder !== undefined,
+      run: () => release.mutate({ id }),
+    },
+  };
+  useActions(Object.values(actions));
+  if (found.error) {
+    return (
+      <div className="column">
+        <h1>Task</h1>
+        <Failed error={found.error} again={() => void found.refetch()} />
+      </div>
+    );
+  }
+  if (!task) {
+    return (
+      <div className="column">
+        <Loading />
+      </div>
+    );
+  }
+  return (
+    <div className="column wide">
+      <div className="page-head with-actions">
+        <div>
+          <h1>
+            <Shown text={task.title} />
+          </h1>
+          <p className="facts">
+            <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state]}</span>
+            {task.attempt ? <span>attempt {task.attempt}</span> : null}
+            {task.holder && (
+              <span>
+                held by <Shown text={task.holder} />
+                {task.heldUntil && (
+                  <>
+                    {" "}
+                    until <Time at={task.heldUntil} />
+                  </>
+                )}
+              </span>
+            )}
+            <span>priority {task.priority}</span>
+          </p>
+        </div>
+        <div className="row-of-buttons">
+          {actions.reopen.when && <ActionButton action={actions.reopen} />}
+          {actions.release.when && <ActionButton action={actions.release} variant="default" />}
+          {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
+        </div>
+      </div>
+      {task.blockedBy && task.blockedBy.length > 0 && (
+        <p className="note bad">
+          It cannot be done until{" "}
+          {task.blockedBy.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}{" "}
+          is.
+        </p>
+      )}
+      <section>
+        <h2>What done means</h2>
+        {task.description ? (
+          <p className="plain">
+            <Shown text={task.description} />
+          </p>
+        ) : (
+          <p className="muted">Nothing more is said than the title.</p>
+        )}
+      </section>
+      {task.dependencies.length > 0 && (
+        <section>
+          <h2>Depends on</h2>
+          <ul className="links">
+            {task.dependencies.map((one) => (
+              <li key={one.id}>
+                <Link to={`/tasks/${one.id}`}>
+                  <Shown text={one.title} />
+                </Link>{" "}
+                <span className={`state tone-${toneOf(one.state)}`}>{stateWords[one.state]}</span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {task.run && <TaskRecord id={id} run={task.run} />}
+      {!task.run && Object.keys(task.result).length > 0 && (
+        <section>
+          <h2>What came of it</h2>
+          <dl className="about">
+            {Object.entries(task.result).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd className="plain">
+                  <Shown text={typeof value === "string" ? value : JSON.stringify(value, null, 2)} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,148 @@
+import { Button, Modal, Textarea, TextInput } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { call, type Input } from "../client/call.ts";
+import { useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { useTitle } from "../parts/title.ts";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { stateWords, toneOf } from "./states.ts";
+
+const filters = ["pending", "worker_executing", "qc_executing", "completed", "failed", "cancelled"] as const;
+
+/** Tasks of every run, and todos of their own. */
+export function Tasks() {
+  useTitle("Tasks");
+  const { state } = useSearch({ strict: false }) as { state?: (typeof filters)[number] };
+  const [isAdding, setAdding] = useState(false);
+  const list = useInfiniteQuery({
+    queryKey: ["list_todos", "pages", state],
+    queryFn: ({ pageParam }) =>
+      call("list_todos", { limit: 100, ...(state ? { state } : {}), ...(pageParam ? { cursor: pageParam } : {}) }),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.cursor,
+  });
+  const todos = list.data?.pages.flatMap((page) => page.todos) ?? [];
+  const add: Action = {
+    id: "task-add",
+    label: "New task",
+    group: "Page",
+    keys: "n",
+    operation: "create_todo",
+    run: () => setAdding(true),
+  };
+  useActions([add]);
+  return (
+    <div className="column wide">
+      <div className="page-head with-actions">
+        <div>
+          <h1>Tasks</h1>
+          <p className="lead">Work that agents and people claim, each by one at a time.</p>
+        </div>
+        <ActionButton action={add} />
+      </div>
+      <nav className="chips" aria-label="States">
+        {[undefined, ...filters].map((name) => (
+          <Link
+            key={name ?? ""}
+            to="/tasks"
+            search={{ state: name }}
+            className="chip"
+            data-on={state === name || undefined}
+            activeProps={{}}
+          >
+            {name ? stateWords[name] : "All"}
+          </Link>
+        ))}
+      </nav>
+      {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
+      {list.isPending && <Loading />}
+      {list.data && todos.length === 0 && (
+        <Empty title="No tasks here">
+          <p>A run brings its tasks along; a todo of its own can be made by anyone who may write.</p>
+        </Empty>
+      )}
+      {todos.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
+        <div className="table-scroll" tabIndex={0}>
+          <table className="list">
+            <thead>
+              <tr>
+                <th scope="col">Task</th>
+                <th scope="col">State</th>
+                <th scope="col">Holder</th>
+                <th scope="col">Attempt</th>
+                <th scope="col">Priority</th>
+              </tr>
+            </thead>
+            <tbody>
+              {todos.map((todo) => (
+                <tr key={todo.id}>
+                  <th scope="row">
+                    <Link to={`/tasks/${todo.id}`}>
+                      <Shown text={todo.title} />
+                    </Link>
+                  </th>
+                  <td>
+                    <span className={`state tone-${toneOf(todo.state)}`}>{stateWords[todo.state]}</span>
+                    {todo.waitsFor ? <span className="muted"> waits for {todo.waitsFor}</span> : null}
+                  </td>
+                  <td>{todo.holder && <Shown text={todo.holder} />}</td>
+                  <td className="number">{todo.attempt ?? ""}</td>
+                  <td className="number">{todo.priority}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {list.hasNextPage && (
+        <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+          Show more
+        </Button>
+      )}
+      {isAdding && <NewTask onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+function NewTask({ onClose }: { onClose(): void }) {
+  const navigate = useNavigate();
+  const [title, setTitle] = useState("");
+  const [description, setDescription] = useState("");
+  const create = useWrite("create_todo", { onDone: ({ id }) => void navigate({ to: `/tasks/${id}` }) });
+  return (
+    <Modal opened onClose={onClose} title="New task" closeButtonProps={{ "aria-label": "Close" }}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate({ title, description } satisfies Input<"create_todo">);
+        }}
+      >
+        <TextInput
+          label="What is to be done"
+          required
+          data-autofocus
+          value={title}
+          onChange={(event) => setTitle(event.currentTarget.value)}
+          maxLength={300}
+        />
+        <Textarea
+          label="What done means"
+          autosize
+          minRows={3}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+          maxLength={20_000}
+        />
+        <Button type="submit" loading={create.isPending} disabled={!title.trim()}>
+          Create the task
+        </Button>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,82 @@
+import { Button, SegmentedControl, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import type { Span } from "./place.ts";
+
+type Props = {
+  path: string;
+  blob?: string;
+  span?: Span & { quote: string };
+  onClose(): void;
+  onOpened(id: string): void;
+};
+
+/** A new topic: on some words, or on the whole page. */
+export function Composer({ path, blob, span, onClose, onOpened }: Props) {
+  const [text, setText] = useState("");
+  const [kind, setKind] = useState<"change" | "question">("change");
+  const open = useWrite("open_topic", {
+    onDone({ id }) {
+      onClose();
+      onOpened(id);
+    },
+  });
+  const send = () => {
+    if (!text.trim() || open.isPending) return;
+    open.mutate({
+      path,
+      kind,
+      message: text.trim(),
+      ...(span && blob ? { start: span.start, end: span.end, blob } : {}),
+    });
+  };
+  return (
+    <form
+      className="thread active composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+        if (event.key === "Escape") onClose();
+      }}
+    >
+      {span && (
+        <blockquote className="quote">
+          <Shown text={span.quote.slice(0, 300)} />
+        </blockquote>
+      )}
+      <SegmentedControl
+        size="xs"
+        fullWidth
+        aria-label="What the topic wants"
+        value={kind}
+        onChange={(value) => setKind(value as typeof kind)}
+        data={[
+          { value: "change", label: "Wants a change" },
+          { value: "question", label: "Asks a question" },
+        ]}
+      />
+      <Textarea
+        aria-label="Message"
+        placeholder={kind === "change" ? "What should be different, and why" : "What do you want to know"}
+        autosize
+        minRows={3}
+        maxRows={12}
+        autoFocus
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      <div className="row-of-buttons">
+        <Button type="submit" size="xs" loading={open.isPending} disabled={!text.trim()}>
+          Open the topic
+        </Button>
+        <Button size="xs" variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+      </div>
+    </form>
+  );
+}

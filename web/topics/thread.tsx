@@ -1,0 +1,186 @@
+import { Button, Textarea } from "@mantine/core";
+import { Bot, Check, RotateCcw } from "lucide-react";
+import { useRef, useState } from "react";
+import { mayCall } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import type { Topic } from "./discussion.tsx";
+import { TopicWork } from "./work.tsx";
+
+type Props = { topic: Topic; isActive: boolean; onChoose(id: string | undefined): void };
+
+const stateWords = { anchored: "", moved: "moved", "needs-review": "needs review", orphaned: "orphaned" } as const;
+
+/** A topic as a card: its beginning, or when chosen the whole talk. */
+export function Thread({ topic, isActive, onChoose }: Props) {
+  const state = topic.anchor?.state;
+  return (
+    <article
+      className={`thread${isActive ? " active" : ""}`}
+      data-state={state ?? "page"}
+      data-status={topic.status}
+      aria-label={`Topic: ${topic.opening.slice(0, 80)}`}
+    >
+      <header>
+        <span className="facts">
+          <span className="mode">{topic.kind}</span>
+          {state && stateWords[state] && (
+            <span className={`state ${state === "moved" ? "" : "tone-off"}`}>{stateWords[state]}</span>
+          )}
+          {topic.status === "resolved" && <span className="state tone-good">resolved</span>}
+        </span>
+        {isActive && (
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Close the topic"
+            onClick={() => onChoose(undefined)}
+          >
+            ×
+          </button>
+        )}
+      </header>
+      {topic.anchor && (!topic.anchor.place || isActive) && (
+        <blockquote className="quote">
+          <Shown text={topic.anchor.quote.slice(0, 240)} />
+        </blockquote>
+      )}
+      {isActive ? (
+        <Talk topic={topic} />
+      ) : (
+        <button type="button" className="thread-open" onClick={() => onChoose(topic.id)}>
+          <span className="opening">
+            <Shown text={topic.opening.slice(0, 180)} />
+          </span>
+          <span className="by">
+            <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
+            {topic.messageCount > 1 && ` · ${topic.messageCount - 1} ${topic.messageCount === 2 ? "reply" : "replies"}`}
+          </span>
+        </button>
+      )}
+    </article>
+  );
+}
+
+function Talk({ topic }: { topic: Topic }) {
+  const whole = useOperation("get_topic", { id: topic.id });
+  const [text, setText] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  const reply = useWrite("reply_topic", { onDone: () => setText("") });
+  const reopen = useWrite("reopen_topic", { onDone: () => say("The topic is open again") });
+  const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
+  const isOpen = topic.status === "open";
+  const send = () => text.trim() && !reply.isPending && reply.mutate({ id: topic.id, text: text.trim() });
+  const actions: Record<"reply" | "resolve" | "reopen", Action> = {
+    reply: {
+      id: "topic-reply",
+      label: "Reply",
+      group: "Discussion",
+      keys: "r",
+      operation: "reply_topic",
+      run: () => field.current?.focus(),
+    },
+    resolve: {
+      id: "topic-resolve",
+      label: "Resolve",
+      group: "Discussion",
+      keys: "m",
+      operation: "resolve_topic",
+      when: isOpen,
+      run: () => resolve.mutate({ id: topic.id }),
+    },
+    reopen: {
+      id: "topic-reopen",
+      label: "Reopen",
+      group: "Discussion",
+      keys: "m",
+      operation: "reopen_topic",
+      when: !isOpen,
+      run: () => reopen.mutate({ id: topic.id }),
+    },
+  };
+  useActions(Object.values(actions));
+  if (whole.error) return <Failed error={whole.error} again={() => void whole.refetch()} />;
+  if (!whole.data) return <Loading lines={2} />;
+  const waiting = reply.isPending ? reply.variables?.text : undefined;
+  return (
+    <>
+      <ol className="messages">
+        {whole.data.messages.map((message) => (
+          <li key={message.seq}>
+            <p className="by">
+              {message.authorKind === "agent" && <Bot size={14} aria-label="agent" />}{" "}
+              <strong>
+                <Shown text={message.author} />
+              </strong>
+              , <Time at={message.at} />
+              {message.editedAt && " (edited)"}
+            </p>
+            <p className="plain">
+              <Shown text={message.text} />
+            </p>
+          </li>
+        ))}
+        {waiting !== undefined && (
+          <li className="waiting">
+            <p className="plain">{waiting}</p>
+          </li>
+        )}
+      </ol>
+      <TopicWork topic={topic} />
+      {mayCall("reply_topic") && (
+        <form
+          className="reply"
+          onSubmit={(event) => {
+            event.preventDefault();
+            send();
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+            if (event.key === "Escape") field.current?.blur();
+          }}
+        >
+          <Textarea
+            ref={field}
+            aria-label="Reply"
+            placeholder="Reply"
+            autosize
+            minRows={1}
+            maxRows={10}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+          <div className="row-of-buttons">
+            {text.trim() && (
+              <Button type="submit" size="xs" loading={reply.isPending}>
+                Send
+              </Button>
+            )}
+            {isOpen ? (
+              <ActionButton
+                action={actions.resolve}
+                icon={<Check size={14} />}
+                size="xs"
+                variant="default"
+                busy={resolve.isPending}
+              />
+            ) : (
+              <ActionButton
+                action={actions.reopen}
+                icon={<RotateCcw size={14} />}
+                size="xs"
+                variant="default"
+                busy={reopen.isPending}
+              />
+            )}
+          </div>
+        </form>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import { Link, useSearch } from "@tanstack/react-router";
+import { boot } from "../boot.ts";
+import { useOperation } from "../client/query.ts";
+import { addressOf } from "../parts/paths.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+
+const filters = {
+  open: "Open",
+  mine: "Mine",
+  questions: "Questions",
+  lost: "Need a place",
+  resolved: "Resolved",
+} as const;
+
+/** Every topic of the workspace. */
+export function Topics() {
+  useTitle("Discussions");
+  const { show = "open" } = useSearch({ strict: false }) as { show?: keyof typeof filters };
+  const list = useOperation("list_topics", { status: show === "resolved" ? "resolved" : "open", limit: 100 });
+  const topics = (list.data?.topics ?? []).filter(({ createdBy, kind, anchor }) => {
+    if (show === "mine") return createdBy === boot.person.name;
+    if (show === "lost") return anchor?.state === "orphaned" || anchor?.state === "needs-review";
+    return show !== "questions" || kind === "question";
+  });
+  return (
+    <div className="column">
+      <div className="page-head">
+        <h1>Discussions</h1>
+        <p className="lead">What is being said about pages. Select words on any page to begin.</p>
+      </div>
+      <nav className="chips" aria-label="Which topics">
+        {Object.entries(filters).map(([name, label]) => (
+          <Link
+            key={name}
+            to="/topics"
+            search={{ show: name }}
+            className="chip"
+            data-on={show === name || undefined}
+            activeProps={{}}
+          >
+            {label}
+          </Link>
+        ))}
+      </nav>
+      {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
+      {list.isPending && <Loading />}
+      {list.data && topics.length === 0 && <Empty title="No topics here" />}
+      <ul className="entries">
+        {topics.map((topic) => (
+          <li key={topic.id}>
+            <h2>
+              <Link to={addressOf(topic.path, boot.workspace.wiki)} search={{ topic: topic.id } as never}>
+                <Shown text={topic.opening.slice(0, 160)} />
+              </Link>
+            </h2>
+            {topic.anchor && (
+              <p className="summary muted">
+                <Shown text={topic.anchor.quote.slice(0, 160)} />
+              </p>
+            )}
+            <p className="facts">
+              <span className="mode">{topic.kind}</span>
+              {topic.anchor && topic.anchor.state !== "anchored" && (
+                <span className="state tone-off">{topic.anchor.state.replace("-", " ")}</span>
+              )}
+              <span>
+                <Shown text={topic.path} />
+              </span>
+              <span>
+                <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
+              </span>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
