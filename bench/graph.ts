@@ -69,6 +69,7 @@ async function fill(app: App, count: number): Promise<void> {
   };
   for (const line of graphLines(count)) if (some.push(line) === 20_000) await bring();
   await bring();
+  while ((await app.search.catchUp()) > 0);
 }
 
 const asked: Record<string, (n: number) => [OperationName, object]> = {

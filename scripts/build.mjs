@@ -15,6 +15,7 @@ export async function buildAll(outdir = "dist") {
       library: "src/library.ts",
       relay: "src/mcp/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
+      "embedder-worker": "src/search/embedder/worker.ts",
     },
     outdir,
     bundle: true,
@@ -22,7 +23,7 @@ export async function buildAll(outdir = "dist") {
     format: "esm",
     platform: "node",
     target: "node20.19",
-    external: ["better-sqlite3", "pg", "pino", "chokidar"],
+    external: ["better-sqlite3", "pg", "pino", "chokidar", "onnxruntime-web", "unpdf", "mammoth"],
     // Its other build is CommonJS, of which nothing can be left out.
     alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
     // Parsing is most of a cold start; names stay, so that a stack trace can be read.

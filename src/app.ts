@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
-import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import { type ContextStore, contextStore } from "./crew/contexts.ts";
 import type { RunHost } from "./crew/host.ts";
 import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
+import { nodeKind } from "./graph/searchable.ts";
+import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
 import { type TokenStore, tokenStore } from "./people/tokens.ts";
 import { type UserStore, userStore } from "./people/users.ts";
@@ -14,13 +15,15 @@ import { Refused, type Result, unwrap } from "./result.ts";
 import { pageApproval } from "./review/approval.ts";
 import { type PerspectiveStore, perspectiveStore } from "./review/perspectives.ts";
 import { type ProposalStore, proposalStore } from "./review/proposals.ts";
+import { topicKind } from "./review/searchable.ts";
 import { sectionEffect } from "./review/section.ts";
 import { type TopicStore, topicStore } from "./review/topics.ts";
-import { entrySearch } from "./search/entries.ts";
+import { openSearch, type Search } from "./search/open.ts";
 import { type Database, openDatabase } from "./store/database.ts";
 import { type Git, gitAt } from "./store/git.ts";
 import { openRecorder, type Recorder } from "./store/recorder.ts";
 import { type TaskEngine, taskEngine } from "./tasks/engine.ts";
+import { taskKind } from "./tasks/searchable.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
@@ -30,6 +33,7 @@ import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
 import { rowStore } from "./wiki/rows.ts";
 import type { Schema } from "./wiki/schema.ts";
 import { schemaReader } from "./wiki/schema-file.ts";
+import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { type SourceStore, sourceStore } from "./wiki/sources.ts";
 
 export interface Log {
@@ -51,21 +55,21 @@ export interface App {
   knowledge(caller: Caller): KnowledgeStore;
   /** Every markdown file that people read, entries among them. */
   pages: PageReader;
-  search: ReturnType<typeof entrySearch>;
+  search: Search;
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
-  perspectives: PerspectiveStore;
   topics: TopicStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
   users: UserStore;
   tasks: TaskEngine;
-  jobs: JobStore;
   runs: RunStore;
   /** The phases of attempts, as the system records them. */
   attempts: CrewRecord;
   /** What agents of the crew were sent and what they called. */
   contexts: ContextStore;
+  jobs: JobStore;
   /** Set while the workspace is served: who carries out runs in the background. */
   host: RunHost | undefined;
   recorder: Recorder;
@@ -94,6 +98,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
+  const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;
   const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
   const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
@@ -101,7 +106,19 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const proposals = proposalStore({ db, effects, now, newId });
   await approval.recover(proposals);
 
-  const crew = { db, root, claims: config.claims, now, newId };
+  const search = openSearch({
+    db,
+    kinds: [
+      entryKind(db, entries, sections),
+      sourceKind(db, join(root, config.sources)),
+      taskKind(db),
+      nodeKind(db),
+      topicKind(db),
+    ],
+    modelFolder: config.modelFolder,
+    embeddings: config.embeddings,
+    sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
+  });
   return {
     config,
     db,
@@ -111,10 +128,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
     pages,
-    search: entrySearch(db, async (id) => {
-      const entry = await entries.fetch(id);
-      return { title: entry.metadata.title, body: entry.content };
-    }),
+    search,
     links: linkKeeper({
       db,
       entries,
@@ -141,6 +155,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     log,
     async close() {
       await recorder.drain(2000);
+      await search.close();
       await db.close();
     },
   };

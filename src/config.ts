@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { type CrewConfig, crewBlock } from "./config/crew.ts";
@@ -96,6 +97,17 @@ export const configFile = z.strictObject({
   crew: crewBlock.describe("Who plays which part in a run, on what, and how far it may go"),
   agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
   personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
+  search: z
+    .strictObject({
+      embeddings: z
+        .strictObject({
+          url: z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" }),
+          model: z.string().min(1).max(200),
+        })
+        .optional(),
+    })
+    .default({})
+    .describe("A server for embeddings in place of the local model; its key, if any, is SCRIPTORIUM_EMBEDDINGS_KEY"),
   port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
 });
 
@@ -114,6 +126,10 @@ export type Config = {
   agent: AgentConfig | undefined;
   /** Readers that any page can be re-told for. */
   personas: PersonaDefinition[];
+  /** A server that embeds texts, in place of a local model. */
+  embeddings: { url: string; model: string; key: string | undefined } | undefined;
+  /** Where `model install` puts the local model, for all workspaces of this person. */
+  modelFolder: string;
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
@@ -141,6 +157,10 @@ export type AgentConfig = {
 
 /** The environment is read here and nowhere else. */
 export const environment = (): Environment => ({ ...process.env });
+
+/** What can be brought again, and is no workspace's own. */
+export const cacheFolder = (env: Environment) =>
+  join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
 
 /** The workspace that holds `from`: the nearest folder upwards with a scriptorium.yaml. */
 export function findWorkspace(from: string): Result<string> {
@@ -172,6 +192,8 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
+    embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
+    modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     port: value.port,
     stateFolder,
     environment: env,

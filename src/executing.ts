@@ -34,6 +34,6 @@ const reading: OperationName[] = ["search_entries", "fetch_entry", "memory_searc
 /** As few as each part needs: every tool is described to the model in every call. */
 const toolsOf: Partial<Record<CrewPart, OperationName[]>> = {
   pm: ["submit_plan", "list_entries", ...reading, "memory_query_nodes", "memory_get_subgraph"],
-  worker: ["submit_output", "ask", ...reading, "append_log"],
+  worker: ["submit_output", "ask", "get_task_context", ...reading, "append_log"],
   qc: ["submit_verdict", ...reading],
 };

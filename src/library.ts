@@ -1,8 +1,12 @@
-import { openApp } from "./app.ts";
+import { type App, openApp } from "./app.ts";
 import { environment, findWorkspace, loadConfig } from "./config.ts";
+import type { CrewAgents } from "./crew/agents.ts";
+import type { News } from "./crew/crew.ts";
+import type { Outcome } from "./crew/execute.ts";
+import type { Planned } from "./crew/planner.ts";
 import type { Operation } from "./operation.ts";
 import { type OperationName, type Operations, operations } from "./operations.ts";
-import { type Caller, newTurn } from "./people/caller.ts";
+import { type Caller, newTurn, type Person } from "./people/caller.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./result.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
@@ -11,7 +15,7 @@ import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? I : never;
 type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
 
-export type { Caller, Entry, Execute, OperationName, Problem, Result, WorkerPool };
+export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
 /** A refusal as agents get it: `status` is denied, conflict, refused, invalid or not_found. */
 export type Refusal = { status: Problem["code"]; error?: string; message?: string } & Record<string, unknown>;
@@ -33,15 +37,22 @@ export interface Workspace {
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
   workers(name: string, execute: Execute, run?: string): WorkerPool;
+  /** The planner makes a run of a request; its plan waits in a file until it is executed. */
+  plan(request: string, how?: Carrying & { brief?: boolean }): Promise<Result<Planned>>;
+  /** Workers do what is ready, verifiers judge what is done, until nothing is left. */
+  execute(run: string, how?: Carrying & { workers?: number; tell?: (news: News) => void }): Promise<Result<Outcome>>;
   close(): Promise<void>;
 }
+
+/** Who plays the parts (the configuration says so if left out), and how to stop them. */
+type Carrying = { agents?: CrewAgents; signal?: AbortSignal };
 
 /** Opens the workspace that holds `folder`: the same operations as every other face, typed. */
 export async function openWorkspace(folder = "."): Promise<Workspace> {
   const root = unwrap(findWorkspace(folder));
   const app = await openApp(unwrap(loadConfig(root, environment())));
   const person = await app.git.person();
-  const owner: Caller = { kind: "person", name: person?.name ?? "owner", rank: "admin" };
+  const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin" };
 
   return {
     root,
@@ -60,8 +71,29 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       const { leaseMs } = app.config.claims;
       return workerPool({ db: app.db, tasks: app.tasks, execute, name, leaseMs, ...(run ? { run } : {}) });
     },
+    plan: (request, how = {}) => plan(app, request, how, owner.name),
+    execute: (run, how = {}) => execute(app, run, how, owner.name),
     close: () => app.close(),
   };
+}
+
+/** What plans and executes is loaded when it is first used. */
+async function plan(app: App, request: string, how: Carrying & { brief?: boolean }, by: string) {
+  const { planRequest } = await import("./crew/planner.ts");
+  const { planningOf } = await import("./executing.ts");
+  const { agents, brief = false, signal = new AbortController().signal } = how;
+  return planRequest(planningOf(app, agents), request, { brief, by }, signal);
+}
+
+type Executing = Carrying & { workers?: number; tell?: (news: News) => void };
+
+async function execute(app: App, run: string, how: Executing, by: string): Promise<Result<Outcome>> {
+  const { executeRun } = await import("./crew/execute.ts");
+  const { crewOf } = await import("./executing.ts");
+  const crew = await crewOf(app, how.tell ?? (() => undefined), how.agents);
+  if (!crew.ok) return crew;
+  const { workers = app.config.crew.workers, signal = new AbortController().signal } = how;
+  return executeRun(crew.value, run, { workers, signal, by });
 }
 
 const answer = <T>(result: Result<T>): T | Refusal =>

@@ -11,6 +11,7 @@ import * as people from "./people/operations.ts";
 import * as review from "./review/operations.ts";
 import * as perspectives from "./review/perspective-operations.ts";
 import * as topics from "./review/topic-operations.ts";
+import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
 import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
@@ -34,6 +35,7 @@ export const operations = {
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
   verify_sources: wiki.verifySources,
+  follow_folder: wiki.followSources,
   memory_search_nodes: graph.search,
   memory_query_nodes: graph.queryNodes,
   memory_get_node: graph.getNode,
@@ -55,16 +57,16 @@ export const operations = {
   reject_proposal: review.rejectProposal,
   comment_proposal: review.commentProposal,
   request_revision: review.requestRevision,
-  list_personas: perspectives.listPersonas,
-  get_persona: perspectives.getPersona,
-  put_perspective: perspectives.putPerspective,
-  show_perspective: perspectives.showPerspective,
-  refresh_perspective: perspectives.refreshPerspective,
   start_job: jobs.startJob,
   list_jobs: jobs.listJobs,
   show_job: jobs.showJob,
   cancel_job: jobs.cancelJob,
   job_log: jobLog,
+  list_personas: perspectives.listPersonas,
+  get_persona: perspectives.getPersona,
+  put_perspective: perspectives.putPerspective,
+  show_perspective: perspectives.showPerspective,
+  refresh_perspective: perspectives.refreshPerspective,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -98,11 +100,16 @@ export const operations = {
   cancel_run: cancelRun,
   start_run: startRun,
   execute_run: executeRunHere,
-  metrics: crew.metrics,
   show_plan: showPlan,
   save_plan: savePlan,
   task_record: taskRecord,
+  metrics: crew.metrics,
   release_task: tasks.releaseTask,
+  search: search.search,
+  recall: search.recall,
+  model_status: search.modelStatus,
+  install_model: search.installLocalModel,
+  rebuild_search: search.rebuildSearch,
   limit_run: tasks.limitRun,
   status,
   doctor,

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   answerQuestion,
@@ -12,6 +13,7 @@ import {
   submitVerdict,
 } from "../src/crew/operations.ts";
 import { unwrap } from "../src/result.ts";
+import { openTopic } from "../src/review/topic-operations.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
@@ -321,9 +323,30 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(await app.attempts.accept(task, "h1", "crew")).toMatchObject({
       problem: { message: expect.stringContaining("no verdict that lets it pass") },
     });
-    expect((await app.tasks.find(task))?.state).not.toBe("completed");
+    expect((await app.tasks.find(task))?.state).toBe("qc_failed");
+    expect(unwrap(await app.attempts.settle(task, "crew")).task.state).toBe("preparing_retry");
     const [verdict] = await app.db.read.selectFrom("verdicts").select(["voided_at", "void_reason"]).execute();
     expect(verdict).toMatchObject({ voided_at: expect.any(String), void_reason: expect.stringContaining("changed") });
+  });
+
+  test("what people have open on a page that a task touches is one more criterion for its verifier", async () => {
+    const { app, root } = await newWorkspace({ engine });
+    writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
+    unwrap(
+      await openTopic.perform(app, { path: "guide.md", quote: "Retry for ever.", message: "Say how often." }, person()),
+    );
+    const { run, id } = await plannedRun(app, planOf([{ number: "0", files: ["guide.md"] }]));
+    const task = id("0");
+    await work(app, task, "w-1", "done");
+    const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
+    const told = unwrap(await getTaskContext.perform(app, { id: task, kind: "qc" }, person())).context;
+    expect(told).toMatch(/^2\. The open topic is answered: guide\.md at "Retry for ever\.": Say how often\.$/m);
+    const qc = crewAgent("qc", run, "q-1", { task, epoch });
+    const judged = unwrap(await submitVerdict.perform(app, passing(1, "done"), qc));
+    expect(judged).toMatchObject({
+      outcome: "FAIL",
+      objections: [expect.stringContaining("no evidence is cited for criterion 2")],
+    });
   });
 
   test("O15: a question is on record, answered once, and told to the next attempt", async () => {
@@ -350,7 +373,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const figures = unwrap(await metrics.perform(app, { run }, person())).figures;
     expect(figures.find((one) => one.name === "handoff_completeness")).toMatchObject({
       value: 0,
-      counted: "1 questions on 1 tasks",
+      counted: "questions: 1; tasks: 1",
     });
   });
 });

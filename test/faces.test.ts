@@ -163,7 +163,7 @@ const personSteps: PersonStep[] = [
   },
   {
     cli: ["search", "hello", "--limit", "3"],
-    name: "search_entries",
+    name: "search",
     with: { query: "hello", limit: 3 },
     json: (v: { results: [] }) => v.results,
   },
@@ -368,6 +368,7 @@ describe("help", () => {
       "lock-todo",
       "unlock-todo",
       "get-task-context",
+      "recall",
     ]);
   });
 

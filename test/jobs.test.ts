@@ -285,6 +285,23 @@ describe("R16: every way a job can end", () => {
   });
 });
 
+test("R3: the next job for a topic sees the earlier revision and what people said about it", async () => {
+  const { app } = await jobWorkspace();
+  const topic = await openTopic(app);
+  const earlier: string[] = [];
+  await runQueue(app, async (spec, signal) => {
+    const file = /Earlier revision: (.+)/.exec(spec.prompt)?.[1];
+    earlier.push(file ? readFileSync(file, "utf8") : "none");
+    return proposes(spec, signal);
+  });
+  await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
+  const [first] = await app.proposals.list("open");
+  unwrap(await operations.request_revision.perform(app, { id: first?.id, text: "Say why it is green." }, person()));
+  await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
+  expect(earlier[0]).toBe("none");
+  expect(earlier[1]).toMatch(/^Revision 1, .*\nAda Lovelace wrote: Say why it is green\.[\s\S]*the green button/);
+});
+
 describe.each([
   ["sqlite", 50, 10],
   ["postgres", 16, 4],

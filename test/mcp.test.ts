@@ -11,6 +11,7 @@ const version = { name: "test", version: "1" };
 const proposalTools = ["insert_proposal", "get_persona", "put_perspective"];
 const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
+const crewTools = ["submit_plan", "submit_output", "ask"];
 const graphTools = [
   "memory_search_nodes",
   "memory_query_nodes",
@@ -59,18 +60,20 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       ...proposalTools,
       ...topicTools,
       ...todoTools,
+      ...crewTools,
+      "recall",
     ]);
     const readers = [
       "list_entries",
       "fetch_entry",
       "search_entries",
       ...graphTools.slice(0, 8),
-      ...graphTools.slice(0, 6),
       "get_persona",
       "get_topic",
       "list_open_topics",
       "list_todos",
       "get_task_context",
+      "recall",
     ];
     for (const tool of tools) {
       expect(tool.description?.length, tool.name).toBeGreaterThan(100);
@@ -178,11 +181,12 @@ test("a role sees just the tools it can use", async () => {
     .replace("mode: log\n      writable_by: [planner,", "mode: log\n      writable_by: [reporter, planner,")
     .replace("pipeline: [planner, architect, engineer]", "pipeline: [planner, architect, engineer, judge]");
   const { root } = await newWorkspace({ schema });
-  const always = ["list_entries", "fetch_entry", "search_entries", "create_section"].concat(
+  const always = ["list_entries", "fetch_entry", "search_entries", "create_section", "recall"].concat(
     graphTools,
     proposalTools,
     topicTools,
     todoTools,
+    crewTools,
   );
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);

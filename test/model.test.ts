@@ -8,7 +8,8 @@ import { modelRunner } from "../src/agents/model.ts";
 import type { Limits, Meter, RunSpec, Toolset, Usage } from "../src/agents/runner.ts";
 import { everyone, type Operation, operation } from "../src/operation.ts";
 import { ok, refuse } from "../src/result.ts";
-import { modelServer, type Reply } from "./support/model-server.ts";
+import { modelServer } from "./support/model-server.ts";
+import type { Reply } from "./support/model-wire.ts";
 import { temporaryFolder } from "./support/workspace.ts";
 
 const note = operation({

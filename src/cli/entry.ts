@@ -1,7 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
-import { appendLog, commitEntry, entryHistory, fetchEntry, listEntries, searchEntries } from "../wiki/operations.ts";
+import { appendLog, commitEntry, entryHistory, fetchEntry, listEntries } from "../wiki/operations.ts";
 import { type Common, readInput, report } from "./session.ts";
-import { bold, dim, plural, table, when } from "./text.ts";
+import { bold, dim, table, when } from "./text.ts";
 
 export const entryCommand = (common: () => Common) =>
   new Command("entry")
@@ -92,25 +92,4 @@ function versionList({ versions }: Versions): string {
       return v.diff ? `${line}\n${v.diff}` : line;
     })
     .join("\n");
-}
-
-export const searchCommand = (common: () => Common) =>
-  new Command("search")
-    .description(searchEntries.summary)
-    .argument("<words...>")
-    .option("--limit <n>", "how many results at the most", Number)
-    .option("--section <id>", "only this entry or folder")
-    .action((words, { limit, section }) =>
-      report(
-        common(),
-        searchEntries,
-        { query: words.join(" "), limit, section },
-        { text: found, json: (hits) => hits.results },
-      ),
-    );
-
-function found({ results }: { results: { id: string; title: string; snippet: string }[] }): string {
-  if (results.length === 0) return "nothing found; fewer or other words may help, and `entry list` shows what there is";
-  const lines = results.map((hit) => `${bold(hit.id)}  ${dim(hit.title)}\n  ${hit.snippet.replaceAll(/\s+/g, " ")}`);
-  return [...lines, dim(plural(results.length, "result"))].join("\n");
 }

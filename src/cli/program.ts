@@ -2,14 +2,15 @@ import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
-import { entryCommand, searchCommand } from "./entry.ts";
-import { cancelCommand, executeCommand, workCommand } from "./execute.ts";
+import { entryCommand } from "./entry.ts";
+import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
 import { runCommand } from "./run.ts";
+import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { sourceCommand } from "./source.ts";
@@ -45,16 +46,17 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     sourceCommand(common),
     topicCommand(common),
     proposalCommand(common),
-    perspectiveCommand(common),
-    jobCommand(common),
     planCommand(common),
     executeCommand(common),
     workCommand(common),
-    runCommand(common).addCommand(cancelCommand(common) as never),
+    runCommand(common),
     demoCommand(common),
+    jobCommand(common),
+    perspectiveCommand(common),
     taskCommand(common),
     tokenCommand(common),
     userCommand(common),
+    modelCommand(common),
     completionCommand(),
   ] as Command[];
   for (const command of commands) program.addCommand(command);

@@ -1,7 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/operations.ts";
 import type { runDetails } from "../crew/show.ts";
-import { resumeCommand } from "./execute.ts";
+import { cancelCommand, resumeCommand } from "./execute.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
@@ -43,7 +43,8 @@ export const runCommand = (common: () => Common) =>
           ),
         ),
     )
-    .addCommand(resumeCommand(common) as unknown as Command);
+    .addCommand(resumeCommand(common) as unknown as Command)
+    .addCommand(cancelCommand(common) as unknown as Command);
 
 type Line = { id: string; state: string; title: string; createdAt: string };
 

@@ -1,10 +1,10 @@
-import { basename } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { ok, refuse } from "../result.ts";
-import { addSource, listSources, verifySources } from "../wiki/operations.ts";
+import { filesAt } from "../wiki/intake.ts";
+import { addSource, followSources, listSources, verifySources } from "../wiki/operations.ts";
 import type { Source, SourceReport } from "../wiki/sources.ts";
-import { type Common, complain, localPerson, print, readInput, report, withApp } from "./session.ts";
-import { plural, table, when } from "./text.ts";
+import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
+import { json, plural, table, when } from "./text.ts";
 
 export const sourceCommand = (common: () => Common) =>
   new Command("source")
@@ -12,9 +12,16 @@ export const sourceCommand = (common: () => Common) =>
     .addCommand(
       new Command("add")
         .description(addSource.summary)
-        .argument("<file...>", "files to copy in; - is stdin and needs --name")
+        .argument("<file...>", "files and folders to copy in; - is stdin and needs --name")
         .option("--name <path>", "its path in the sources folder; the file's own name if left out")
         .action((files, { name }) => addAll(common(), files, name)),
+    )
+    .addCommand(
+      new Command("watch")
+        .description("Follow a folder: files that are added to it, changed or removed.")
+        .argument("<folder>", "what its ignore files leave out is left out")
+        .option("--once", "bring the sources in line with it and end")
+        .action((folder, { once }) => watchFolder(common(), folder, once ?? false)),
     )
     .addCommand(
       new Command("list")
@@ -51,23 +58,73 @@ function judge(found: SourceReport): SourceReport {
   return found;
 }
 
-async function addAll(common: Common, files: string[], name: string | undefined): Promise<void> {
-  const fromStdin = files.includes("-");
+async function addAll(common: Common, paths: string[], name: string | undefined): Promise<void> {
+  const fromStdin = paths.includes("-");
   if (fromStdin && !name)
     return complain(common, refuse("invalid", "what comes from stdin needs a name: --name <path>").problem);
+  const files = (
+    await Promise.all(paths.map((path) => (path === "-" ? [{ file: "-", name: "-" }] : filesAt(path))))
+  ).flat();
   if (name && files.length > 1) return complain(common, refuse("invalid", "--name is for one file at a time").problem);
+  if (files.length === 0)
+    return complain(common, refuse("invalid", `there is nothing to add in ${paths.join(", ")}`).problem);
   await withApp(common, async (app) => {
     const person = await localPerson(app);
     const added: (Source & { added: boolean })[] = [];
-    for (const file of files) {
+    for (const { file, name: own } of files) {
       const bytes = await readInput(file);
-      const input = { name: name ?? basename(file), content: bytes.toString("base64"), encoding: "base64" };
+      const input = { name: name ?? own, content: bytes.toString("base64"), encoding: "base64" };
       const done = await addSource.perform(app, input, person);
       if (!done.ok) return complain(common, done.problem);
       added.push(done.value);
     }
     const text = () =>
       added.map((s) => `${s.added ? "added" : "already there"}: ${s.path} ${s.sha256.slice(0, 12)}`).join("\n");
-    print(common, ok(added), { text, json: () => (added.length === 1 ? added[0] : added) });
+    print(common, ok(added), { text, json: () => (added.length === 1 && paths.length === 1 ? added[0] : added) });
   });
 }
+
+const restMs = 200;
+
+/** Looks at the whole folder after each change of it: what was missed the last time is found this time. */
+async function watchFolder(common: Common, folder: string, once: boolean): Promise<void> {
+  await withApp(common, async (app) => {
+    const person = await localPerson(app);
+    const look = async () => {
+      const followed = await followSources.perform(app, { folder }, person);
+      if (!followed.ok) {
+        complain(common, followed.problem);
+        return false;
+      }
+      if (common.json && !once) for (const change of followed.value.changes) process.stdout.write(`${json(change)}\n`);
+      else
+        print(common, followed, {
+          text: ({ changes }) => changes.map(spelledChange).join("\n"),
+          json: ({ changes }) => changes,
+        });
+      await app.recorder.drain(2000);
+      return true;
+    };
+    if (!(await look()) || once) return;
+    const { watch } = await import("chokidar");
+    const watcher = watch(folder, { ignoreInitial: true, ignored: /(^|\/)(\.git|node_modules)(\/|$)/ });
+    let changed = Promise.resolve();
+    let timer: NodeJS.Timeout | undefined;
+    watcher.on("all", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        changed = changed.then(async () => void (await look())).catch((error) => fail(common, error));
+      }, restMs);
+    });
+    await new Promise<void>((stop) => {
+      process.once("SIGINT", () => stop());
+      process.once("SIGTERM", () => stop());
+    });
+    clearTimeout(timer);
+    await watcher.close();
+    await changed;
+  });
+}
+
+const spelledChange = ({ kind, file, source, why }: { kind: string; file: string; source?: string; why?: string }) =>
+  kind === "refused" ? `refused: ${file}: ${why}` : `${kind}: ${file} (${source})`;

@@ -9,7 +9,7 @@ import { meterOf } from "./budget.ts";
 import type { Context } from "./context.ts";
 import { tokensIn } from "./context.ts";
 import type { Crew } from "./crew.ts";
-import { type Desk, deskTools } from "./desk.ts";
+import { type Desk, deskTools, folderOf } from "./desk.ts";
 import type { Spent } from "./record.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
@@ -64,7 +64,8 @@ export async function runAgent(crew: Crew, given: Assignment, signal: AbortSigna
     id: contextId,
     prompt: context.text,
     system,
-    cwd: desk.folder,
+    // An agent in this process reaches its folder through its tools, which make it when it is needed.
+    cwd: inProcess.has(runner.name) ? app.config.stateFolder : await folderOf(desk),
     env,
     ...(model ? { model } : {}),
     tools,

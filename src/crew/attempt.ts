@@ -1,8 +1,10 @@
+import { crashPoint } from "../store/crash.ts";
 import type { AttemptRow, RunTaskRow } from "../store/crew-tables.ts";
 import { attemptsOf, runTask, verdictsOf } from "../store/runs.ts";
 import type { Claim } from "../tasks/engine.ts";
 import { runAgent } from "./agent-run.ts";
 import { boundsFor } from "./breakers.ts";
+import { checkout } from "./checkout.ts";
 import { runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
 import { writeHandoff } from "./handoff.ts";
@@ -11,8 +13,9 @@ import { contextFor } from "./load.ts";
 import type { Criterion } from "./plan.ts";
 import { preambleFor } from "./preamble.ts";
 import { hashOf, type Spent } from "./record.ts";
+import { keepText } from "./text-deliverable.ts";
 import type { Said } from "./verdict.ts";
-import { attemptBranch, type Changed, type Worktree } from "./worktree.ts";
+import { attemptBranch, type Changed, type Collected } from "./worktree.ts";
 
 /**
  * One attempt is three stages, and each begins from what the record says alone. Whoever is killed
@@ -48,15 +51,16 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     crew.tell({ kind: "released", ...about, attempt, reason });
     return {};
   };
-  let tree: Worktree | undefined;
-  try {
+  const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
+  const tree = checkout(crew, async () => {
     const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
-    const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
-    tree = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
-    const [context, system] = [
-      await contextFor(app, task.id, "worker"),
-      await preambleFor(crew, "worker", detail.worker_role, lease.signal),
-    ];
+    return { ...(await trees.open(`${task.id}-${epoch}`, start.commit, branch)), since: start.base };
+  });
+  try {
+    // What an attempt before it left in files is there from the start, also if this one adds nothing.
+    if (attempt > 1) await tree.open();
+    const context = await contextFor(app, task.id, "worker");
+    const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);
     if (!context.ok || !system.ok) {
       const why = !context.ok ? context.problem.message : !system.ok ? system.problem.message : "";
       await release(why);
@@ -72,7 +76,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
         model: detail.model ?? undefined,
         system: system.value,
         context: context.value,
-        desk: deskAt(crew, tree, true, `${task.id}-${epoch}`, lease.signal),
+        desk: deskAt(crew, tree.folder, true, `${task.id}-${epoch}`, lease.signal),
         bounds: boundsFor("worker", detail.estimated_tool_calls),
         delivers: "submit_output",
       },
@@ -95,30 +99,33 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       return { stop: reason };
     }
 
-    const collected = await trees.collect(tree, start.base, commitMessage(detail, task.title, attempt, epoch));
-    const broken =
-      whyBroken(result, tools.tripped(), tools.isDone?.() ?? false) ??
-      (collected.ok ? undefined : collected.problem.message);
-    if (broken !== undefined || !collected.ok) {
-      const reason = broken ?? "nothing could be collected";
-      await record.failWork(fence, { reason, partial: await leftBehind(crew, collected, start.base) }, spent, worker);
-      crew.tell({ kind: "worker-failed", ...about, attempt, reason, ...figures(spent) });
+    const made = tree.opened();
+    const message = commitMessage(detail, task.title, attempt, epoch);
+    const collected =
+      made && detail.deliverable === "files" ? await trees.collect(made, made.since, message) : undefined;
+    const unfit = collected && !collected.ok ? collected.problem.message : undefined;
+    const broken = whyBroken(result, tools.tripped(), tools.isDone?.() ?? false) ?? unfit;
+    const found = collected?.ok ? collected.value : undefined;
+    if (broken !== undefined) {
+      const partial = found && made ? await leftBehind(crew, found, made.since) : "";
+      await record.failWork(fence, { reason: broken, partial }, spent, worker);
+      crew.tell({ kind: "worker-failed", ...about, attempt, reason: broken, ...figures(spent) });
       return {};
     }
-    const output = await outputOf(crew, fence);
-    const files = collected.value.files;
-    const made = {
-      hash: deliverableHash(detail, collected.value.tree, output),
+    const files = found?.files ?? [];
+    const deliverable = {
+      hash: deliverableHash(detail, found?.tree ?? "", await outputOf(crew, fence)),
       filesChanged: files.map((file) => file.path),
-      branch,
-      commit: collected.value.commit,
+      branch: found ? branch : null,
+      commit: found?.commit ?? null,
     };
-    const done = await record.completeWork(fence, made, spent, worker);
+    crashPoint("crew-collected");
+    const done = await record.completeWork(fence, deliverable, spent, worker);
     if (done.ok) crew.tell({ kind: "worker-completed", ...about, attempt, files: files.length, ...figures(spent) });
     return {};
   } finally {
     lease.end();
-    if (tree) await trees.remove(tree);
+    await tree.remove();
   }
 }
 
@@ -137,19 +144,20 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
 
   const lease = keepLease(app, { task: id, epoch }, outer);
   const name = `${id}-${epoch}-qc`;
-  let tree: Worktree | undefined;
+  const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
+  const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));
+  const tree = checkout(crew, async () => trees.open(name, await at()));
   const give = async (said: Said): Promise<Stage> => {
     const judged = await record.submitVerdict({ task: id, epoch }, said, [], verifier);
     if (judged.ok) tellVerdict(crew, about, attempt, said.score, judged.value.outcome, judged.value.objections);
     return {};
   };
   try {
-    tree = await trees.open(name, attempt.commit_id ?? (await trees.accepted(detail.run_id)));
     const criteria = JSON.parse(detail.criteria) as Criterion[];
-    const checks = await runChecks(criteria, {
-      ...deskAt(crew, tree, true, name, lease.signal),
-      checkMs: app.config.crew.command_seconds * 1000,
-    });
+    // Checks may leave something behind; the verifier looks at what was delivered and nothing else.
+    const desk = deskAt(crew, checked.folder, true, name, lease.signal);
+    const checks = await runChecks(criteria, { ...desk, checkMs: desk.commandMs });
+    await checked.remove();
     if (lease.signal.aborted) return giveBack(crew, id, verifier, epoch, lease.lost());
     const deliverableHash = attempt.deliverable_hash ?? "";
     await record.recordChecks(
@@ -160,12 +168,16 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     const passed = checks.filter((check) => check.passed).length;
     if (checks.length > 0)
       crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
+    crashPoint("crew-checked");
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
-    // The checks may have left something behind; the verifier looks at what was delivered and nothing else.
-    if (criteria.some(({ check }) => check && "run" in check)) tree = await trees.open(name, tree.base);
     for (let tries = 1; tries <= mostVerifiers; tries++) {
-      const stage = await askVerifier(crew, { detail, attempt, epoch, verifier, tree, name }, lease, outer);
+      const stage = await askVerifier(
+        crew,
+        { detail, attempt, epoch, verifier, folder: tree.folder, name },
+        lease,
+        outer,
+      );
       if (stage) return stage;
       if (await hasVerdict(crew, id, attempt)) {
         const verdict = (await verdictsOf(app.db.read, { task: id })).at(-1);
@@ -183,7 +195,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     return give(noVerdict);
   } finally {
     lease.end();
-    if (tree) await trees.remove(tree);
+    await tree.remove();
   }
 }
 
@@ -192,13 +204,13 @@ type Verification = {
   attempt: AttemptRow;
   epoch: number;
   verifier: string;
-  tree: Worktree;
+  folder: () => Promise<string>;
   name: string;
 };
 
 async function askVerifier(
   crew: Crew,
-  { detail, attempt, epoch, verifier, tree, name }: Verification,
+  { detail, attempt, epoch, verifier, folder, name }: Verification,
   lease: ReturnType<typeof keepLease>,
   outer: AbortSignal,
 ): Promise<Stage | undefined> {
@@ -223,7 +235,7 @@ async function askVerifier(
       model: undefined,
       system: system.value,
       context: context.value,
-      desk: deskAt(crew, tree, false, name, lease.signal),
+      desk: deskAt(crew, folder, false, name, lease.signal),
       bounds: boundsFor("qc", null),
       delivers: "submit_verdict",
     },
@@ -266,6 +278,8 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
         crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason: merged.problem.message });
       }
     }
+    crashPoint("crew-merged");
+    if (hash === attempt.deliverable_hash) await keepText(crew, detail, task.title, attempt);
     const accepted = await record.accept(id, hash, actor);
     if (accepted.ok) {
       crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
@@ -274,6 +288,7 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
       return {};
     }
   }
+  crashPoint("crew-failed");
   const settled = await record.settle(id, actor);
   if (!settled.ok) return {};
   const { state } = settled.value.task;
@@ -315,10 +330,10 @@ function tellVerdict(
 const deliverableHash = ({ deliverable }: RunTaskRow, tree: string, output: string) =>
   hashOf(deliverable === "text" ? output : `${tree}\n${output}`);
 
-const deskAt = (crew: Crew, tree: Worktree, write: boolean, run: string, signal: AbortSignal) => {
+const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean, run: string, signal: AbortSignal) => {
   const { config } = crew.app;
   return {
-    folder: tree.cwd,
+    folder,
     write,
     sandbox: crew.sandbox,
     read: config.crew.read,
@@ -359,14 +374,9 @@ function whyBroken(
 }
 
 /** What an attempt that was stopped had changed, for the one after it. */
-async function leftBehind(
-  { trees }: Crew,
-  collected: Awaited<ReturnType<Crew["trees"]["collect"]>>,
-  base: string,
-): Promise<string> {
-  if (!collected.ok || collected.value.files.length === 0) return "";
-  const diff = await trees.diff(base, collected.value.commit);
-  return `${listed(collected.value.files)}\n\n${diff.slice(0, 20_000)}`;
+async function leftBehind({ trees }: Crew, { files, commit }: Collected, base: string): Promise<string> {
+  if (files.length === 0) return "";
+  return `${listed(files)}\n\n${(await trees.diff(base, commit)).slice(0, 20_000)}`;
 }
 
 const listed = (files: Changed[]) => files.map(({ path, status }) => `${status}: ${path}`).join("\n");

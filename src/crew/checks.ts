@@ -1,13 +1,12 @@
 import { runBounded } from "../agents/bounded.ts";
 import type { Place, Sandbox } from "../agents/sandbox.ts";
-import { readWithin } from "./desk.ts";
+import { type Desk, folderOf, readWithin } from "./desk.ts";
 import type { Check, Criterion } from "./plan.ts";
 
 /** `criterion` counts from 1, as the plan's file does. */
 export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
 
-type Deps = {
-  folder: string;
+type Deps = Pick<Desk, "folder"> & {
   sandbox: Sandbox;
   read?: readonly string[];
   env: Record<string, string>;
@@ -34,7 +33,7 @@ type Told = { passed: boolean; detail: string };
 
 async function tell(check: Check, deps: Deps): Promise<Told> {
   if ("run" in check) return command(check, deps);
-  const text = await readWithin(deps.folder, check.file);
+  const text = await readWithin(await folderOf(deps), check.file);
   if (!text.ok && text.problem.code !== "not_found") return { passed: false, detail: text.problem.message };
   if ("exists" in check) {
     const passed = text.ok === check.exists;
@@ -54,7 +53,7 @@ function lineOf(text: string, words: string): number | undefined {
 }
 
 async function command(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<Told> {
-  const place: Place = { folder: deps.folder, write: true, read: deps.read ?? [], env: deps.env };
+  const place: Place = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
   const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
     run: deps.run,
     wallMs: deps.checkMs,

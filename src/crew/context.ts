@@ -2,7 +2,8 @@ import type { CheckResultRow } from "../store/crew-tables.ts";
 import { checkLine } from "./chain/criteria.ts";
 import type { ErrorContext } from "./failure.ts";
 import { type Fragment, merged, shortened } from "./fingerprint.ts";
-import type { Plan, PlanTask } from "./plan.ts";
+import type { Criterion, Plan, PlanTask } from "./plan.ts";
+import { topicCriteria } from "./verdict.ts";
 
 /** What a context is made from: the record of a run as far as one task needs it. */
 export type TaskRecord = {
@@ -63,14 +64,14 @@ const wholeTask = (task: PlanTask) =>
     `## Task ${task.number}: ${task.title}`,
     `Worker: ${task.worker_role}\nQC: ${task.qc_role}\nDepends on: ${task.depends_on.join(", ") || "nothing"}`,
     task.requirements,
-    `Verification:\n${criteria(task)}`,
+    `Verification:\n${criteria(task.verification)}`,
     `Execution:\n${task.execution.map((step) => `- ${step}`).join("\n")}`,
     ...(task.files.length > 0 ? [`Files: ${task.files.join(", ")}`] : []),
     ...(task.notes === "" ? [] : [`Notes:\n${task.notes}`]),
   ].join("\n\n");
 
-const criteria = (task: PlanTask) =>
-  task.verification
+const criteria = (list: Criterion[]) =>
+  list
     .map((one, i) => `${i + 1}. ${one.criterion}${one.check ? ` (checked: ${checkLine(one.check)})` : ""}`)
     .join("\n");
 
@@ -166,7 +167,7 @@ export function qcContext(record: TaskRecord): Context {
     ["requirements", `What was asked:\n${task.requirements}`],
     [
       "criteria",
-      `Criteria, each needs evidence that you saw yourself:\n${criteria(task)}${topics.map((topic, i) => `\n${task.verification.length + i + 1}. The open topic is answered: ${topic}`).join("")}`,
+      `Criteria, each needs evidence that you saw yourself:\n${criteria([...task.verification, ...topicCriteria(topics)])}`,
     ],
     [
       "checks",

@@ -4,6 +4,7 @@ import { appendEvent } from "../store/events.ts";
 import type { Context, SentFragment } from "./context.ts";
 import { tokensIn } from "./context.ts";
 import type { CrewDeps } from "./deps.ts";
+import { referenceCharacters } from "./fingerprint.ts";
 
 export type Sent = {
   run: string;
@@ -157,7 +158,11 @@ const endingColumns = (ending: Ending) => ({
   cost_usd: ending.costUsd,
 });
 
-/** Counts each fragment once more, all in one statement, and tells what of them the fleet had before. */
+/**
+ * Counts each fragment once more, all in one statement, and tells what of them the fleet had before.
+ * A repeat is one that stands twice in this context, or that some agent was sent and that is longer
+ * than naming it would be.
+ */
 export async function noteFragments(tx: Query, fragments: SentFragment[], run: string, at: string) {
   // Always in the same order, or two that note the same fragments would wait for each other.
   const sorted = [...fragments].sort((a, b) => (a.hash < b.hash ? -1 : 1));
@@ -183,12 +188,14 @@ export async function noteFragments(tx: Query, fragments: SentFragment[], run: s
   const uses = new Map(noted.map((row) => [row.hash, row.uses]));
   const sums = { repeats: 0, repeat_characters: 0, removed_characters: 0 };
   for (const one of sorted) {
+    const within = one.times - 1;
     const seenBefore = (uses.get(one.hash) ?? one.times) > one.times;
-    sums.repeats += one.times - 1 + (seenBefore ? 1 : 0);
-    sums.repeat_characters += one.characters * (one.times - 1 + (seenBefore ? 1 : 0));
-    sums.removed_characters += one.characters * (one.times - 1) + (seenBefore ? one.characters - one.sent : 0);
+    const avoidable = seenBefore ? Math.max(0, one.characters - referenceCharacters) : 0;
+    sums.repeats += within + (avoidable > 0 ? 1 : 0);
+    sums.repeat_characters += one.characters * within + avoidable;
+    sums.removed_characters += one.characters * within + Math.min(avoidable, Math.max(0, one.characters - one.sent));
   }
-  return { ...sums, removed_characters: Math.max(0, sums.removed_characters) };
+  return sums;
 }
 
 /** The ids of nodes and entries that an answer brought. */

@@ -9,7 +9,8 @@ import { filePath } from "./plan.ts";
 
 /** The folder an agent works in, and what it may do there. */
 export type Desk = {
-  folder: string;
+  /** A function makes the folder when it is first needed: many an agent never looks. */
+  folder: string | (() => Promise<string>);
   /** Without it the agent reads, and cannot change what it judges. */
   write: boolean;
   sandbox: Sandbox;
@@ -19,6 +20,8 @@ export type Desk = {
   commandMs: number;
   signal: AbortSignal;
 };
+
+export const folderOf = async ({ folder }: Pick<Desk, "folder">) => (typeof folder === "string" ? folder : folder());
 
 const largest = 2 * 1024 * 1024;
 const longestLine = 400;
@@ -52,7 +55,7 @@ const readTool = (desk: Desk) =>
     }),
     output: z.object({ text: z.string(), from: z.int(), of: z.int() }),
     async run(_app, { path, from, lines }) {
-      const text = await readWithin(desk.folder, path);
+      const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const all = text.value.split("\n");
       return ok({ text: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
@@ -69,7 +72,7 @@ const listTool = (desk: Desk) =>
     input: z.object({ under: path.optional().describe("Only files under this folder") }),
     output: z.object({ files: z.array(z.string()), more: z.boolean() }),
     async run(_app, { under }) {
-      const files = await filesOf(desk.folder, under);
+      const files = await filesOf(await folderOf(desk), under);
       return ok({ files: files.slice(0, mostFiles), more: files.length > mostFiles });
     },
   });
@@ -89,8 +92,8 @@ const searchTool = (desk: Desk) =>
     output: z.object({ hits: z.array(z.object({ path: z.string(), line: z.int(), text: z.string() })) }),
     async run(_app, { text, under }) {
       const hits: { path: string; line: number; text: string }[] = [];
-      for (const file of await filesOf(desk.folder, under)) {
-        const content = await readWithin(desk.folder, file);
+      for (const file of await filesOf(await folderOf(desk), under)) {
+        const content = await readWithin(await folderOf(desk), file);
         if (!content.ok || !content.value.includes(text)) continue;
         for (const [i, line] of content.value.split("\n").entries()) {
           if (line.includes(text)) hits.push({ path: file, line: i + 1, text: line.slice(0, longestLine) });
@@ -112,7 +115,7 @@ const writeTool = (desk: Desk) =>
     input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
     async run(_app, { path, text }) {
-      const place = await within(desk.folder, path);
+      const place = await within(await folderOf(desk), path);
       if (!place.ok) return place;
       await mkdir(dirname(place.value), { recursive: true });
       await writeFile(place.value, text);
@@ -135,14 +138,14 @@ const editTool = (desk: Desk) =>
     }),
     output: z.object({ path: z.string(), line: z.int() }),
     async run(_app, { path, old, new: fresh }) {
-      const text = await readWithin(desk.folder, path);
+      const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const at = text.value.indexOf(old);
       if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and take it from there`);
       if (text.value.indexOf(old, at + 1) !== -1) {
         return refuse("conflict", `the passage is in ${path} more than once; take more of what is around it`);
       }
-      const place = await within(desk.folder, path);
+      const place = await within(await folderOf(desk), path);
       if (!place.ok) return place;
       await writeFile(place.value, text.value.slice(0, at) + fresh + text.value.slice(at + old.length));
       return ok({ path, line: text.value.slice(0, at).split("\n").length });
@@ -162,7 +165,7 @@ const runTool = (desk: Desk) =>
     }),
     output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
     async run(_app, { run }) {
-      const place = { folder: desk.folder, write: true, read: desk.read ?? [], env: desk.env };
+      const place = { folder: await folderOf(desk), write: true, read: desk.read ?? [], env: desk.env };
       const ran = await runBounded(desk.sandbox, run as [string, ...string[]], place, {
         run: desk.run,
         wallMs: desk.commandMs,

@@ -115,9 +115,8 @@ async function labour(
       .run()
       .then(
         (stage) => {
-          if (stage.stop === undefined) return;
+          // What others have under way was paid for: it comes to its end, and nothing new is begun.
           reason ??= stage.stop;
-          stop.abort();
         },
         (error: unknown) => {
           app.log.error({ error: String(error), task: id }, "stage-failed");
@@ -144,14 +143,14 @@ async function labour(
         all.addEventListener("abort", wake, { once: true });
       });
       if (run !== undefined && (await app.runs.find(run))?.state === "cancelled") stop.abort();
-      while (!all.aborted && hands.available()) {
+      while (!all.aborted && reason === undefined && hands.available()) {
         const began = performance.now();
         const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
         if (!found) break;
         if (found.claimed) record.claimed(performance.now() - began);
         start(found.job, hands.take(), found.id);
       }
-      if (inHand.size === 0 && (all.aborted || (await isOver()))) return reason;
+      if (inHand.size === 0 && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       await changed;
       all.removeEventListener("abort", wake);
     }
@@ -205,5 +204,5 @@ async function freeTheDead(crew: Crew, run: string | undefined, name: string): P
     if (holder !== null && isGone(holder)) await app.tasks.release(id, name, { force: true });
   }
   const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
-  await trees.sweep((folder) => held.has(folder.replace(/-\d+(-qc)?$/, "")));
+  await trees.sweep((folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, "")));
 }

@@ -40,8 +40,11 @@ export function merged(fragments: Fragment[]): Merged[] {
   return [...found.values()];
 }
 
-const inFull = 400;
-const beginning = 240;
+const inFull = 300;
+const beginning = 200;
+
+/** What naming a fragment costs: sending a shorter one again is no waste. */
+export const referenceCharacters = 100;
 
 /** A long fragment is sent as its beginning and the place to read the rest: the same to everyone, whoever comes first. */
 export function shortened({ text, wheres }: Pick<Merged, "text" | "wheres">): string {

@@ -2,7 +2,7 @@ import type { App } from "../app.ts";
 import { nodesAround } from "../graph/walk.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { edgesBetween } from "../store/edges.ts";
-import { findNode, nodeLines } from "../store/graph.ts";
+import { nodeLines } from "../store/graph.ts";
 import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../store/runs.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "./context.ts";
 import type { PlanTask } from "./plan.ts";
@@ -43,10 +43,10 @@ async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
     unproven: kind === "qc" && last ? unproven(claims, await outputsOf(app, id, last.epoch)) : [],
-    topics: [],
+    topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
     subgraph:
       kind === "qc"
-        ? await subgraphOf(app, [id, `task:${id}`, ...JSON.parse(last?.cites ?? "[]")])
+        ? await subgraphOf(app, [`task:${id}`, ...JSON.parse(last?.cites ?? "[]")])
         : { nodes: [], edges: [] },
   });
 }
@@ -77,18 +77,19 @@ const outputsOf = async (app: App, task: string, epoch: number) =>
   );
 
 const mostNodes = 40;
+const mostEdges = 60;
 
 /** What lies within two edges of the task and of what its worker cited. */
 async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgraph"]> {
   const ids = new Set<string>();
   for (const start of starts.slice(0, 10)) {
-    if (ids.size >= mostNodes || !(await findNode(app.db.read, app.db.engine, start))) continue;
+    if (ids.size >= mostNodes) break;
     for (const id of (await nodesAround(app.db, start, { depth: 2, maxNodes: mostNodes })).ids) ids.add(id);
   }
   const nodes = await nodeLines(app.db, [...ids].slice(0, mostNodes));
   if (nodes.length === 0) return { nodes, edges: [] };
-  const known = nodes.map((node) => node.id);
-  const edges = await edgesBetween(app.db, known, known, undefined, 60);
+  const kept = nodes.map((node) => node.id);
+  const edges = await edgesBetween(app.db, kept, kept, undefined, mostEdges);
   return { nodes, edges };
 }
 

@@ -69,7 +69,7 @@ export function figures(rows: Counted): Figure[] {
       repeats,
       ">=",
       0.8,
-      `${removed} of ${repeats} repeated characters not sent again`,
+      `${removed} of ${repeats} characters that would have been sent again were not`,
     ),
     {
       name: "context_lifespan",
@@ -77,7 +77,7 @@ export function figures(rows: Counted): Figure[] {
       unit: "milliseconds",
       target: "workers < 5 min, planner < 60 min",
       met: workerLife === null ? null : workerLife < 5 * 60_000 && (pmLife ?? 0) < 60 * 60_000,
-      counted: `the longest of ${lives("worker").length} workers; planner ${pmLife === null ? "not on record" : `${pmLife} ms`}`,
+      counted: `the longest of all workers, ${lives("worker").length}; planner ${pmLife === null ? "not on record" : `${pmLife} ms`}`,
     },
     share(
       "claim_efficiency",
@@ -109,7 +109,7 @@ export function figures(rows: Counted): Figure[] {
       tasks.length,
       null,
       0,
-      `${rows.questions} questions on ${tasks.length} tasks`,
+      `questions: ${rows.questions}; tasks: ${tasks.length}`,
     ),
     share(
       "retry_rate",
@@ -117,7 +117,7 @@ export function figures(rows: Counted): Figure[] {
       tried.size,
       "<",
       0.2,
-      `${kept.length - tried.size} retries of ${tried.size} tasks`,
+      `retries: ${kept.length - tried.size}; tasks tried: ${tried.size}`,
     ),
     share(
       "lock_contention",
@@ -161,7 +161,7 @@ function latency(workers: Counted["workers"]): Pick<Figure, "value" | "met" | "c
   return {
     value: worst,
     met: worst === null ? null : worst < 50,
-    counted: `the slowest of ${some.length} pools; P50 ${middle?.toFixed(1) ?? "–"} ms`,
+    counted: `the slowest of the pools, ${some.length} in all; P50 ${middle?.toFixed(1) ?? "–"} ms`,
   };
 }
 

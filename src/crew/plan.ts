@@ -172,17 +172,4 @@ function cycle(tasks: PlanTask[]): string[] | undefined {
 export const dependenciesOf = (task: PlanTask): string[] =>
   task.number === "0" || task.depends_on.length > 0 ? task.depends_on : ["0"];
 
-/** Parents before children, otherwise in the order of the plan. */
-export function inOrder(tasks: PlanTask[]): PlanTask[] {
-  const left = new Map(tasks.map((task) => [task.number, task]));
-  const ordered: PlanTask[] = [];
-  while (left.size > 0) {
-    const ready = [...left.values()].filter((task) => !dependenciesOf(task).some((other) => left.has(other)));
-    if (ready.length === 0) throw new Error("a plan with a cycle was accepted");
-    for (const task of ready) left.delete(task.number);
-    ordered.push(...ready);
-  }
-  return ordered;
-}
-
 export const planHash = (value: Plan) => createHash("sha256").update(JSON.stringify(value)).digest("hex");

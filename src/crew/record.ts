@@ -8,7 +8,8 @@ import { lockTasks } from "../store/tasks.ts";
 import type { Task } from "../tasks/task.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
 import { type ErrorContext, errorContext, failureOf } from "./failure.ts";
-import { type CheckResult, type Claim, type Judged, judge, type Said } from "./verdict.ts";
+import { openTopics } from "./topics.ts";
+import { type CheckResult, type Claim, type Judged, judge, type Said, topicCriteria } from "./verdict.ts";
 
 /** What a write is made under: the claim on a task. A newer claim makes it refusable. */
 export type Fence = { task: string; epoch: number };
@@ -202,7 +203,8 @@ export function crewRecord(deps: CrewDeps) {
       if (locked.value.task.state !== "qc_executing")
         return refuse("conflict", `task ${id} is not ready to be verified`);
       const { epoch } = locked.value;
-      const change = { phase: "qc_executing" as const, verifier, qc_epoch: epoch, qc_started_at: stamp() };
+      const topics = JSON.stringify(await openTopics(tx, attempt));
+      const change = { phase: "qc_executing" as const, verifier, qc_epoch: epoch, qc_started_at: stamp(), topics };
       await update(tx, { task: id, epoch: attempt.epoch }, change);
       await event(tx, verifier, "attempt-qc-started", id, {
         attempt: attempt.attempt,
@@ -268,7 +270,7 @@ export function crewRecord(deps: CrewDeps) {
       const judged = judge({
         said,
         checks,
-        criteria: JSON.parse(detail.criteria),
+        criteria: [...JSON.parse(detail.criteria), ...topicCriteria(JSON.parse(attempt.topics))],
         judgedHash: attempt.deliverable_hash ?? "",
         currentHash: attempt.deliverable_hash ?? "",
         deliverable: detail.deliverable,
@@ -449,7 +451,7 @@ const untouched = {
     worker_ended_at: null,
   },
   ...{ duration_ms: null, input_tokens: null, output_tokens: null, tool_calls: null, messages: null },
-  ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null },
+  ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null, topics: "[]" },
   ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null },
 };
 

@@ -185,8 +185,8 @@ function taskPart(task: Reported): string {
   const decisions = JSON.parse(last?.decisions ?? "[]") as string[];
   const spent = [
     ...(last ? [`${known(rounds(task).map((row) => row.duration_ms)) ?? 0} ms`] : []),
-    `${known(rounds(task).map((row) => row.tool_calls)) ?? "unknown"} tool calls`,
-    `${known(rounds(task).flatMap((row) => [row.input_tokens, row.output_tokens])) ?? "unknown"} tokens`,
+    `${known(rounds(task).map((row) => row.tool_calls)) ?? "an unknown number of"} tool calls`,
+    `${known(rounds(task).flatMap((row) => [row.input_tokens, row.output_tokens])) ?? "an unknown number of"} tokens`,
   ];
   return [
     `### Task ${task.number}: ${plainly(task.title)}`,
@@ -242,7 +242,7 @@ const sentence = (text = "") => (text === "" ? "" : `${plainly(text[0]?.toUpperC
 const plainly = (text: string) =>
   text
     .replaceAll(/\s+/g, " ")
-    .replaceAll(/[\\`*_[\]<>|#!]/g, (mark) => `\\${mark}`)
+    .replaceAll(/[\\`*_[\]<|#]/g, (mark) => `\\${mark}`)
     .trim();
 
 const table = (head: string[], rows: string[][]) =>

@@ -181,7 +181,7 @@ describe("O14: fingerprints", () => {
     const long = "x".repeat(5000);
     expect(shortened({ text: "short", wheres: ["a"] })).toBe("short");
     const sent = shortened({ text: long, wheres: ["task 1.1", "task 1.2"] });
-    expect(sent.length).toBeLessThan(350);
+    expect(sent.length).toBeLessThan(300);
     expect(sent).toContain("5000 characters; whole in task 1.1, task 1.2");
   });
 });

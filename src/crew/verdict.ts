@@ -84,3 +84,7 @@ function isProven({ evidence, from }: Claim, toolOutputs: Map<string, string>): 
   if (output !== undefined) return loosely(output).includes(loosely(evidence));
   return !/^call-/.test(from.trim());
 }
+
+/** Open topics are to be met like the plan's own criteria, and numbered after them. */
+export const topicCriteria = (topics: string[]): Criterion[] =>
+  topics.map((topic) => ({ criterion: `The open topic is answered: ${topic}` }));

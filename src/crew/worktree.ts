@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readlink, realpath, rm } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Git, Identity } from "../store/git.ts";
 
@@ -32,6 +32,7 @@ type Deps = {
 
 const largestFile = 20 * 1024 * 1024;
 const nothing = "0".repeat(40);
+const mostTries = 30;
 
 /**
  * Deliverables are files: each attempt has its own worktree on its own branch, and accepted work is
@@ -59,13 +60,28 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
-    await forgetCheckout(folder, gitDir);
     await mkdir(home, { recursive: true });
     const how = branch ? ["-B", branch] : ["--detach"];
-    await git.text(["worktree", "add", "--force", ...how, folder, commit]);
-    if (!existsSync(gitDir)) throw new Error(`git keeps the state of ${folder} elsewhere than in ${gitDir}`);
+    await oneAfterTheOther(async () => {
+      for (let tries = 1; ; tries++) {
+        await forgetCheckout(folder, gitDir);
+        const added = await git.run(["worktree", "add", "--force", ...how, folder, commit]);
+        if (added.code === 0) return;
+        // Git reads the state of every checkout, and stumbles over one that another process is just making.
+        const stumbled = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
+        if (!stumbled || tries === mostTries) throw new Error(`git worktree failed: ${added.stderr.trim()}`);
+        await sleep(10 * tries);
+      }
+    });
     return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir };
   }
+
+  let last: Promise<unknown> = Promise.resolve();
+  const oneAfterTheOther = (work: () => Promise<void>): Promise<void> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
 
   /** Where git keeps the state of a checkout: named after its folder, as nothing else has that name. */
   async function stateOf(name: string): Promise<string> {

@@ -25,7 +25,7 @@ import {
   type Written,
 } from "../store/graph.ts";
 import { choose } from "./budget.ts";
-import { type Edge, merge, type Node, nodeFrom, type Properties, textOf, titleOf, troubleWith } from "./node.ts";
+import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
 
 /** So many changes at once that the engine should notice. */
 const many = 1000;
@@ -82,7 +82,7 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
         const trouble = troubleWith(node.properties);
         if (trouble) return refuse("invalid", `properties: ${trouble}`);
         const changed = {
-          ...searchable(node),
+          title: titleOf(node),
           properties: JSON.stringify(node.properties),
           updated_at: at,
           ...written,
@@ -184,8 +184,6 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
 /** Thrown to take back all that the transaction has done so far. */
 class Unfit extends Error {}
 
-const searchable = (node: Pick<Node, "id" | "properties">) => ({ title: titleOf(node), body: textOf(node) });
-
 const nodeRow = (node: Node, written: Written): NewNode => ({
   ...written,
   id: node.id,
@@ -195,7 +193,7 @@ const nodeRow = (node: Node, written: Written): NewNode => ({
   created_at: node.createdAt,
   updated_at: node.updatedAt,
   created_by: node.createdBy,
-  ...searchable(node),
+  title: titleOf(node),
 });
 
 const edgeRow = (edge: Edge, written: Written): NewEdge => ({

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { collaborators, everyone, operation, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
+import { readable } from "../search/hit.ts";
 import { searchNodes } from "../search/nodes.ts";
-import { readable } from "../search/rank.ts";
 import {
   countEdges,
   edgesBetween,
@@ -293,9 +293,9 @@ export const search = operation({
     limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
   }),
   output: z.object({ nodes: z.array(line.extend({ score: z.number(), snippet: z.string() })), truncated }),
-  async run(app, { query, type, limit }) {
+  async run(app, { query, type, limit }, caller) {
     await app.links.catchUp();
-    const hits = await searchNodes(app, query, type === undefined ? { limit } : { limit, type });
+    const hits = await searchNodes(app, caller, query, type === undefined ? { limit } : { limit, type });
     const lines = new Map(
       (
         await nodeLines(

@@ -29,6 +29,8 @@ export function keepRecording(app: App): { stop(): Promise<void> } {
       try {
         await app.recorder.record();
         while ((await app.search.catchUp()) > 0);
+        // A few texts at a time: neither history nor the index waits for a model.
+        if ((await app.search.meaning.embedSome()) > 0) continue;
       } catch (error) {
         app.log.error({ error: String(error) }, "upkeep-failed");
       }

@@ -13,6 +13,8 @@ export type Material = {
   personaSha?: string;
   /** The number of the topic's last message. */
   lastMessage: number;
+  /** The last revision for this topic and what people said about it, when there is one. */
+  earlier?: string;
 };
 
 type Request = { kind: Job["kind"]; source_path?: string; topic_id?: string; persona_name?: string };
@@ -53,7 +55,34 @@ export async function readMaterial(app: App, job: Job): Promise<Result<Material>
   const topic = await topicOf(app, job.topic_id ?? "");
   if (!topic.ok) return topic;
   const wanted = topic.value.kind === "question" ? "reply" : "proposal";
-  return ok({ wanted, text, sha, lastMessage: topic.value.messages });
+  const earlier = await earlierRevision(app, topic.value.id);
+  return ok({ wanted, text, sha, lastMessage: topic.value.messages, ...(earlier ? { earlier } : {}) });
+}
+
+async function earlierRevision(app: App, topic: string): Promise<string | undefined> {
+  const last = await app.db.read
+    .selectFrom("proposals")
+    .select(["id", "revision_number", "status", "decided_by", "note", "text"])
+    .where("topic_id", "=", topic)
+    .where("kind", "=", "page")
+    .orderBy("revision_number", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  if (!last) return undefined;
+  const comments = await app.db.read
+    .selectFrom("proposal_comments")
+    .select(["author", "text"])
+    .where("proposal_id", "=", last.id)
+    .orderBy("at")
+    .execute();
+  return [
+    `Revision ${last.revision_number}, ${last.status}${last.decided_by ? ` by ${last.decided_by}` : ""}.`,
+    ...(last.note ? [`Note: ${last.note}`] : []),
+    ...comments.map(({ author, text }) => `${author} wrote: ${text}`),
+    "What it proposed follows, to the end of this file.",
+    "",
+    last.text ?? "",
+  ].join("\n");
 }
 
 /** Whether the agent wrote, through an operation, what its job was for. */

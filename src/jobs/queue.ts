@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { AgentSetup } from "../agents/setup.ts";
@@ -162,7 +162,8 @@ async function runAgent(app: App, deps: Deps, job: Job, material: Material, sign
   if (agent.isolation === "workspace") {
     const { root, environment } = app.config;
     const skill = join(skills, "skills", skillNames[job.kind], "SKILL.md");
-    const places: Places = { page: join(root, job.source_path), root, skill, config, scribe };
+    const earlier = await keepEarlier(material, join(agent.logDir, `${job.id}.earlier.md`));
+    const places: Places = { page: join(root, job.source_path), root, skill, config, scribe, ...earlier };
     const url = environment.SCRIPTORIUM_DATABASE_URL;
     const bound = { SCRIPTORIUM_JOB: job.id, ...(url ? { SCRIPTORIUM_DATABASE_URL: url } : {}) };
     const spec = { ...common, cwd: root, env: { ...env, ...bound }, prompt: promptFor(job, material, places) };
@@ -171,17 +172,24 @@ async function runAgent(app: App, deps: Deps, job: Job, material: Material, sign
   const scratch = await makeScratch(app, job, material.text, skills);
   const server = await deps.serveTools(tools, "scriptorium", instructions(job));
   try {
-    const places: Places = { ...scratch, config, scribe };
+    const earlier = await keepEarlier(material, join(scratch.root, "job-earlier.md"));
+    const places: Places = { ...scratch, config, scribe, ...earlier };
     const prompt = promptFor(job, material, places);
     const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt };
     if (runner.name === "claude") return await runner.run(spec, signal);
     // Not every agent can read files without a shell, or knows skills: these get both with the prompt.
     const system = await readFile(scratch.skill, "utf8");
-    return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text) }, signal);
+    return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text, material.earlier) }, signal);
   } finally {
     await server.close();
     await scratch.remove();
   }
+}
+
+async function keepEarlier({ earlier }: Material, file: string): Promise<{ earlier?: string }> {
+  if (earlier === undefined) return {};
+  await writeFile(file, earlier);
+  return { earlier: file };
 }
 
 const instructions = (job: Job) =>

@@ -80,6 +80,7 @@ export interface AttemptRow {
   stopped_because: string | null;
   partial: string | null;
   verifier: string | null;
+  topics: string;
   qc_epoch: number | null;
   qc_started_at: string | null;
   ended_at: string | null;

@@ -8,8 +8,7 @@ import type { NodeRow } from "./tables.ts";
 
 export type StoredNode = Selectable<NodeRow>;
 
-/** A node to be kept, with the text that search will find it by. */
-export type NewNode = Omit<StoredNode, "num"> & { body: string };
+export type NewNode = Omit<StoredNode, "num">;
 
 /** What stands for a node in lists: enough to choose by, and no properties. */
 export type NodeLine = { id: string; type: string; title: string };
@@ -65,24 +64,16 @@ export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]
   for (const some of portions(nodes)) {
     const rows = await tx
       .insertInto("nodes")
-      .values(some.map(({ body: _, ...row }) => row))
+      .values(some)
       .onConflict((conflict) => conflict.column("id").doNothing())
-      .returning(["num", "id"])
+      .returning("id")
       .execute();
     added.push(...rows.map(({ id }) => id));
-    const nums = new Map(rows.map(({ id, num }) => [id, num]));
-    const texts = some.flatMap(({ id, title, body }) => {
-      const rowid = nums.get(id);
-      // Of two with one id the first was added.
-      nums.delete(id);
-      return rowid === undefined ? [] : [{ rowid, title, body }];
-    });
-    if (texts.length > 0) await tx.insertInto("node_text").values(texts).execute();
   }
   return added;
 }
 
-type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | "body" | keyof Written>;
+type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | keyof Written>;
 
 /** Under what something was written: by an agent in a role, perhaps for a run, perhaps under a claim. */
 export type Written = {
@@ -95,17 +86,14 @@ export type Written = {
 
 /** Saves over the version the caller read; false when someone else saved first. */
 export async function saveNode(tx: Query, id: string, version: number, changed: Changed): Promise<boolean> {
-  const { body, ...columns } = changed;
   const row = await tx
     .updateTable("nodes")
-    .set({ ...columns, version: version + 1 })
+    .set({ ...changed, version: version + 1 })
     .where("id", "=", id)
     .where("version", "=", version)
     .returning("num")
     .executeTakeFirst();
   if (!row) return false;
-  await tx.deleteFrom("node_text").where("rowid", "=", row.num).execute();
-  await tx.insertInto("node_text").values({ rowid: row.num, title: columns.title, body }).execute();
   return true;
 }
 
@@ -113,7 +101,6 @@ export async function saveNode(tx: Query, id: string, version: number, changed: 
 export async function removeNode(tx: Query, id: string): Promise<boolean> {
   const row = await tx.deleteFrom("nodes").where("id", "=", id).returning("num").executeTakeFirst();
   if (!row) return false;
-  await tx.deleteFrom("node_text").where("rowid", "=", row.num).execute();
   // Whoever adds an edge holds its ends: what is added before the node goes is seen here, and nothing after.
   await tx
     .deleteFrom("edges")
@@ -218,5 +205,5 @@ export async function* otherNodes(db: Database): AsyncGenerator<StoredNode> {
 
 /** After many rows at once PostgreSQL plans for the table it knew, and walks read all of it, until it has looked again. */
 export async function lookAgain(tx: Query, engine: Database["engine"]): Promise<void> {
-  if (engine === "postgres") await sql`ANALYZE nodes, node_text, edges`.execute(tx);
+  if (engine === "postgres") await sql`ANALYZE nodes, edges`.execute(tx);
 }

@@ -71,15 +71,6 @@ export async function tasksOfRun(query: Query, run: string): Promise<StoredRunTa
 export const runTask = (query: Query, task: string): Promise<RunTaskRow | undefined> =>
   query.selectFrom("run_tasks").selectAll().where("task_id", "=", task).executeTakeFirst();
 
-/** Which tasks of a run wait for which. */
-export const edgesOfRun = (query: Query, run: string): Promise<{ task_id: string; depends_on: string }[]> =>
-  query
-    .selectFrom("task_dependencies")
-    .innerJoin("run_tasks", "run_tasks.task_id", "task_dependencies.task_id")
-    .select(["task_dependencies.task_id", "task_dependencies.depends_on"])
-    .where("run_tasks.run_id", "=", run)
-    .execute();
-
 type OfTask = { task: string } | { run: string };
 const column = (of: OfTask) => ("task" in of ? (["task_id", of.task] as const) : (["run_id", of.run] as const));
 

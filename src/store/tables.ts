@@ -8,7 +8,15 @@ export interface Tables extends CrewTables {
   events: EventRow;
   entries: EntryRow;
   entry_versions: EntryVersionRow;
-  entry_text: { rowid: number; title: string; body: string };
+  search_queue: { ticket: Generated<number>; kind: string; thing: string };
+  things: ThingRow;
+  passages: PassageRow;
+  /** PostgreSQL has other columns: search/keeper.ts fills them. */
+  passage_text: { rowid: number; title: string; body: string; near: string };
+  passage_links: { passage: number; target: string };
+  vocabulary: { word: string };
+  vectors: { seq: Generated<number>; model: string; hash: string; vector: Buffer };
+  source_texts: { sha256: string; format: string; text: string };
   git_queue: GitQueueRow;
   handoffs: HandoffRow;
   sources: SourceRow;
@@ -21,10 +29,8 @@ export interface Tables extends CrewTables {
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
   task_dependencies: { task_id: string; depends_on: string };
-  task_text: { rowid: number; title: string; body: string };
   entry_links: { entry_id: string; to_id: string };
   nodes: NodeRow;
-  node_text: { rowid: number; title: string; body: string };
   edges: EdgeRow;
   topics: TopicRow;
   messages: MessageRow;
@@ -52,7 +58,6 @@ export interface EntryRow {
   updated_at: string;
   /** The file's stat when `blob` was taken from it; empty in the database store. */
   stat: string;
-  /** The version that full text search knows. */
   indexed: Generated<number>;
   /** The node ids that its text links to, as a JSON list; null until somebody has read the text. */
   links: string | null;
@@ -111,6 +116,37 @@ export interface SourceRow {
   size: number;
   added_by: string;
   at: string;
+  /** The file of a watched folder that it is a copy of. */
+  origin: Generated<string | null>;
+  /** When that file was changed or removed; what search leaves out. */
+  gone_at: Generated<string | null>;
+}
+
+/** What search can find, of any kind. */
+export interface ThingRow {
+  num: Generated<number>;
+  kind: string;
+  id: string;
+  title: string;
+  author: string;
+  at: string;
+  run: string;
+  /** Of a node its type, of everything else its kind. */
+  type: string;
+}
+
+/** A part of a thing as it is shown, not as the engines index it. */
+export interface PassageRow {
+  num: Generated<number>;
+  thing: number;
+  part: number;
+  heading: string;
+  line: number;
+  body: string;
+  /** Names what is embedded. */
+  hash: string;
+  /** Names all that is indexed. */
+  state: string;
 }
 
 export interface ProposalRow {

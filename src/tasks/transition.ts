@@ -11,6 +11,7 @@ import type { State, Task } from "./task.ts";
  *                           ▼                                                              ▼
  *                     preparing_retry ──claim──▶ worker_executing                      completed
  *
+ *   qc_passed ──reject──▶ qc_failed, when what passed does not merge or was changed since
  *   every state that is not over ──cancel──▶ cancelled
  */
 export type Step =
@@ -32,7 +33,7 @@ const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", cancel: "cancelled" },
   worker_completed: { verify: "qc_executing", cancel: "cancelled" },
   qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", cancel: "cancelled" },
-  qc_passed: { accept: "completed", cancel: "cancelled" },
+  qc_passed: { accept: "completed", reject: "qc_failed", cancel: "cancelled" },
   qc_failed: { retry: "preparing_retry", give_up: "failed", cancel: "cancelled" },
   preparing_retry: { claim: "worker_executing", cancel: "cancelled" },
   completed: {},

@@ -1,10 +1,12 @@
+import { statSync } from "node:fs";
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, refuse } from "../result.ts";
-import { readable } from "../search/rank.ts";
+import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
+import { followFolder } from "./follow.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 
 const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
@@ -192,24 +194,41 @@ export const searchEntries = operation({
   name: "search_entries",
   summary: "Search the texts of all entries.",
   guidance:
-    "Ranked passages with « » around what matched. Use it to find which entry to fetch, or to check one fact without spending a read. Any words work; there are no operators.",
+    "Ranked passages with « » around what matched, and the heading and line they stand under. Use it to find which entry to fetch, or to check one fact without spending a read. " +
+    "Words or a whole question; there are no operators. `suggestion` is what was probably meant by a word that nobody wrote.",
   effect: "reads",
   callers: everyone,
-  http: { method: "get", path: "/search" },
+  http: { method: "get", path: "/search/entries" },
   input: z.object({
     query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
     limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
     section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
   }),
   output: z.object({
-    results: z.array(z.object({ id: z.string(), title: z.string(), score: z.number(), snippet: z.string() })),
+    results: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        score: z.number(),
+        snippet: z.string(),
+        heading: z.string(),
+        line: z.int(),
+        why: z.array(z.string()),
+      }),
+    ),
+    suggestion: z.string().optional(),
   }),
-  async run(app, { query, limit, section }) {
+  async run(app, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     await app.files?.refresh();
-    const hits = await app.search.search(query, section ? { limit, section } : { limit });
-    return ok({ results: hits.map(readable) });
+    const scope = app.search.scope(caller, { kinds: ["entry"], ...(section ? { section } : {}) });
+    const found = await app.search.find.pages(query, { scope, limit, through: ["node"] });
+    const results = found.hits.map((hit) => {
+      const { id, title, score, snippet, heading, line, why } = readable(hit);
+      return { id, title, score, snippet, heading, line, why };
+    });
+    return ok({ results, ...(found.suggestion ? { suggestion: found.suggestion } : {}) });
   },
 });
 
@@ -349,6 +368,30 @@ export const verifySources = operation({
     unknown: z.array(z.string()),
   }),
   run: async (app) => ok(await app.sources.verify()),
+});
+
+export const followSources = operation({
+  name: "follow_folder",
+  summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
+  effect: "writes",
+  // Not over HTTP: it reads whatever path it is given.
+  callers: ["admin"],
+  input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
+  output: z.object({
+    changes: z.array(
+      z.object({
+        kind: z.enum(["added", "changed", "removed", "refused"]),
+        file: z.string(),
+        source: z.string().optional(),
+        why: z.string().optional(),
+      }),
+    ),
+  }),
+  async run(app, { folder }, caller) {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      return refuse("not_found", `there is no folder ${folder}`);
+    return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
+  },
 });
 
 const authorFor = (caller: Parameters<typeof nameOf>[0]) =>

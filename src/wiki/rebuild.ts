@@ -39,7 +39,6 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
   await db.write(async (tx) => {
     await tx.deleteFrom("entry_versions").execute();
     await tx.deleteFrom("entries").execute();
-    await tx.deleteFrom("entry_text").execute();
     for (let at = 0; at < versions.length; at += 500) {
       await tx
         .insertInto("entry_versions")

@@ -71,6 +71,8 @@ CREATE TABLE attempts (
   stopped_because      TEXT,
   partial              TEXT,
   verifier             TEXT,
+  -- Open topics on the pages it touches, as they stood when it was given to the verifier: further criteria.
+  topics               TEXT NOT NULL,
   qc_epoch             BIGINT,
   qc_started_at        TEXT,
   ended_at             TEXT,

@@ -1,0 +1,69 @@
+/** What search finds, and how long it takes. See bench/README.md. */
+import { existsSync } from "node:fs";
+import { availableParallelism, homedir, loadavg } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { readHouse } from "./retrieval/house.ts";
+import { measure, type Way } from "./retrieval/measure.ts";
+import { plainFts } from "./retrieval/plain.ts";
+import { published } from "./retrieval/published.ts";
+import { readCollections } from "./retrieval/sets.ts";
+import { speed } from "./retrieval/speed.ts";
+import { openPlace } from "./support/place.ts";
+import { spell, type Table } from "./support/table.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    data: { type: "string" },
+    engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
+    model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
+    limit: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+async function main(): Promise<void> {
+  const place = openPlace();
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.once(signal, () => void place.leave().then(() => process.exit(1)));
+  const tables: Table[] = [];
+  const show = (table: Table) => {
+    tables.push(table);
+    (values.json ? console.error : console.log)(spell(table));
+  };
+  const isAsked = (name: string) => positionals.length === 0 || positionals.some((part) => name.includes(part));
+  const model = existsSync(join(values.model, "model.onnx")) ? values.model : undefined;
+  const say = values.json ? console.error : console.log;
+  try {
+    say(`${availableParallelism()} cores (load ${(loadavg()[0] ?? 0).toFixed(1)}), Node ${process.versions.node}`);
+    say(model ? "with all-MiniLM-L6-v2\n" : "no model: scriptorium model install, or --model FOLDER\n");
+    if (!values.data) say("no --data DIR: only what is in this repository\n");
+    const collections = [
+      ...(isAsked("house") ? [readHouse()] : []),
+      ...(values.data ? readCollections(values.data) : []),
+    ];
+    for (const collection of collections.filter(({ name }) => isAsked(name))) {
+      const most = values.limit ? Number(values.limit) : collection.questions.length;
+      const shortened = { ...collection, questions: collection.questions.slice(0, most) };
+      for (const table of plainFts(shortened)) show(table);
+      for (const engine of values.engine as ("sqlite" | "postgres")[]) {
+        const ways: Way[] = [
+          "lexical",
+          ...(model ? (["vectors"] as const) : []),
+          "links",
+          ...(shortened.facts.length > 0 ? (["facts"] as const) : []),
+        ];
+        for (const table of await measure(place, shortened, { engine, model, ways })) show(table);
+      }
+    }
+    if (values.data) show(published);
+    if (isAsked("speed"))
+      for (const engine of values.engine as ("sqlite" | "postgres")[]) show(await speed(place, engine, model));
+    if (values.json) console.log(JSON.stringify({ tables }));
+  } finally {
+    await place.leave();
+  }
+}
+
+await main();

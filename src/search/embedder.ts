@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import type { Answer, Question } from "./embedder/worker.ts";
+
+/** Something that turns texts into vectors of length one. */
+export interface Embedder {
+  /** Names the vectors: those of one model cannot be compared with another's. */
+  readonly model: string;
+  /** How much meaning counts beside words, found by measuring. */
+  readonly weight: number;
+  embed(texts: string[]): Promise<Float32Array[]>;
+  close(): Promise<void>;
+}
+
+type Waiting = { resolve(vectors: Float32Array[]): void; reject(error: Error): void };
+
+/** A model in a folder of this machine, in a thread that is started when first needed. */
+export function localEmbedder(model: string, folder: string, weight: number): Embedder {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let asked = 0;
+
+  function start(): Worker {
+    const fresh = new Worker(threadFile(), { workerData: { folder } });
+    const fail = (error: Error) => {
+      if (worker === fresh) worker = undefined;
+      for (const one of waiting.values()) one.reject(error);
+      waiting.clear();
+    };
+    fresh.on("message", (answer: Answer) => {
+      const one = waiting.get(answer.id);
+      waiting.delete(answer.id);
+      if (waiting.size === 0) fresh.unref();
+      if ("error" in answer) one?.reject(new Error(answer.error));
+      else one?.resolve(answer.vectors);
+    });
+    fresh.on("error", fail);
+    fresh.on("exit", () => fail(new Error("the thread of the embedding model ended")));
+    return fresh;
+  }
+
+  return {
+    model,
+    weight,
+    embed(texts) {
+      if (texts.length === 0) return Promise.resolve([]);
+      worker ??= start();
+      const thread = worker;
+      thread.ref();
+      return new Promise((resolve, reject) => {
+        const id = ++asked;
+        waiting.set(id, { resolve, reject });
+        thread.postMessage({ id, texts } satisfies Question);
+      });
+    },
+    async close() {
+      await worker?.terminate();
+    },
+  };
+}
+
+/** The build puts the thread's code beside every other file that is started; run from source, in dist. */
+function threadFile(): URL {
+  const places = ["./embedder-worker.js", "../dist/embedder-worker.js", "../../dist/embedder-worker.js"];
+  const found = places.map((place) => new URL(place, import.meta.url)).find((url) => existsSync(fileURLToPath(url)));
+  if (!found) throw new Error("the build has no embedder-worker.js; run: npm run build");
+  return found;
+}

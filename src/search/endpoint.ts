@@ -1,0 +1,40 @@
+import type { Embedder } from "./embedder.ts";
+
+export type Endpoint = { url: string; model: string; key: string | undefined; weight: number };
+
+const patienceMs = 60_000;
+
+/** A server that speaks the OpenAI protocol for embeddings: OpenAI, Ollama, vLLM, llama.cpp and others. */
+export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedder => ({
+  model: `${model}${hostOf(url)}`,
+  weight,
+  async embed(texts) {
+    if (texts.length === 0) return [];
+    const response = await fetch(`${url.replace(/\/+$/, "")}/embeddings`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(key ? { authorization: `Bearer ${key}` } : {}) },
+      body: JSON.stringify({ model, input: texts, encoding_format: "float" }),
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    if (!response.ok)
+      throw new Error(`the embeddings server answers ${response.status}: ${(await response.text()).slice(0, 200)}`);
+    const { data } = (await response.json()) as { data?: { index?: number; embedding?: number[] }[] };
+    const ordered = [...(data ?? [])].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+    if (ordered.length !== texts.length)
+      throw new Error(`the embeddings server gave ${ordered.length} vectors for ${texts.length} texts`);
+    return ordered.map(({ embedding = [] }) => unit(embedding));
+  },
+  close: async () => undefined,
+});
+
+const hostOf = (url: string) => ` @ ${new URL(url).host}`;
+
+/** The server's own name for a model, if it is one of this server. */
+export const modelAt = (name: string, url: string): string | undefined =>
+  name.endsWith(hostOf(url)) ? name.slice(0, -hostOf(url).length) : undefined;
+
+function unit(values: number[]): Float32Array {
+  const vector = Float32Array.from(values);
+  const length = Math.hypot(...vector) || 1;
+  return vector.map((value) => value / length);
+}

@@ -1,0 +1,135 @@
+import { sql } from "kysely";
+import type { Database } from "../store/database.ts";
+import { linksOf as edgesOf } from "../store/edges.ts";
+import { best, type Scores } from "./fuse.ts";
+import { refOf } from "./hit.ts";
+import { type Scope, within } from "./scope.ts";
+
+/** How many of the best passages are followed. */
+const followed = 25;
+const mostLinks = 2000;
+
+type Link = { source: number; target: string };
+
+/**
+ * One step over links from the best passages to what they point to, damped by how many others they
+ * point to and how many point there. Gives what was reached, and from where.
+ */
+export async function linkedFrom(
+  db: Database,
+  scores: Scores,
+  scope: Scope,
+): Promise<{ scores: Scores; from: Map<number, string> } | undefined> {
+  const start = best(scores, followed);
+  if (start.length === 0) return undefined;
+  const names = await namesOf(
+    db,
+    start.map((hit) => hit.num),
+  );
+  const links = await linksOf(db, names);
+  if (links.length === 0) return undefined;
+
+  const targets = [...new Set(links.map((link) => link.target))];
+  const [places, incoming] = await Promise.all([placesOf(db, targets, scope), incomingOf(db, targets)]);
+  const out = new Map<number, number>();
+  for (const { source } of links) out.set(source, (out.get(source) ?? 0) + 1);
+
+  const reached: Scores = new Map();
+  const from = new Map<number, string>();
+  for (const { source, target } of links) {
+    const parts = places.get(target) ?? [];
+    // The part that fits the question best, or the first.
+    const place = parts.reduce<number | undefined>(
+      (chosen, num) => (chosen === undefined || (scores.get(num) ?? 0) > (scores.get(chosen) ?? 0) ? num : chosen),
+      undefined,
+    );
+    if (place === undefined || place === source) continue;
+    const damped =
+      (scores.get(source) ?? 0) /
+      Math.sqrt((out.get(source) ?? 1) * Math.max(1, Math.log2(1 + (incoming.get(target) ?? 1))));
+    if (damped <= (reached.get(place) ?? 0)) continue;
+    reached.set(place, damped);
+    from.set(place, names.get(source) ?? "");
+  }
+  return { scores: reached, from };
+}
+
+const numbers = (db: Database, nums: number[]) =>
+  db.engine === "sqlite"
+    ? sql`IN (SELECT value FROM json_each(${JSON.stringify(nums)}))`
+    : sql`= ANY(${nums}::bigint[])`;
+const texts = (db: Database, values: string[]) =>
+  db.engine === "sqlite"
+    ? sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`
+    : sql`= ANY(${values}::text[])`;
+
+/** Links written in the passages, and edges of the graph between what they are parts of and anything else. */
+async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]> {
+  const nums = [...names.keys()];
+  const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${numbers(db, nums)} LIMIT ${sql.lit(mostLinks)}`;
+  const first = new Map<string, number>();
+  for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
+  const edges = await edgesOf(db, [...first.keys()], undefined, mostLinks);
+  const isPlaced = (id: string) => /^(entry|source|task|topic|run):/.test(id);
+  return [
+    ...(await written.execute(db.read)).rows,
+    ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: isPlaced(far) ? far : `node:${far}` })),
+  ];
+}
+
+/** The passages that each target means: all of a thing, or the one that a line is in. */
+async function placesOf(db: Database, targets: string[], scope: Scope): Promise<Map<string, number[]>> {
+  const things = [...new Set(targets.map(thingOf))];
+  const { rows } = await sql<{ name: string; num: number; line: number }>`
+    SELECT w.kind || ':' || w.id AS name, p.num, p.line
+    FROM ${named[db.engine](things)} JOIN things t ON t.kind = w.kind AND t.id = w.id JOIN passages p ON p.thing = t.num
+    WHERE ${within(db.engine, scope)} ORDER BY t.num, p.part`.execute(db.read);
+  const parts = new Map<string, { num: number; line: number }[]>();
+  for (const { name, num, line } of rows) {
+    const list = parts.get(name);
+    if (list) list.push({ num, line });
+    else parts.set(name, [{ num, line }]);
+  }
+  return new Map(
+    targets.map((target) => {
+      const all = parts.get(thingOf(target)) ?? [];
+      const line = lineOf(target);
+      const at = line === undefined ? undefined : all.findLast((part) => part.line <= line);
+      return [target, at ? [at.num] : all.map((part) => part.num)];
+    }),
+  );
+}
+
+/** Names such as entry:vision as rows of kind and id. */
+const named = {
+  sqlite: (names: string[]) => sql`(
+    SELECT substr(value, 1, instr(value, ':') - 1) AS kind, substr(value, instr(value, ':') + 1) AS id
+    FROM json_each(${JSON.stringify(names)})) AS w`,
+  postgres: (names: string[]) => sql`(
+    SELECT split_part(name, ':', 1) AS kind, substr(name, strpos(name, ':') + 1) AS id
+    FROM unnest(${names}::text[]) AS u (name)) AS w`,
+};
+
+const thingOf = (target: string) => target.replace(/#L\d+$/, "");
+const lineOf = (target: string) => {
+  const found = /#L(\d+)$/.exec(target)?.[1];
+  return found === undefined ? undefined : Number(found);
+};
+
+async function incomingOf(db: Database, targets: string[]): Promise<Map<string, number>> {
+  const { rows } = await sql<{ target: string; count: number }>`
+    SELECT target, count(*) AS count FROM passage_links WHERE target ${texts(db, targets)} GROUP BY target`.execute(
+    db.read,
+  );
+  return new Map(rows.map((row) => [row.target, Number(row.count)]));
+}
+
+/** What each passage is a part of, the best first. */
+async function namesOf(db: Database, nums: number[]): Promise<Map<number, string>> {
+  const { rows } = await sql<{ num: number; kind: string; id: string }>`
+    SELECT p.num, t.kind, t.id FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${numbers(db, nums)}`.execute(
+    db.read,
+  );
+  const names = new Map(rows.map((row) => [row.num, refOf(row)]));
+  return new Map(nums.flatMap((num) => (names.has(num) ? [[num, names.get(num) as string]] : [])));
+}

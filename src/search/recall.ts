@@ -1,0 +1,116 @@
+import { sql } from "kysely";
+import type { Database } from "../store/database.ts";
+import { edgesBetween, linksOf } from "../store/edges.ts";
+import { nodeLines } from "../store/graph.ts";
+import { type Hit, refOf } from "./hit.ts";
+
+/** A passage as an agent is given it. */
+export type Recalled = {
+  ref: string;
+  type: string;
+  id: string;
+  title: string;
+  heading?: string;
+  line: number;
+  text: string;
+  by: string;
+  at: string;
+  score: number;
+  why: string[];
+  /** Where the same words stand too. */
+  also?: string[];
+};
+
+export type Subgraph = {
+  nodes: { id: string; type: string; title: string }[];
+  edges: { from: string; type: string; to: string }[];
+};
+
+/** Each text once, with all the places it stands in; as many as weigh no more than `bytes`. */
+export function bundle(hits: Hit[], bytes: number): { passages: Recalled[]; omitted: number } {
+  const byText = new Map<string, Recalled>();
+  for (const hit of hits) {
+    const key = normalised(hit.body);
+    const known = byText.get(key);
+    if (known) {
+      const place = `${refOf(hit)}#L${hit.line}`;
+      if (!known.also?.includes(place)) known.also = [...(known.also ?? []), place];
+      continue;
+    }
+    const { kind, id, title, heading, line, body, author, at, score, why } = hit;
+    const about = heading === "" ? {} : { heading };
+    byText.set(key, {
+      ref: refOf(hit),
+      type: kind,
+      id,
+      title,
+      ...about,
+      line,
+      text: body,
+      by: author,
+      at,
+      score: Math.round(score * 1000) / 1000,
+      why,
+    });
+  }
+  const passages: Recalled[] = [];
+  let left = bytes;
+  for (const one of byText.values()) {
+    const weight = Buffer.byteLength(JSON.stringify(one)) + 1;
+    if (weight > left) continue;
+    left -= weight;
+    passages.push(one);
+  }
+  return { passages, omitted: byText.size - passages.length };
+}
+
+/** What makes two contexts the same to a reader (O14): letters, not their case or the space between them. */
+const normalised = (text: string) => text.toLowerCase().replaceAll(/\s+/g, " ").trim();
+
+const mostLinks = 500;
+
+/** The edges between what was found, and the nodes that stand between two of them. */
+export async function joining(db: Database, refs: string[], bytes: number): Promise<Subgraph> {
+  const found = new Set(refs);
+  const links = await linksOf(db, [...found], undefined, mostLinks);
+  const touched = new Map<string, Set<string>>();
+  for (const { near, far } of links) touched.set(far, (touched.get(far) ?? new Set()).add(near));
+  const between = [...touched].filter(([id, ends]) => !found.has(id) && ends.size > 1).map(([id]) => id);
+  const ids = [...found, ...between.slice(0, 20)];
+  const [edges, written, nodes] = await Promise.all([
+    edgesBetween(db, ids, ids, undefined, 100),
+    writtenAmong(db, ids),
+    nodeLines(db, between.slice(0, 20)),
+  ]);
+  const all = new Map([...edges, ...written].map((edge) => [`${edge.from}\0${edge.type}\0${edge.to}`, edge]));
+  let left = bytes;
+  const fits = (value: object) => {
+    left -= Buffer.byteLength(JSON.stringify(value)) + 1;
+    return left >= 0;
+  };
+  return { nodes: nodes.filter(fits), edges: [...all.values()].filter(fits) };
+}
+
+/** Links that the texts themselves have. */
+async function writtenAmong(db: Database, ids: string[]): Promise<Subgraph["edges"]> {
+  const list =
+    db.engine === "sqlite" ? sql`IN (SELECT value FROM json_each(${JSON.stringify(ids)}))` : sql`= ANY(${ids}::text[])`;
+  const { rows } = await sql<{ from: string; type: string; to: string }>`
+    SELECT DISTINCT CASE t.kind WHEN 'node' THEN t.id ELSE t.kind || ':' || t.id END AS "from", 'links_to' AS type, l.target AS "to"
+    FROM passage_links l JOIN passages p ON p.num = l.passage JOIN things t ON t.num = p.thing
+    WHERE l.target ${list} AND (t.kind || ':' || t.id ${list} OR (t.kind = 'node' AND t.id ${list})) LIMIT 100`.execute(
+    db.read,
+  );
+  return rows;
+}
+
+/** How much of what was retrieved was then cited (O15); undefined when nothing was retrieved. */
+export function retrievalPrecision(retrieved: string[], output: string): number | undefined {
+  const distinct = [...new Set(retrieved)];
+  if (distinct.length === 0) return undefined;
+  const isCited = (ref: string) => {
+    const id = ref.slice(ref.indexOf(":") + 1);
+    return output.includes(ref) || output.includes(`[[${id}`);
+  };
+  return distinct.filter(isCited).length / distinct.length;
+}

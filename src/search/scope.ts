@@ -1,0 +1,51 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Database } from "../store/database.ts";
+
+/** What a search may find: what the caller may read, and of that what they asked for. */
+export type Scope = {
+  kinds: string[];
+  /** For an agent at work on a task of a run: nothing that belongs to another run. */
+  run?: string;
+  /** Nodes of this type only, or things of a kind of this name. */
+  type?: string;
+  /** This id, or the ids of this folder. */
+  section?: string;
+  author?: string;
+  /** Days, as 2026-11-15. */
+  before?: string;
+  after?: string;
+};
+
+/** The scope as a condition on `t`, a row of things: applied before anything is ranked. */
+export function within(engine: Database["engine"], scope: Scope): RawBuilder<boolean> {
+  const rules = [sql`t.kind ${among[engine](scope.kinds)}`];
+  if (scope.run !== undefined) rules.push(sql`t.run IN ('', ${scope.run})`);
+  if (scope.type !== undefined) rules.push(sql`t.type = ${scope.type}`);
+  if (scope.section !== undefined) {
+    const folder = `${scope.section}/`;
+    rules.push(sql`(t.id = ${scope.section} OR substr(t.id, 1, ${sql.lit(folder.length)}) = ${folder})`);
+  }
+  if (scope.author !== undefined) rules.push(sql`lower(t.author) LIKE ${`%${likely(scope.author)}%`} ESCAPE '!'`);
+  if (scope.before !== undefined) rules.push(sql`t.at < ${scope.before}`);
+  if (scope.after !== undefined) rules.push(sql`t.at >= ${scope.after}`);
+  return sql<boolean>`${sql.join(rules, sql` AND `)}`;
+}
+
+type Described = { kind: string; type: string; id: string; author: string; at: string; run: string };
+
+/** The same for what is held in memory. If you change one, change the other. */
+export const allows = (scope: Scope, thing: Described): boolean =>
+  scope.kinds.includes(thing.kind) &&
+  (scope.run === undefined || thing.run === "" || thing.run === scope.run) &&
+  (scope.type === undefined || thing.type === scope.type) &&
+  (scope.section === undefined || thing.id === scope.section || thing.id.startsWith(`${scope.section}/`)) &&
+  (scope.author === undefined || thing.author.toLowerCase().includes(scope.author.toLowerCase())) &&
+  (scope.before === undefined || thing.at < scope.before) &&
+  (scope.after === undefined || thing.at >= scope.after);
+
+const likely = (text: string) => text.toLowerCase().replace(/[!%_]/g, "!$&");
+
+export const among = {
+  sqlite: (values: string[]) => sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
+  postgres: (values: string[]) => sql`= ANY(${values}::text[])`,
+};

@@ -1,0 +1,128 @@
+import { sql } from "kysely";
+import type { Database } from "../store/database.ts";
+import type { Scored } from "./lexical.ts";
+import { allows, type Scope } from "./scope.ts";
+
+type Thing = { kind: string; type: string; id: string; author: string; at: string; run: string };
+type Row = Thing & { num: number; seq: number; thing: number; vector: Buffer };
+
+const atOnce = 5000;
+const countEveryMs = 10_000;
+
+/**
+ * All vectors of one model in memory, compared one by one: exact, and quick enough for a hundred
+ * thousand. What other processes embed or index is read before each search.
+ */
+export function vectorIndex(db: Database, model: string) {
+  let nums: number[] = [];
+  let things: Thing[] = [];
+  let values = new Float32Array(0);
+  let size = 0;
+  let lastNum = 0;
+  let lastSeq = 0;
+  let counted = 0;
+  const known = new Map<number, Thing>();
+  const have = new Set<number>();
+
+  async function refresh(): Promise<void> {
+    if (Date.now() - counted > countEveryMs && nums.length > 0) {
+      counted = Date.now();
+      const { count } = await db.read
+        .selectFrom("passages")
+        .select((x) => x.fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow();
+      if (Number(count) < nums.length * 0.9) forget();
+    }
+    const before = { num: lastNum, seq: lastSeq };
+    // New vectors of passages that were there, then new passages whose text had a vector already.
+    await take(sql`v.seq > ${before.seq}`, "seq");
+    await take(sql`p.num > ${before.num} AND v.seq <= ${before.seq}`, "num");
+    const { rows } = await sql<{ num: number | null }>`SELECT max(num) AS num FROM passages`.execute(db.read);
+    lastNum = Number(rows[0]?.num ?? 0);
+  }
+
+  async function take(which: ReturnType<typeof sql>, order: "seq" | "num"): Promise<void> {
+    for (let after = 0; ; ) {
+      const column = order === "seq" ? sql`v.seq` : sql`p.num`;
+      const { rows } = await sql<Row>`
+        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.type, t.id, t.author, t.at, t.run
+        FROM vectors v JOIN passages p ON p.hash = v.hash JOIN things t ON t.num = p.thing
+        WHERE v.model = ${model} AND ${which} AND ${column} > ${after}
+        ORDER BY ${column} LIMIT ${sql.lit(atOnce)}`.execute(db.read);
+      for (const row of rows) add(row);
+      if (rows.length < atOnce) return;
+      // One text may stand in many places: those of the last number are read again rather than missed.
+      const next = Number(rows.at(-1)?.[order] ?? 0) - (order === "seq" ? 1 : 0);
+      if (next <= after) return;
+      after = next;
+    }
+  }
+
+  function add(row: Row): void {
+    lastSeq = Math.max(lastSeq, Number(row.seq));
+    if (have.has(row.num)) return;
+    const vector = new Float32Array(
+      row.vector.buffer.slice(row.vector.byteOffset, row.vector.byteOffset + row.vector.byteLength),
+    );
+    if (size === 0) size = vector.length;
+    if (vector.length !== size) return;
+    const at = nums.length;
+    if ((at + 1) * size > values.length) {
+      const larger = new Float32Array(Math.max(1024 * size, values.length * 2));
+      larger.set(values);
+      values = larger;
+    }
+    values.set(vector, at * size);
+    const { kind, type, id, author, at: when, run } = row;
+    const thing = known.get(row.thing) ?? { kind, type, id, author, at: when, run };
+    known.set(row.thing, thing);
+    have.add(row.num);
+    nums.push(row.num);
+    things.push(thing);
+  }
+
+  function forget(): void {
+    nums = [];
+    things = [];
+    values = new Float32Array(0);
+    lastNum = 0;
+    lastSeq = 0;
+    known.clear();
+    have.clear();
+  }
+
+  return {
+    async nearest(vector: Float32Array, scope: Scope, limit: number): Promise<Scored[]> {
+      await refresh();
+      if (vector.length !== size) return [];
+      const inScope = new Map<Thing, boolean>();
+      const top: Scored[] = [];
+      let least = Number.NEGATIVE_INFINITY;
+      for (let at = 0; at < nums.length; at++) {
+        const thing = things[at] as Thing;
+        let allowed = inScope.get(thing);
+        if (allowed === undefined) {
+          allowed = allows(scope, thing);
+          inScope.set(thing, allowed);
+        }
+        if (!allowed) continue;
+        let score = 0;
+        for (let d = 0, from = at * size; d < size; d++) score += (values[from + d] as number) * (vector[d] as number);
+        if (top.length >= limit && score <= least) continue;
+        top.push({ num: nums[at] as number, score });
+        if (top.length >= limit * 2) least = shrink(top, limit);
+      }
+      shrink(top, limit);
+      return top;
+    },
+    count: () => nums.length,
+  };
+}
+
+export type VectorIndex = ReturnType<typeof vectorIndex>;
+
+function shrink(top: Scored[], limit: number): number {
+  top.sort((a, b) => b.score - a.score || a.num - b.num);
+  top.length = Math.min(top.length, limit);
+  return top.length < limit ? Number.NEGATIVE_INFINITY : (top.at(-1)?.score ?? 0);
+}

@@ -1,0 +1,54 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { everyone } from "../operation.ts";
+import type { Kind } from "../search/kinds.ts";
+import type { Database } from "../store/database.ts";
+import type { EntryStore } from "./entry.ts";
+import { extract } from "./extract.ts";
+import type { Section } from "./schema.ts";
+
+export const entryKind = (db: Database, entries: EntryStore, sections: () => Promise<Section[]>): Kind => ({
+  name: "entry",
+  readers: everyone,
+  all: async () => (await db.read.selectFrom("entries").select("id").execute()).map((row) => row.id),
+  async read(id) {
+    const known = await db.read.selectFrom("entries").select("id").where("id", "=", id).executeTakeFirst();
+    if (!known || !(await sections()).some((section) => section.id === id)) return undefined;
+    const { content, metadata } = await entries.fetch(id);
+    return { title: metadata.title, text: content, author: metadata.lastAuthor, at: metadata.updatedAt };
+  },
+});
+
+/** Sources that follow a watched file are found while they are its newest copy. */
+export const sourceKind = (db: Database, folder: string): Kind => ({
+  name: "source",
+  readers: everyone,
+  all: async () => (await db.read.selectFrom("sources").select("path").execute()).map((row) => row.path),
+  async read(path) {
+    const source = await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst();
+    if (!source || source.gone_at !== null) return undefined;
+    const known = await db.read
+      .selectFrom("source_texts")
+      .select("text")
+      .where("sha256", "=", source.sha256)
+      .executeTakeFirst();
+    const text = known?.text ?? (await extracted(db, source.sha256, join(folder, path)));
+    return text === undefined ? undefined : { title: path, text, author: source.added_by, at: source.at };
+  },
+});
+
+async function extracted(db: Database, sha256: string, file: string): Promise<string | undefined> {
+  const bytes = await readFile(file).catch(() => undefined);
+  const found = bytes && (await extract(file, bytes));
+  if (!found) return undefined;
+  // What is text already is read again when it is needed; the others cost too much for that.
+  if (found.format === "text") return found.text;
+  await db.write((tx) =>
+    tx
+      .insertInto("source_texts")
+      .values({ sha256, ...found })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute(),
+  );
+  return found.text;
+}

