@@ -10,7 +10,7 @@ export function linksIn(text: string): string[] {
     const id = target?.trim();
     if (id) found.add((id.includes(":") ? id : `entry:${id}`) + (line ?? ""));
   }
-  for (const [, target] of text.matchAll(/\]\(<?([^)\s>#]{1,300})[^)]*\)/g)) {
+  for (const [, target] of text.matchAll(/\]\(<?([^()\s>#]{1,300})(?=[)\s>#])/g)) {
     if (!target || /^[a-z][a-z+.-]*:/i.test(target)) continue;
     const path = target.replace(/^(\.{0,2}\/)+/, "");
     const source = /^sources\/(.+)$/.exec(path)?.[1];
