@@ -59,8 +59,8 @@ export interface App {
   links: LinkKeeper;
   sources: SourceStore;
   proposals: ProposalStore;
-  perspectives: PerspectiveStore;
   topics: TopicStore;
+  perspectives: PerspectiveStore;
   tokens: TokenStore;
   users: UserStore;
   tasks: TaskEngine;

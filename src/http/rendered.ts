@@ -44,6 +44,8 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
   routes.get("/page", async (c) => {
     const path = c.req.query("path") ?? "";
     const version = c.req.query("version");
+    const schema = await app.schema();
+    if (!schema.ok && path.startsWith(`${app.config.wiki}/`)) return refusalAnswer(c, schema.problem);
     const found = await readPage.perform(app, { path }, signIn.callerFor(c.get("principal").tokenId, ""));
     if (!found.ok) return refusalAnswer(c, found.problem);
     const page = found.value;
@@ -59,7 +61,6 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
       wiki: app.config.wiki,
       ...(older === undefined ? { stampFrom: bodyFrom } : {}),
     });
-    const schema = await app.schema();
     const section = schema.ok && page.entry ? findSection(schema.value, page.entry.id) : undefined;
     const metadata = page.entry && (await app.entries.fetch(page.entry.id)).metadata;
     const shown: RenderedPage = {

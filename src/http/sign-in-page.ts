@@ -17,7 +17,7 @@ export function signInPage({ again }: { again?: string } = {}) {
       <p class="brand">Scriptorium</p>
       <h1>Sign in</h1>
       <p>This workspace is private.</p>
-      <p>Open the link that <code>scriptorium serve</code> printed when it started; it signs this browser in.</p>
+      <p>Open the link that scriptorium serve printed when it started; it signs this browser in.</p>
     </main>
   </body>
 </html>`;
@@ -30,5 +30,4 @@ main { max-width: 26rem; padding: 2rem; }
 h1 { margin: 0 0 0.5rem; font-size: 1.75rem; letter-spacing: -0.02em; }
 p { margin: 0 0 0.75rem; }
 .brand { color: light-dark(#8a4a17, #e0a877); font-weight: 600; }
-code { font: 0.9em ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; }
 `;
