@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Database } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
+import { statementNames } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
 const channel = "scriptorium";
@@ -12,6 +13,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
   // Without a listener an idle connection that the server drops would end the process; the pool replaces it.
   pool.on("error", () => undefined);
+  pool.on("connect", keepPlans);
   await migratePostgres(pool);
 
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
@@ -38,6 +40,16 @@ export async function openPostgres(url: string): Promise<Database> {
       await db.destroy();
     },
   };
+}
+
+/** Planning costs our short queries more than running them: those that are prepared are sent under their names. */
+function keepPlans(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+  client.query = ((...args: unknown[]) => {
+    const [text, values, ...rest] = args;
+    const name = typeof text === "string" ? statementNames.get(text) : undefined;
+    return name ? query({ name, text, values }, ...rest) : query(...args);
+  }) as typeof client.query;
 }
 
 /** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */

@@ -27,7 +27,7 @@ const columns = sql.raw(
 /** Leases go by the clock of the store, never by a worker's. */
 const clock: Record<Engine, RawBuilder<number>> = {
   sqlite: sql<number>`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
-  postgres: sql<number>`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
+  postgres: sql<number>`CAST(extract(epoch FROM statement_timestamp()) * 1000 AS BIGINT)`,
 };
 
 type Type = "text" | "bigint";
@@ -43,9 +43,15 @@ const each: Record<Engine, (list: string, fields: Record<string, Type>) => RawBu
     return sql`(SELECT * FROM json_to_recordset(${list}::text::json) AS given (${sql.join(parts)}))`;
   },
 };
+/** As an array, PostgreSQL looks each up in the index; joined with a list whose length it cannot know, it reads the table. */
 const among: Record<Engine, (list: string) => RawBuilder<unknown>> = {
-  sqlite: (list) => sql`(SELECT value FROM json_each(${list}))`,
-  postgres: (list) => sql`(SELECT json_array_elements_text(${list}::text::json))`,
+  sqlite: (list) => sql`IN (SELECT value FROM json_each(${list}))`,
+  postgres: (list) => sql`= ANY (ARRAY(SELECT json_array_elements_text(${list}::text::json)))`,
+};
+const numbersAmong: Record<Engine, (rows: string) => RawBuilder<unknown>> = {
+  sqlite: () => sql``,
+  postgres: (rows) =>
+    sql`AND tasks.num = ANY (ARRAY(SELECT (json_array_elements(${rows}::text::json) ->> 'num')::bigint))`,
 };
 const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
 const passingBy: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
@@ -73,7 +79,7 @@ export const findTask = (query: Query, id: string): Promise<StoredTask | undefin
 /** In the order of their numbers, so that two who lock the same ones cannot wait for each other. */
 const lockRows = onEach<{ ids: string }, StoredTask>(
   (engine, slot) =>
-    sql`SELECT ${columns} FROM tasks WHERE id IN ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
+    sql`SELECT ${columns} FROM tasks WHERE id ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
 );
 
 /** For a change: until the transaction ends nobody else changes them. */
@@ -125,7 +131,7 @@ const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
   any: onEach<{ limit: number; without: string }, StoredTask>(
     (engine, slot) => sql`
       SELECT ${columns} FROM tasks
-      WHERE ${isReady} AND (run IS NULL OR run NOT IN ${among[engine](slot("without"))})
+      WHERE ${isReady} AND (run IS NULL OR NOT (run ${among[engine](slot("without"))}))
       ORDER BY turn_at, num LIMIT ${slot("limit")} ${lock[engine]}`,
   ),
   ofRun: onEach<{ limit: number; run: string }, StoredTask>(
@@ -184,6 +190,7 @@ const saveRows = onEach<{ rows: string; at: string }, { num: number }>((engine, 
       claimed_at = s.claimed_at, lease_until = s.lease_until, version = tasks.version + 1, updated_at = ${slot("at")}
     FROM ${each[engine](slot("rows"), fields)} AS s
     WHERE tasks.num = s.num AND tasks.version = s.version AND tasks.epoch = s.seen
+      ${numbersAmong[engine](slot("rows"))}
     RETURNING tasks.num`;
 });
 
@@ -247,7 +254,7 @@ export async function renewLease(
 const dependents = onEach<{ ids: string }, { num: number }>(
   (engine, slot) => sql`
     SELECT num FROM tasks WHERE id IN (
-      SELECT task_id FROM task_dependencies WHERE depends_on IN ${among[engine](slot("ids"))}
+      SELECT task_id FROM task_dependencies WHERE depends_on ${among[engine](slot("ids"))}
     ) ORDER BY num ${locked[engine]}`,
 );
 
@@ -256,7 +263,7 @@ const freeRows = onEach<{ ids: string }, { id: string; blockers_left: number }>(
     UPDATE tasks SET blockers_left = blockers_left - given.freed
     FROM (
       SELECT task_id, count(*) AS freed FROM task_dependencies
-      WHERE depends_on IN ${among[engine](slot("ids"))} GROUP BY task_id
+      WHERE depends_on ${among[engine](slot("ids"))} GROUP BY task_id
     ) AS given
     WHERE tasks.id = given.task_id RETURNING tasks.id, tasks.blockers_left`,
 );

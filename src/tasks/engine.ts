@@ -40,6 +40,8 @@ type Deps = {
 type Request = { move: Move } | { want: Want };
 type Answer = Result<Task> | Task | undefined;
 
+/** SQLite has one writer; on PostgreSQL a second transaction works while the first waits for its commit. */
+const lanes = { sqlite: 1, postgres: 4 };
 const candidates = 16;
 const mostTries = 50;
 
@@ -54,7 +56,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const { engine } = db;
   const counts = { claims: 0, conflicts: 0 };
 
-  const ask = together<Request, Answer>(mostTogether, async (requests) => {
+  const ask = together<Request, Answer>({ most: mostTogether, lanes: lanes[engine] }, async (requests) => {
     const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
     const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
     // Who waits for work must not write, or those who wait would wake each other without end.

@@ -1,14 +1,21 @@
+type How = {
+  /** How many are answered together at the most. */
+  most: number;
+  /** How many answers may be in the making at once. */
+  lanes: number;
+};
+
 /**
- * Those who ask while an answer is being made are answered together by the next. A crowd is then
+ * Those who ask while answers are being made are answered together by the next. A crowd is then
  * served by few transactions, and whoever is alone does not wait.
  */
-export function together<I, O>(most: number, answerAll: (items: I[]) => Promise<O[]>): (item: I) => Promise<O> {
+export function together<I, O>({ most, lanes }: How, answerAll: (items: I[]) => Promise<O[]>): (item: I) => Promise<O> {
   type Waiting = { item: I; resolve(answer: O): void; reject(error: unknown): void };
   const waiting: Waiting[] = [];
-  let busy = false;
+  let busy = 0;
 
   async function serve() {
-    busy = true;
+    busy++;
     await null;
     while (waiting.length > 0) {
       const some = waiting.splice(0, most);
@@ -21,12 +28,12 @@ export function together<I, O>(most: number, answerAll: (items: I[]) => Promise<
         for (const { reject } of some) reject(error);
       }
     }
-    busy = false;
+    busy--;
   }
 
   return (item) =>
     new Promise<O>((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (!busy) void serve();
+      if (busy < lanes) void serve();
     });
 }
