@@ -1,3 +1,4 @@
+import { pricesVersion } from "../agents/model/prices.ts";
 import type { Meter } from "../agents/runner.ts";
 import type { CrewPart } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
@@ -89,7 +90,7 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
       const state = spent?.tokens === 0 ? "released" : "settled";
       const settled_at = now().toISOString();
       await settleSpend(tx, id, { state, tokens: spent?.tokens ?? null, usd: spent?.usd ?? null, settled_at });
-      await appendEvent(tx, event("spend-settled", { spend: id, state, ...(spent ?? {}) }));
+      await appendEvent(tx, event("spend-settled", { spend: id, state, prices: pricesVersion, ...(spent ?? {}) }));
     });
 
   return {

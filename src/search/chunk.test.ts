@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { chunk } from "./chunk.ts";
+import { linksIn } from "./links.ts";
 
 const cut = (text: string) => chunk({ title: "T", text }).map(({ heading, line, body }) => [heading, line, body]);
 
@@ -45,4 +46,16 @@ test("a long paragraph is cut between sentences, nothing of it is lost, and line
 test("a text without a word is one part, so that its title is found", () => {
   expect(cut("")).toEqual([["", 1, ""]]);
   expect(cut("# Only a heading\n")).toEqual([["Only a heading", 1, ""]]);
+});
+
+test.each([
+  ["# a".padEnd(200_000), 1],
+  ["1".padEnd(200_000), 1],
+  ["[a](".repeat(50_000), 100],
+  ["](".repeat(100_000), 100],
+])("a hostile line is cut in its turn, not in minutes", (text, least) => {
+  const parts = chunk({ title: "T", text });
+  expect(parts.length).toBeGreaterThanOrEqual(least);
+  expect(parts.flatMap(({ body }) => linksIn(body))).toEqual([]);
+  expect(linksIn(text)).toEqual([]);
 });

@@ -34,13 +34,12 @@ export function chunk({ text }: Document): Chunk[] {
   }));
 }
 
-const headingLine = /^(#{1,6})\s+(.+?)\s*#*\s*$/;
 const fence = /^\s*(```|~~~)/;
 /** `Ada: yes`, `**Ada**: yes`, `[10:32] Ada: yes`, `10:32 ada: yes`. */
 const turn =
-  /^(?:\[?\d[\d:., TZ-]*\]?\s+)?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s+\S/u;
+  /^(?:\[?\d[\d:., TZ-]{0,40}\]?\s{1,4})?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s{1,4}\S/u;
 /** A log line, or any other that begins with when. */
-const dated = /^(?:[-*]\s+)?\[?\d{4}-\d\d-\d\d[T\s\]]/;
+const dated = /^(?:[-*]\s{1,4})?\[?\d{4}-\d\d-\d\d[T\s\]]/;
 
 function blocksOf(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
@@ -58,12 +57,12 @@ function blocksOf(text: string): Block[] {
   };
   for (const [at, line] of lines.entries()) {
     if (fence.test(line)) fenced = !fenced;
-    const heading = fenced ? null : headingLine.exec(line);
+    const heading = fenced ? undefined : headingIn(line);
     if (heading) {
       close();
-      const depth = heading[1]?.length ?? 1;
+      const { depth } = heading;
       headings.length = depth - 1;
-      headings[depth - 1] = heading[2] ?? "";
+      headings[depth - 1] = heading.text;
       for (let i = 0; i < depth; i++) headings[i] ??= "";
       continue;
     }
@@ -80,9 +79,19 @@ function blocksOf(text: string): Block[] {
   return blocks;
 }
 
+/** Longer ones are no headings. Beside that, a pattern that looks for the end of a line takes too long over many spaces. */
+const longestHeading = 300;
+
+function headingIn(line: string): { depth: number; text: string } | undefined {
+  const depth = /^#{1,6}(?=\s)/.exec(line)?.[0].length;
+  if (depth === undefined || line.length > longestHeading) return undefined;
+  const text = line.slice(depth).trim().replace(/\s#+$/, "").trim();
+  return text === "" ? undefined : { depth, text };
+}
+
 /** Most of its lines are somebody speaking, and the same voices come again. */
 function isConversation(lines: string[]): boolean {
-  const full = lines.filter((line) => line.trim() !== "" && !headingLine.test(line)).slice(0, 400);
+  const full = lines.filter((line) => line.trim() !== "" && !headingIn(line)).slice(0, 400);
   const voices = full.filter((line) => turn.test(line)).map((line) => line.split(":", 1)[0]);
   return voices.length >= 3 && voices.length * 2 >= full.length && new Set(voices).size < voices.length * 0.7 + 1;
 }

@@ -6,11 +6,12 @@ const most = 50;
  */
 export function linksIn(text: string): string[] {
   const found = new Set<string>();
-  for (const [, target, line] of text.matchAll(/\[\[([^\]|#\n]{1,200})(#L\d{1,7})?(?:[#|][^\]\n]*)?\]\]/g)) {
+  for (const [, target, line] of text.matchAll(/\[\[([^[\]|#\n]{1,200})(#L\d{1,7})?(?:[#|][^[\]\n]{0,200})?\]\]/g)) {
     const id = target?.trim();
     if (id) found.add((id.includes(":") ? id : `entry:${id}`) + (line ?? ""));
   }
-  for (const [, target] of text.matchAll(/\]\(<?([^()\s>#]{1,300})(?=[)\s>#])/g)) {
+  for (const [, inside] of text.matchAll(/\]\(([^()\n]{1,300})\)/g)) {
+    const target = /^<?([^\s>#]+)/.exec(inside ?? "")?.[1];
     if (!target || /^[a-z][a-z+.-]*:/i.test(target)) continue;
     const path = target.replace(/^(\.{0,2}\/)+/, "");
     const source = /^sources\/(.+)$/.exec(path)?.[1];
