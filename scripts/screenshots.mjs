@@ -1,14 +1,16 @@
 // Pictures of the main views, light and dark, into docs/images: node scripts/screenshots.mjs
 // It serves the example handbook, and a finished demo run, from temporary folders.
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const program = resolve("dist/scriptorium.js");
 const folder = await mkdtemp(join(tmpdir(), "scriptorium-pictures-"));
-const environment = { ...process.env, GIT_AUTHOR_NAME: "Ada Lovelace", GIT_AUTHOR_EMAIL: "ada@example.org" };
+// Whoever takes the pictures is not in them.
+await writeFile(join(folder, ".gitconfig"), "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n");
+const environment = { ...process.env, HOME: folder, GIT_CONFIG_GLOBAL: join(folder, ".gitconfig") };
 
 /**
  * @param {string[]} args

@@ -64,11 +64,24 @@ function Bars({ title, labels, values, most }: Chart) {
         height: 200,
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: false }, y: { range: [0, most] } },
-        axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => labels[tick] ?? "") }, axis],
+        scales: { x: { time: false, range: [-0.6, labels.length - 0.4] }, y: { range: [0, most] } },
+        axes: [
+          {
+            ...axis,
+            grid: { show: false },
+            incrs: [1, 2, 5, 10, 50, 100],
+            values: (_, ticks) => ticks.map((tick) => labels[tick] ?? ""),
+          },
+          axis,
+        ],
         series: [
           {},
-          { fill: tone("--accent"), stroke: tone("--accent"), ...(bars ? { paths: bars({ size: [0.7, 40] }) } : {}) },
+          {
+            fill: tone("--accent"),
+            points: { show: false },
+            stroke: tone("--accent"),
+            ...(bars ? { paths: bars({ size: [0.7, 40] }) } : {}),
+          },
         ],
       },
       [labels.map((_, at) => at), values],

@@ -153,7 +153,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
 function List({ title, items }: { title: string; items: unknown[] }) {
   return (
     <div className="record-list">
-      <h4>{title}</h4>
+      <p className="record-title">{title}</p>
       <ul>
         {items.map((item, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: what is on record does not move
