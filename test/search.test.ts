@@ -13,6 +13,7 @@ import { type OperationName, operations } from "../src/operations.ts";
 import type { Caller } from "../src/people/caller.ts";
 import { type Result, unwrap } from "../src/result.ts";
 import { indexKeeper } from "../src/search/keeper.ts";
+import { countTerms, lexical } from "../src/search/lexical.ts";
 import { installModel } from "../src/search/model.ts";
 import { openSearch } from "../src/search/open.ts";
 import { retrievalPrecision } from "../src/search/recall.ts";
@@ -234,11 +235,9 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("id")
         .orderBy("part")
         .execute();
-      const { countsOf, lexical } = await import("../src/search/lexical.ts");
-      const terms = ["heron", "lease", "claim", "queue"];
-      const counts = await countsOf(db, terms);
-      const hits = await lexical(db, { terms, counts }, { kinds: ["entry"] }, 100);
-      return { passages, links, counts, scores: hits.map((hit) => hit.score.toFixed(6)) };
+      const terms = await countTerms(db, ["heron", "lease", "claim", "queue"]);
+      const hits = await lexical(db, terms, { kinds: ["entry"] }, 100);
+      return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };
     };
     await fc.assert(
       fc.asyncProperty(fc.array(edit, { maxLength: 8 }), async (edits) => {

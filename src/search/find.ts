@@ -4,7 +4,8 @@ import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
 import type { indexKeeper } from "./keeper.ts";
-import { type Counted, countsOf, lexical, type Scored } from "./lexical.ts";
+import { countTerms, lexical, type Scored, type Term } from "./lexical.ts";
+import { amongNumbers } from "./lists.ts";
 import { snippet } from "./marks.ts";
 import type { Meaning } from "./meaning.ts";
 import { type Scope, within } from "./scope.ts";
@@ -33,10 +34,37 @@ export type Wanted = {
 /** How many passages of each list are weighed together. */
 const considered = 300;
 const catchUpMs = 3000;
+const mostMistyped = 5;
 const linkWeight = 0.5;
+/** So many passages are grouped into pages, at the least. */
+const leastForPages = 100;
+/** Further places told of a page. */
+const furtherPlaces = 3;
+
+/** A passage with its score, before it is told why it was found. */
+type Row = Omit<Hit, "snippet" | "why">;
 
 export function finder({ db, keeper, meaning, speller }: Deps) {
+  /** The best passages. Words are marked and reasons given only of those that are shown: it costs more than finding them. */
   async function passages(query: string, wanted: Wanted): Promise<Found> {
+    const { ranked, tell, ...found } = await rank(query, wanted, wanted.limit);
+    return { ...found, hits: ranked.map(tell) };
+  }
+
+  /** One hit for each thing: its best passage, and a few more of it that were found. */
+  async function pages(
+    query: string,
+    wanted: Wanted,
+  ): Promise<Omit<Found, "hits"> & { hits: (Hit & { more: Hit[] })[] }> {
+    const { ranked, tell, ...found } = await rank(query, wanted, Math.max(leastForPages, wanted.limit * 5));
+    const all = byPage(ranked.map((hit) => ({ ...hit, page: `${hit.kind}:${hit.id}` })));
+    const hits = all
+      .slice(0, wanted.limit)
+      .map(({ more, page: _, ...hit }) => ({ ...tell(hit), more: more.slice(0, furtherPlaces).map(tell) }));
+    return { ...found, hits };
+  }
+
+  async function rank(query: string, wanted: Wanted, limit: number) {
     const notes: string[] = [];
     const left = await catchUp();
     if (left > 0) notes.push(`${left} changes are not in the index yet`);
@@ -45,8 +73,8 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
     const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
 
     const [words, bridges, near, bridgesNear] = await Promise.all([
-      lexical(db, asked, wanted.scope, considered),
-      through.length > 0 ? lexical(db, asked, bridge, 100) : [],
+      lexical(db, asked.terms, wanted.scope, considered),
+      through.length > 0 ? lexical(db, asked.terms, bridge, 100) : [],
       meaningOf(query, wanted.scope, wanted, notes),
       through.length > 0 ? meaningOf(query, bridge, wanted, []) : undefined,
     ]);
@@ -55,14 +83,7 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
     const facts = weigh(bridges, bridgesNear, top);
     const linked = wanted.without?.includes("links")
       ? undefined
-      : await linkedFrom(
-          db,
-          fuse([
-            { scores: own, weight: 1 },
-            { scores: facts, weight: 1 },
-          ]),
-          wanted.scope,
-        );
+      : await linkedFrom(db, new Map([...own, ...facts]), wanted.scope);
     const scores = linked
       ? fuse([
           { scores: own, weight: 1 },
@@ -70,31 +91,23 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
         ])
       : own;
 
-    const chosen = best(scores, wanted.limit);
+    const chosen = best(scores, limit);
     const rows = await load(chosen, wanted.scope);
     const meant = new Set(near?.hits.slice(0, wanted.limit).map((hit) => hit.num));
-    const hits = chosen.flatMap(({ num, score }) => {
-      const row = rows.get(num);
-      if (!row) return [];
+    const tell = (row: Row): Hit => {
       const { text, found } = passageOf(row, asked.terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
-        ...(meant.has(num) ? ["near in meaning"] : []),
-        ...(linked?.from.has(num) ? [`linked from ${linked.from.get(num)}`] : []),
+        ...(meant.has(row.num) ? ["near in meaning"] : []),
+        ...(linked?.from.has(row.num) ? [`linked from ${linked.from.get(row.num)}`] : []),
       ];
-      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
+      return { ...row, snippet: text, why: why.length > 0 ? why : ["beside what matches"] };
+    };
+    const ranked = chosen.flatMap(({ num, score }) => {
+      const row = rows.get(num);
+      return row ? [{ ...row, score }] : [];
     });
-    return { hits, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
-  }
-
-  /** One hit for each thing: its best passage, and how many more of it were found. */
-  async function pages(
-    query: string,
-    wanted: Wanted,
-  ): Promise<Omit<Found, "hits"> & { hits: (Hit & { more: Hit[] })[] }> {
-    const found = await passages(query, { ...wanted, limit: Math.max(100, wanted.limit * 5) });
-    const hits = byPage(found.hits.map((hit) => ({ ...hit, page: `${hit.kind}:${hit.id}` })));
-    return { ...found, hits: hits.slice(0, wanted.limit) };
+    return { ranked, tell, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
   }
 
   /** Waits for the index, but not for ever: after a large import most of it is better than none. */
@@ -105,27 +118,18 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
   }
 
   /** The words to look for; one that is in no text is joined by what it was probably meant to be. */
-  async function terms(query: string): Promise<Counted & { suggestion?: string }> {
-    const terms = searchTerms(query);
-    const counts = await countsOf(db, terms);
-    const meant = new Map<string, string>();
-    for (const word of terms.filter((_, at) => counts[at] === 0).slice(0, 5)) {
-      const [like] = await liked(word);
+  async function terms(query: string): Promise<{ terms: Term[]; suggestion?: string }> {
+    const terms = await countTerms(db, searchTerms(query));
+    const meant = new Map<string, Term>();
+    for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
+      const like = (await countTerms(db, await speller.like(word))).find(({ count, begun }) => count > 0 && !begun);
       if (like) meant.set(word, like);
     }
-    if (meant.size === 0) return { terms, counts };
-    const suggestion = query.replace(/[\p{L}\p{N}\p{M}_]+/gu, (word) => meant.get(word.toLowerCase()) ?? word);
-    // The last word stays last: it may be only the beginning of one.
-    const likes = [...meant.values()].filter((word) => !terms.includes(word));
-    const all = { terms: [...likes, ...terms], counts: [...(await countsOf(db, likes)), ...counts] };
-    return suggestion === query ? all : { ...all, suggestion };
-  }
-
-  /** Words like this one that are still in some text. */
-  async function liked(word: string): Promise<string[]> {
-    const like = await speller.like(word);
-    const counts = await countsOf(db, like);
-    return like.filter((_, at) => (counts[at] ?? 0) > 0);
+    if (meant.size === 0) return { terms };
+    const suggestion = query.replace(/[\p{L}\p{N}\p{M}_]+/gu, (word) => meant.get(word.toLowerCase())?.word ?? word);
+    const known = new Set(terms.map(({ word }) => word));
+    const all = [...terms, ...[...meant.values()].filter(({ word }) => !known.has(word))];
+    return suggestion === query ? { terms: all } : { terms: all, suggestion };
   }
 
   async function meaningOf(query: string, scope: Scope, wanted: Wanted, notes: string[]) {
@@ -140,13 +144,9 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
 
   async function load(chosen: Scored[], scope: Scope) {
     const nums = chosen.map((hit) => hit.num);
-    const list =
-      db.engine === "sqlite"
-        ? sql`IN (SELECT value FROM json_each(${JSON.stringify(nums)}))`
-        : sql`= ANY(${nums}::bigint[])`;
-    const { rows } = await sql<Omit<Hit, "score" | "snippet" | "why">>`
+    const { rows } = await sql<Omit<Row, "score">>`
       SELECT p.num, p.part, p.heading, p.line, p.body, t.kind, t.id, t.title, t.author, t.at
-      FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${list} AND ${within(db.engine, scope)}`.execute(
+      FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${amongNumbers(db.engine, nums)} AND ${within(db.engine, scope)}`.execute(
       db.read,
     );
     return new Map(rows.map((row) => [row.num, row]));
@@ -156,7 +156,7 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
 }
 
 /** Of a passage that was found by its heading alone, the heading is shown too. */
-function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: string[]) {
+function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term[]) {
   const own = snippet(body, terms);
   const above = heading.split(" › ").at(-1);
   return own.found.length > 0 || !above ? own : snippet(`${above}: ${body}`, terms);

@@ -3,6 +3,7 @@ import type { Database } from "../store/database.ts";
 import { linksOf as edgesOf } from "../store/edges.ts";
 import { best, type Scores } from "./fuse.ts";
 import { refOf } from "./hit.ts";
+import { amongNumbers, amongTexts } from "./lists.ts";
 import { type Scope, within } from "./scope.ts";
 
 /** How many of the best passages are followed. */
@@ -54,19 +55,10 @@ export async function linkedFrom(
   return { scores: reached, from };
 }
 
-const numbers = (db: Database, nums: number[]) =>
-  db.engine === "sqlite"
-    ? sql`IN (SELECT value FROM json_each(${JSON.stringify(nums)}))`
-    : sql`= ANY(${nums}::bigint[])`;
-const texts = (db: Database, values: string[]) =>
-  db.engine === "sqlite"
-    ? sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`
-    : sql`= ANY(${values}::text[])`;
-
 /** Links written in the passages, and edges of the graph between what they are parts of and anything else. */
 async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]> {
   const nums = [...names.keys()];
-  const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${numbers(db, nums)} LIMIT ${sql.lit(mostLinks)}`;
+  const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${amongNumbers(db.engine, nums)} LIMIT ${sql.lit(mostLinks)}`;
   const first = new Map<string, number>();
   for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
   const edges = await edgesOf(db, [...first.keys()], undefined, mostLinks);
@@ -118,7 +110,7 @@ const lineOf = (target: string) => {
 
 async function incomingOf(db: Database, targets: string[]): Promise<Map<string, number>> {
   const { rows } = await sql<{ target: string; count: number }>`
-    SELECT target, count(*) AS count FROM passage_links WHERE target ${texts(db, targets)} GROUP BY target`.execute(
+    SELECT target, count(*) AS count FROM passage_links WHERE target ${amongTexts(db.engine, targets)} GROUP BY target`.execute(
     db.read,
   );
   return new Map(rows.map((row) => [row.target, Number(row.count)]));
@@ -127,7 +119,7 @@ async function incomingOf(db: Database, targets: string[]): Promise<Map<string, 
 /** What each passage is a part of, the best first. */
 async function namesOf(db: Database, nums: number[]): Promise<Map<number, string>> {
   const { rows } = await sql<{ num: number; kind: string; id: string }>`
-    SELECT p.num, t.kind, t.id FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${numbers(db, nums)}`.execute(
+    SELECT p.num, t.kind, t.id FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${amongNumbers(db.engine, nums)}`.execute(
     db.read,
   );
   const names = new Map(rows.map((row) => [row.num, refOf(row)]));

@@ -1,3 +1,4 @@
+import type { Term } from "./lexical.ts";
 import { markEnd, markStart, passage } from "./passage.ts";
 import { stem } from "./stem.ts";
 import { wordsOf } from "./terms.ts";
@@ -6,18 +7,21 @@ const token = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{N}
 /** A longer text is not read to its end for a few words of it. */
 const mostCharacters = 20_000;
 
-/** The few words of a text in which the most of what was asked for stands, marked; and which of the terms were in it. */
-export function snippet(body: string, terms: string[]): { text: string; found: string[] } {
-  const wanted = new Map(terms.map((term) => [stem(term), term]));
-  const last = terms.at(-1) ?? "";
+/** The few words of a text in which the most of what was asked for stands, marked; and which of the words were in it. */
+export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { text: string; found: string[] } {
+  const wanted = new Map(terms.map(({ word }) => [stem(word), word]));
+  const begun = terms.find((term) => term.begun)?.word;
   const found = new Set<string>();
   const text = body.slice(0, mostCharacters).replaceAll(/[\u0001\u0002]/g, " ");
-  const marked = text.replace(token, (word) => {
-    const matches = wordsOf(word).filter(
-      (part) => wanted.has(stem(part)) || (last.length >= 3 && part.startsWith(last)),
-    );
-    for (const part of matches) found.add(wanted.get(stem(part)) ?? last);
-    return matches.length > 0 ? `${markStart}${word}${markEnd}` : word;
+  const marked = text.replace(token, (raw) => {
+    let matches = false;
+    for (const part of wordsOf(raw)) {
+      const word = wanted.get(stem(part)) ?? (begun && part.startsWith(begun) ? begun : undefined);
+      if (word === undefined) continue;
+      matches = true;
+      found.add(word);
+    }
+    return matches ? `${markStart}${raw}${markEnd}` : raw;
   });
-  return { text: passage(marked), found: terms.filter((term) => found.has(term)) };
+  return { text: passage(marked), found: terms.flatMap(({ word }) => (found.has(word) ? [word] : [])) };
 }

@@ -27,9 +27,6 @@ const result = place.extend({
   more: z.array(place.extend({ snippet: z.string() })).describe("Further places in the same thing"),
 });
 
-/** Further places shown under a result. */
-const furtherPlaces = 3;
-
 export const search = operation({
   name: "search",
   summary: "Search everything that is written down: entries, sources, tasks and the graph.",
@@ -68,7 +65,7 @@ export const search = operation({
     const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
     const results = found.hits.map((hit) => ({
       ...shown(hit),
-      more: hit.more.slice(0, furtherPlaces).map(shownPlace),
+      more: hit.more.map(shownPlace),
     }));
     const meant = found.suggestion;
     const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};

@@ -3,6 +3,7 @@ import type { Database } from "../store/database.ts";
 import { edgesBetween, linksOf } from "../store/edges.ts";
 import { nodeLines } from "../store/graph.ts";
 import { type Hit, refOf } from "./hit.ts";
+import { amongTexts } from "./lists.ts";
 
 /** A passage as an agent is given it. */
 export type Recalled = {
@@ -93,8 +94,7 @@ export async function joining(db: Database, refs: string[], bytes: number): Prom
 
 /** Links that the texts themselves have. */
 async function writtenAmong(db: Database, ids: string[]): Promise<Subgraph["edges"]> {
-  const list =
-    db.engine === "sqlite" ? sql`IN (SELECT value FROM json_each(${JSON.stringify(ids)}))` : sql`= ANY(${ids}::text[])`;
+  const list = amongTexts(db.engine, ids);
   const { rows } = await sql<{ from: string; type: string; to: string }>`
     SELECT DISTINCT CASE t.kind WHEN 'node' THEN t.id ELSE t.kind || ':' || t.id END AS "from", 'links_to' AS type, l.target AS "to"
     FROM passage_links l JOIN passages p ON p.num = l.passage JOIN things t ON t.num = p.thing

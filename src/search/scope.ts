@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { amongTexts } from "./lists.ts";
 
 /** What a search may find: what the caller may read, and of that what they asked for. */
 export type Scope = {
@@ -18,7 +19,7 @@ export type Scope = {
 
 /** The scope as a condition on `t`, a row of things: applied before anything is ranked. */
 export function within(engine: Database["engine"], scope: Scope): RawBuilder<boolean> {
-  const rules = [sql`t.kind ${among[engine](scope.kinds)}`];
+  const rules = [sql`t.kind ${amongTexts(engine, scope.kinds)}`];
   if (scope.run !== undefined) rules.push(sql`t.run IN ('', ${scope.run})`);
   if (scope.type !== undefined) rules.push(sql`t.type = ${scope.type}`);
   if (scope.section !== undefined) {
@@ -44,8 +45,3 @@ export const allows = (scope: Scope, thing: Described): boolean =>
   (scope.after === undefined || thing.at >= scope.after);
 
 const likely = (text: string) => text.toLowerCase().replace(/[!%_]/g, "!$&");
-
-export const among = {
-  sqlite: (values: string[]) => sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
-  postgres: (values: string[]) => sql`= ANY(${values}::text[])`,
-};

@@ -45,8 +45,10 @@ test("stems are those of SQLite's own index", () => {
   expect(words.map(stem)).toEqual(stems);
 });
 
+const asked = (...words: string[]) => words.map((word) => ({ word }));
+
 test("words of a snippet are marked however they end, and identifiers by their parts", () => {
-  const { text, found } = snippet("The queues were retried by claimNext().", ["queue", "retry", "next"]);
+  const { text, found } = snippet("The queues were retried by claimNext().", asked("queue", "retry", "next"));
   expect(text).toBe("The \u0001queues\u0002 were \u0001retried\u0002 by \u0001claimNext\u0002().");
   expect(found).toEqual(["queue", "retry", "next"]);
 });
@@ -54,7 +56,7 @@ test("words of a snippet are marked however they end, and identifiers by their p
 test("marks never lose or add a character", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.array(fc.string()), (body, terms) => {
-      const { text } = snippet(body.slice(0, 80), terms);
+      const { text } = snippet(body.slice(0, 80), asked(...terms));
       const plain = (value: string) =>
         value
           .replaceAll(/[\u0001\u0002…]/g, "")
