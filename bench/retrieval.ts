@@ -18,6 +18,7 @@ const { values, positionals } = parseArgs({
     data: { type: "string" },
     engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
     model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
+    way: { type: "string", multiple: true, default: ["lexical", "vectors", "links", "facts"] },
     limit: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -48,12 +49,13 @@ async function main(): Promise<void> {
       const shortened = { ...collection, questions: collection.questions.slice(0, most) };
       for (const table of plainFts(shortened)) show(table);
       for (const engine of values.engine as ("sqlite" | "postgres")[]) {
-        const ways: Way[] = [
-          "lexical",
-          ...(model ? (["vectors"] as const) : []),
-          "links",
-          ...(shortened.facts.length > 0 ? (["facts"] as const) : []),
-        ];
+        const possible = {
+          lexical: true,
+          vectors: model !== undefined,
+          links: true,
+          facts: shortened.facts.length > 0,
+        };
+        const ways = (Object.keys(possible) as Way[]).filter((way) => possible[way] && values.way.includes(way));
         for (const table of await measure(place, shortened, { engine, model, ways })) show(table);
       }
     }

@@ -13,7 +13,7 @@ import { type OperationName, operations } from "../src/operations.ts";
 import type { Caller } from "../src/people/caller.ts";
 import { type Result, unwrap } from "../src/result.ts";
 import { indexKeeper } from "../src/search/keeper.ts";
-import { countTerms, lexical } from "../src/search/lexical.ts";
+import { wordIndex } from "../src/search/lexical.ts";
 import { installModel } from "../src/search/model.ts";
 import { openSearch } from "../src/search/open.ts";
 import { retrievalPrecision } from "../src/search/recall.ts";
@@ -235,8 +235,9 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("id")
         .orderBy("part")
         .execute();
-      const terms = await countTerms(db, ["heron", "lease", "claim", "queue"]);
-      const hits = await lexical(db, terms, { kinds: ["entry"] }, 100);
+      const words = wordIndex(db);
+      const terms = await words.count(["heron", "lease", "claim", "queue"]);
+      const [hits = []] = await words.best(terms, [{ scope: { kinds: ["entry"] }, limit: 100 }]);
       return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };
     };
     await fc.assert(

@@ -4,7 +4,7 @@ import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
 import type { indexKeeper } from "./keeper.ts";
-import { countTerms, lexical, type Scored, type Term } from "./lexical.ts";
+import type { Scored, Term, WordIndex } from "./lexical.ts";
 import { amongNumbers } from "./lists.ts";
 import { snippet } from "./marks.ts";
 import type { Meaning } from "./meaning.ts";
@@ -20,7 +20,13 @@ export type Found = {
   notes: string[];
 };
 
-type Deps = { db: Database; keeper: ReturnType<typeof indexKeeper>; meaning: Meaning; speller: Speller };
+type Deps = {
+  db: Database;
+  words: WordIndex;
+  keeper: ReturnType<typeof indexKeeper>;
+  meaning: Meaning;
+  speller: Speller;
+};
 
 export type Wanted = {
   scope: Scope;
@@ -33,6 +39,8 @@ export type Wanted = {
 
 /** How many passages of each list are weighed together. */
 const considered = 300;
+/** How many that only lead to others. */
+const bridging = 50;
 const catchUpMs = 3000;
 const mostMistyped = 5;
 const linkWeight = 0.5;
@@ -44,7 +52,7 @@ const furtherPlaces = 3;
 /** A passage with its score, before it is told why it was found. */
 type Row = Omit<Hit, "snippet" | "why">;
 
-export function finder({ db, keeper, meaning, speller }: Deps) {
+export function finder({ db, words, keeper, meaning, speller }: Deps) {
   /** The best passages. Words are marked and reasons given only of those that are shown: it costs more than finding them. */
   async function passages(query: string, wanted: Wanted): Promise<Found> {
     const { ranked, tell, ...found } = await rank(query, wanted, wanted.limit);
@@ -72,14 +80,16 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
     const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));
     const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
 
-    const [words, bridges, near, bridgesNear] = await Promise.all([
-      lexical(db, asked.terms, wanted.scope, considered),
-      through.length > 0 ? lexical(db, asked.terms, bridge, 100) : [],
+    const [[spoken = [], bridges = []], near, bridgesNear] = await Promise.all([
+      words.best(asked.terms, [
+        { scope: wanted.scope, limit: considered },
+        { scope: bridge, limit: bridging },
+      ]),
       meaningOf(query, wanted.scope, wanted, notes),
       through.length > 0 ? meaningOf(query, bridge, wanted, []) : undefined,
     ]);
-    const top = Math.max(words[0]?.score ?? 0, bridges[0]?.score ?? 0);
-    const own = weigh(words, near, top);
+    const top = Math.max(spoken[0]?.score ?? 0, bridges[0]?.score ?? 0);
+    const own = weigh(spoken, near, top);
     const facts = weigh(bridges, bridgesNear, top);
     const linked = wanted.without?.includes("links")
       ? undefined
@@ -119,10 +129,10 @@ export function finder({ db, keeper, meaning, speller }: Deps) {
 
   /** The words to look for; one that is in no text is joined by what it was probably meant to be. */
   async function terms(query: string): Promise<{ terms: Term[]; suggestion?: string }> {
-    const terms = await countTerms(db, searchTerms(query));
+    const terms = await words.count(searchTerms(query));
     const meant = new Map<string, Term>();
     for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
-      const like = (await countTerms(db, await speller.like(word))).find(({ count, begun }) => count > 0 && !begun);
+      const like = (await words.count(await speller.like(word))).find(({ count, begun }) => count > 0 && !begun);
       if (like) meant.set(word, like);
     }
     if (meant.size === 0) return { terms };

@@ -3,7 +3,7 @@ import type { Database, Query } from "../store/database.ts";
 import { amongNumbers } from "./lists.ts";
 import { type Scope, within } from "./scope.ts";
 import { stem } from "./stem.ts";
-import { decoding, fieldWeights, labelWeights } from "./words.ts";
+import { fieldWeights, rankLevels } from "./words.ts";
 
 /** A passage by number, and how well it fits. */
 export type Scored = { num: number; score: number };
@@ -17,23 +17,50 @@ const counted = 20_000;
 const candidates = { sqlite: 12_000, postgres: 4000 };
 const prefixLength = 3;
 
-/** In how many passages each word is. The last one, if no text has it, is taken as the beginning of a word. */
-export async function countTerms(db: Database, words: string[]): Promise<Term[]> {
-  if (words.length === 0) return [];
-  const counts = await count[db.engine](db.read, words.map(spell[db.engine].whole));
-  const terms: Term[] = words.map((word, at) => ({ word, count: counts[at] ?? 0 }));
-  const last = terms.at(-1);
-  if (!last || last.count > 0 || last.word.length < prefixLength) return terms;
-  const [begun = 0] = await count[db.engine](db.read, [spell[db.engine].begun(last.word)]);
-  return begun === 0 ? terms : [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }];
+/** Some of the best, within a scope. */
+export type Share = { scope: Scope; limit: number };
+
+/** Passages by their words, on either engine. */
+export function wordIndex(db: Database) {
+  const total = totals(db);
+
+  async function bestIn({ scope, limit }: Share, best: Scored[], isAll: boolean, again: Again): Promise<Scored[]> {
+    if (scope.kinds.length === 0) return [];
+    const kept = await inScope(db, best, scope);
+    if (kept.length >= limit || isAll || !(await isAnything(db, scope))) return kept.slice(0, limit);
+    return again(limit, scope);
+  }
+
+  return {
+    /** In how many passages each word is. The last one, if no text has it, is taken as the beginning of a word. */
+    async count(words: string[]): Promise<Term[]> {
+      if (words.length === 0) return [];
+      const counts = await count[db.engine](db.read, words.map(spell[db.engine].whole));
+      const terms: Term[] = words.map((word, at) => ({ word, count: counts[at] ?? 0 }));
+      const last = terms.at(-1);
+      if (!last || last.count > 0 || last.word.length < prefixLength) return terms;
+      const [begun = 0] = await count[db.engine](db.read, [spell[db.engine].begun(last.word)]);
+      return begun === 0 ? terms : [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }];
+    },
+
+    /**
+     * The best passages for these words by BM25, any of which may match: some for each scope. Looking
+     * up what each match belongs to takes as long as ranking it, and mostly the best are in the scope;
+     * only when too few of them are, everything outside it is left out first.
+     */
+    async best(terms: Term[], shares: Share[]): Promise<Scored[][]> {
+      const found = terms.filter((term) => term.count > 0);
+      if (found.length === 0) return shares.map(() => []);
+      const again: Again = (limit, scope) => rank[db.engine](db.read, found, total, limit, scope);
+      const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
+      const best = await again(wide);
+      return Promise.all(shares.map((share) => bestIn(share, best, best.length < wide, again)));
+    },
+  };
 }
 
-/** The best passages for these words by BM25; any may match. */
-export async function lexical(db: Database, terms: Term[], scope: Scope, limit: number): Promise<Scored[]> {
-  const found = terms.filter((term) => term.count > 0);
-  if (found.length === 0 || scope.kinds.length === 0) return [];
-  return rank[db.engine](db.read, found, scope, limit);
-}
+export type WordIndex = ReturnType<typeof wordIndex>;
+type Again = (limit: number, scope?: Scope) => Promise<Scored[]>;
 
 /** The rarest words, as many as are in few enough passages together; at least one. */
 function rarest(terms: Term[], most: number): Term[] {
@@ -68,73 +95,77 @@ const count = {
   },
 };
 
+type Total = () => Promise<{ passages: number; length: number }>;
+
 /** The two engines side by side. SQLite has BM25; for PostgreSQL we reckon it from what ts_rank tells of each word. */
 const rank = {
-  async sqlite(query: Query, terms: Term[], scope: Scope, limit: number): Promise<Scored[]> {
-    const match = rarest(terms, candidates.sqlite)
-      .map((term) => spelled("sqlite", term))
-      .join(" OR ");
-    // Looking up what each match belongs to takes as long as ranking it. Mostly the best are all in
-    // the scope; when too few of them are, everything outside it is left out first.
-    const wide = limit * 2;
-    const best = await bestOf(query, match, wide);
-    const kept = await inScope(query, best, scope);
-    if (kept.length >= limit || best.length < wide) return kept.slice(0, limit);
-    return bestOf(query, match, limit, scope);
-  },
-  async postgres(query: Query, terms: Term[], scope: Scope, limit: number): Promise<Scored[]> {
-    const {
-      rows: [all],
-    } = await totals.execute(query);
-    const passages = Math.max(1, Number(all?.count ?? 1));
-    const average = Math.max(1, Number(all?.average ?? 1));
-    const any = rarest(terms, candidates.postgres).map((term) => spelled("postgres", term));
-    const weights = terms.map(({ count }) => Math.max(1e-6, Math.log((passages - count + 0.5) / (count + 0.5))));
+  async sqlite(query: Query, terms: Term[], _total: Total, limit: number, scope?: Scope): Promise<Scored[]> {
+    const { title, body, near } = fieldWeights;
+    const match = rarest(terms, candidates.sqlite).map((term) => spelled("sqlite", term));
     const { rows } = await sql<Scored>`
-      WITH asked AS MATERIALIZED (
-        SELECT word::tsquery AS q, weight
-        FROM unnest(${terms.map((term) => spelled("postgres", term))}::text[], ${weights}::float8[]) AS a (word, weight)
-      ),
-      chosen AS MATERIALIZED (
-        SELECT x.rowid AS num, x.words, x.length FROM passage_text x
-        JOIN passages p ON p.num = x.rowid JOIN things t ON t.num = p.thing
-        WHERE x.words @@ ${any.join(" | ")}::tsquery AND ${within("postgres", scope)}
-      ),
-      parts AS (
-        SELECT c.num, c.length, a.weight, (${decoding.frequencies}::float8[])[
-          width_bucket(ts_rank(${labelWeights}::float4[], c.words, a.q)::float8, ${decoding.bounds}::float8[])] AS tf
-        FROM chosen c, asked a
-      )
-      SELECT num, sum(weight * (2.2 * tf) / (tf + 1.2 * (0.25 + 0.75 * length / ${average}::float8))) AS score
-      FROM parts WHERE tf IS NOT NULL GROUP BY num ORDER BY score DESC, num LIMIT ${limit}`.execute(query);
+      SELECT num, -s AS score FROM (
+        SELECT rowid AS num, bm25(passage_text, ${sql.lit(title)}, ${sql.lit(body)}, ${sql.lit(near)}) AS s
+        FROM passage_text WHERE passage_text MATCH ${match.join(" OR ")} ${inside("sqlite", scope)}
+      ) ORDER BY s, num LIMIT ${limit}`.execute(query);
+    return rows;
+  },
+  async postgres(query: Query, terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Scored[]> {
+    const { passages, length } = await total();
+    const match = rarest(terms, candidates.postgres).map((term) => spelled("postgres", term));
+    const parts = terms.map((term) => {
+      const idf = Math.max(1e-6, Math.log((passages - term.count + 0.5) / (term.count + 0.5)));
+      const level = sql`width_bucket(ts_rank(${labelWeights}, words, ${spelled("postgres", term)}::tsquery)::float8, ${bounds})`;
+      return sql`coalesce(${idf * 2.2}::float8 / (1 + k * (${inverses})[${level}]), 0)`;
+    });
+    const { rows } = await sql<Scored>`
+      SELECT num, ${sql.join(parts, sql` + `)} AS score FROM (
+        SELECT rowid AS num, words, 1.2 * (0.25::float8 + 0.75 * length::float8 / ${length}::float8) AS k
+        FROM passage_text WHERE words @@ ${match.join(" | ")}::tsquery ${inside("postgres", scope)}
+      ) AS chosen ORDER BY score DESC, num LIMIT ${limit}`.execute(query);
     return rows;
   },
 };
 
-async function bestOf(query: Query, match: string, limit: number, scope?: Scope): Promise<Scored[]> {
-  const { title, body, near } = fieldWeights;
-  const score = sql`bm25(passage_text, ${sql.lit(title)}, ${sql.lit(body)}, ${sql.lit(near)})`;
-  const inside = scope
-    ? sql`AND EXISTS (SELECT 1 FROM passages p JOIN things t ON t.num = p.thing
-                      WHERE p.num = passage_text.rowid AND ${within("sqlite", scope)})`
-    : sql``;
-  const { rows } = await sql<Scored>`
-    SELECT num, -s AS score FROM (
-      SELECT rowid AS num, ${score} AS s FROM passage_text WHERE passage_text MATCH ${match} ${inside}
-    ) ORDER BY s, num LIMIT ${limit}`.execute(query);
-  return rows;
-}
+const listed = (numbers: number[], type: string) => sql.raw(`'{${numbers.join(",")}}'::${type}[]`);
+const labelWeights = listed(rankLevels.labelWeights, "float4");
+const bounds = listed(rankLevels.bounds, "float8");
+const inverses = listed(
+  rankLevels.frequencies.map((frequency) => 1 / frequency),
+  "float8",
+);
 
-async function inScope(query: Query, hits: Scored[], scope: Scope): Promise<Scored[]> {
+const inside = (engine: Database["engine"], scope: Scope | undefined) =>
+  scope
+    ? sql`AND EXISTS (SELECT 1 FROM passages p JOIN things t ON t.num = p.thing
+                      WHERE p.num = passage_text.rowid AND ${within(engine, scope)})`
+    : sql``;
+
+async function inScope(db: Database, hits: Scored[], scope: Scope): Promise<Scored[]> {
   const nums = hits.map((hit) => hit.num);
   const { rows } = await sql<{ num: number }>`
     SELECT p.num FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num ${amongNumbers("sqlite", nums)} AND ${within("sqlite", scope)}`.execute(query);
-  const inside = new Set(rows.map((row) => row.num));
-  return hits.filter((hit) => inside.has(hit.num));
+    WHERE p.num ${amongNumbers(db.engine, nums)} AND ${within(db.engine, scope)}`.execute(db.read);
+  const kept = new Set(rows.map((row) => row.num));
+  return hits.filter((hit) => kept.has(hit.num));
 }
 
-const totals = sql<{
-  count: number;
-  average: number;
-}>`SELECT count(*) AS count, avg(length) AS average FROM passage_text`;
+async function isAnything(db: Database, scope: Scope): Promise<boolean> {
+  const { rows } = await sql`SELECT 1 FROM things t WHERE ${within(db.engine, scope)} LIMIT 1`.execute(db.read);
+  return rows.length > 0;
+}
+
+const totalMs = 10_000;
+
+/** How many passages there are and how long they are, which PostgreSQL counts one by one: for a while what it was will do. */
+function totals(db: Database): Total {
+  let known: { passages: number; length: number } | undefined;
+  let at = 0;
+  return async () => {
+    if (known && Date.now() - at < totalMs) return known;
+    const { rows } = await sql<{ passages: number; length: number }>`
+      SELECT count(*) AS passages, avg(length)::float8 AS length FROM passage_text`.execute(db.read);
+    known = { passages: Number(rows[0]?.passages ?? 0), length: Math.max(1, rows[0]?.length ?? 1) };
+    at = Date.now();
+    return known;
+  };
+}

@@ -7,6 +7,7 @@ import { endpointEmbedder, modelAt } from "./endpoint.ts";
 import { finder } from "./find.ts";
 import { indexKeeper } from "./keeper.ts";
 import type { Kind } from "./kinds.ts";
+import { wordIndex } from "./lexical.ts";
 import { meaning } from "./meaning.ts";
 import { isInstalled, localModel } from "./model.ts";
 import type { Scope } from "./scope.ts";
@@ -42,7 +43,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Opt
   };
   const keeper = indexKeeper(db, kinds, sections);
   const vectors = meaning(db, { wanted, named });
-  const find = finder({ db, keeper, meaning: vectors, speller: speller(db) });
+  const find = finder({ db, words: wordIndex(db), keeper, meaning: vectors, speller: speller(db) });
 
   return {
     catchUp: keeper.catchUp,

@@ -26,7 +26,7 @@ const levels = [0.4, 0.8, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 2.8, 3.4, 4, 5, 6.5, 9,
 const perLabel = 4;
 const labels = "DCBA";
 /** In the order in which `ts_rank` takes them. Each is more than the one before it with four positions. */
-export const labelWeights = [0.2, 0.34, 0.58, 1];
+const labelWeights = [0.2, 0.34, 0.58, 1];
 
 const spellings = levels.map((_, level) => {
   const label = labels[Math.floor(level / perLabel)];
@@ -34,13 +34,13 @@ const spellings = levels.map((_, level) => {
 });
 
 /** What `ts_rank` gives at each level, each moved to half-way from the one before it; and what it stands for. */
-export const decoding = (() => {
+export const rankLevels = (() => {
   const ranks = levels.map((_, level) => {
     const weight = labelWeights[Math.floor(level / perLabel)] ?? 1;
     const sum = Array.from({ length: (level % perLabel) + 1 }, (_, at) => 1 / (at + 1) ** 2).reduce((a, b) => a + b);
     return (weight * sum) / (Math.PI ** 2 / 6);
   });
-  return { bounds: ranks.map((rank, at) => (rank + (ranks[at - 1] ?? 0)) / 2), frequencies: levels };
+  return { labelWeights, bounds: ranks.map((rank, at) => (rank + (ranks[at - 1] ?? 0)) / 2), frequencies: levels };
 })();
 
 /** The words of a passage in PostgreSQL's own notation: each stem once, with its level. */
