@@ -19,6 +19,7 @@ const { values, positionals } = parseArgs({
     engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
     model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
     way: { type: "string", multiple: true, default: ["lexical", "vectors", "links", "facts"] },
+    keep: { type: "string" },
     limit: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -56,7 +57,7 @@ async function main(): Promise<void> {
           facts: shortened.facts.length > 0,
         };
         const ways = (Object.keys(possible) as Way[]).filter((way) => possible[way] && values.way.includes(way));
-        for (const table of await measure(place, shortened, { engine, model, ways })) show(table);
+        for (const table of await measure(place, shortened, { engine, model, ways, keep: values.keep })) show(table);
       }
     }
     if (values.data) show(published);

@@ -22,7 +22,7 @@ export type Share = { scope: Scope; limit: number };
 
 /** Passages by their words, on either engine. */
 export function wordIndex(db: Database) {
-  const total = totals(db);
+  const totalNow = totals(db);
 
   async function bestIn({ scope, limit }: Share, best: Scored[], isAll: boolean, again: Again): Promise<Scored[]> {
     if (scope.kinds.length === 0) return [];
@@ -49,9 +49,10 @@ export function wordIndex(db: Database) {
      * only when too few of them are, everything outside it is left out first.
      */
     async best(terms: Term[], shares: Share[]): Promise<Scored[][]> {
-      const found = terms.filter((term) => term.count > 0);
+      const { passages, length } = await totalNow();
+      const found = telling(terms, passages);
       if (found.length === 0) return shares.map(() => []);
-      const again: Again = (limit, scope) => rank[db.engine](db.read, found, total, limit, scope);
+      const again: Again = (limit, scope) => rank[db.engine](db.read, found, { passages, length }, limit, scope);
       const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
       const best = await again(wide);
       return Promise.all(shares.map((share) => bestIn(share, best, best.length < wide, again)));
@@ -61,6 +62,13 @@ export function wordIndex(db: Database) {
 
 export type WordIndex = ReturnType<typeof wordIndex>;
 type Again = (limit: number, scope?: Scope) => Promise<Scored[]>;
+
+/** What is in more than half of the passages tells nothing by BM25, what is in very many little, and ranking them costs the most. */
+function telling(terms: Term[], passages: number): Term[] {
+  const found = terms.filter((term) => term.count > 0);
+  const some = found.filter((term) => term.count < counted && term.count * 2 <= passages);
+  return some.length > 0 ? some : rarest(found, 0);
+}
 
 /** The rarest words, as many as are in few enough passages together; at least one. */
 function rarest(terms: Term[], most: number): Term[] {
@@ -95,7 +103,7 @@ const count = {
   },
 };
 
-type Total = () => Promise<{ passages: number; length: number }>;
+type Total = { passages: number; length: number };
 
 /** The two engines side by side. SQLite has BM25; for PostgreSQL we reckon it from what ts_rank tells of each word. */
 const rank = {
@@ -109,8 +117,7 @@ const rank = {
       ) ORDER BY s, num LIMIT ${limit}`.execute(query);
     return rows;
   },
-  async postgres(query: Query, terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Scored[]> {
-    const { passages, length } = await total();
+  async postgres(query: Query, terms: Term[], { passages, length }: Total, limit: number, scope?: Scope) {
     const match = rarest(terms, candidates.postgres).map((term) => spelled("postgres", term));
     const parts = terms.map((term) => {
       const idf = Math.max(1e-6, Math.log((passages - term.count + 0.5) / (term.count + 0.5)));
@@ -156,16 +163,26 @@ async function isAnything(db: Database, scope: Scope): Promise<boolean> {
 
 const totalMs = 10_000;
 
-/** How many passages there are and how long they are, which PostgreSQL counts one by one: for a while what it was will do. */
-function totals(db: Database): Total {
-  let known: { passages: number; length: number } | undefined;
+/** How many passages there are and how long they are: counting them takes a while, and what it was a moment ago will do. */
+function totals(db: Database): () => Promise<Total> {
+  let known: Total | undefined;
   let at = 0;
   return async () => {
     if (known && Date.now() - at < totalMs) return known;
-    const { rows } = await sql<{ passages: number; length: number }>`
-      SELECT count(*) AS passages, avg(length)::float8 AS length FROM passage_text`.execute(db.read);
-    known = { passages: Number(rows[0]?.passages ?? 0), length: Math.max(1, rows[0]?.length ?? 1) };
+    known = await total[db.engine](db.read);
     at = Date.now();
     return known;
   };
 }
+
+const total = {
+  async sqlite(query: Query): Promise<Total> {
+    const { rows } = await sql<{ passages: number }>`SELECT count(*) AS passages FROM passages`.execute(query);
+    return { passages: rows[0]?.passages ?? 0, length: 1 };
+  },
+  async postgres(query: Query): Promise<Total> {
+    const { rows } = await sql<{ passages: number; length: number | null }>`
+      SELECT count(*) AS passages, avg(length)::float8 AS length FROM passage_text`.execute(query);
+    return { passages: Number(rows[0]?.passages ?? 0), length: Math.max(1, rows[0]?.length ?? 1) };
+  },
+};
