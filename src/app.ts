@@ -6,6 +6,7 @@ import { type ContextStore, contextStore } from "./crew/contexts.ts";
 import type { RunHost } from "./crew/host.ts";
 import { type CrewRecord, crewRecord } from "./crew/record.ts";
 import { type RunStore, runStore } from "./crew/runs.ts";
+import { outputKind, verdictKind } from "./crew/searchable.ts";
 import { nodeKind } from "./graph/searchable.ts";
 import { type JobStore, jobStore } from "./jobs/jobs.ts";
 import type { Caller } from "./people/caller.ts";
@@ -114,6 +115,8 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
       taskKind(db),
       nodeKind(db),
       topicKind(db),
+      outputKind(db),
+      verdictKind(db),
     ],
     modelFolder: config.modelFolder,
     embeddings: config.embeddings,

@@ -1,6 +1,4 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -19,6 +17,8 @@ import { openSearch } from "../src/search/open.ts";
 import { retrievalPrecision } from "../src/search/recall.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { scriptorium, start } from "./support/commands.ts";
+import { executed, newRun, passes, planned, playing, verdictOf } from "./support/crew.ts";
+import { embeddingServer } from "./support/embedding-server.ts";
 import {
   agent,
   allEvents,
@@ -115,7 +115,9 @@ describe.each(engines)("search on %s", (engine) => {
     expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
   });
 
-  test("T25: any string is a query, and a sentence whose words occur never finds nothing", async () => {
+  test("T25: any string is a query, and a sentence whose words occur never finds nothing", {
+    timeout: 120_000,
+  }, async () => {
     const { call } = await filled(engine);
     const hostile = [
       '"',
@@ -282,6 +284,46 @@ describe.each(engines)("search on %s", (engine) => {
     expect(retrievalPrecision([], "")).toBeUndefined();
   });
 
+  test("O5: what a worker handed in and what a verifier said of it are found by themselves, by those who may", async () => {
+    const { app } = await newWorkspace({ engine, files: { ".gitignore": ".scriptorium/\n" } });
+    const call = calling(app);
+    const run = await newRun(app, [planned("0", { title: "Look at the aviary" })]);
+    await executed(
+      app,
+      run,
+      playing({
+        worker: async ({ retry, use }) => {
+          const output = retry ? "made 0: the capercaillie is counted" : "made 0: the ptarmigan is missing";
+          await use("submit_output", { output, decisions: ["feathers are weighed wet"] });
+        },
+        qc: async (scene) => {
+          if (scene.told.includes("capercaillie")) return passes(scene);
+          await scene.use("submit_verdict", verdictOf(false, { issues: ["nobody saw the lammergeier"] }));
+        },
+      }),
+    );
+    const found = async (query: string, caller?: Caller) =>
+      (await call("search", { query }, caller)).results.map(({ type, title }: { type: string; title: string }) => [
+        type,
+        title,
+      ]);
+    expect(await found("ptarmigan")).toEqual([["output", "Output of attempt 1: Look at the aviary"]]);
+    expect((await found("capercaillie"))[0]).toEqual(["output", "Output of attempt 2: Look at the aviary"]);
+    expect(await found("feathers wet type:output")).toHaveLength(2);
+    expect(await found("lammergeier type:verdict")).toEqual([["verdict", "FAIL 40 for attempt 1: Look at the aviary"]]);
+    const worker = (run: string): Caller => ({
+      ...(agent("engineer", run) as Extract<Caller, { kind: "agent" }>),
+      task: "t",
+      epoch: 1,
+    });
+    const recalled = async (caller: Caller) =>
+      (await call("recall", { query: "lammergeier ptarmigan" }, caller)).passages.map(
+        (one: { type: string }) => one.type,
+      );
+    expect(new Set(await recalled(worker(run)))).toEqual(new Set(["output", "verdict"]));
+    expect(await recalled(worker("another"))).toEqual([]);
+  });
+
   test("a link brings what it points to, and a fact its source, though neither has the words", async () => {
     const { call } = await filled(engine);
     await call("memory_add_node", {
@@ -335,36 +377,6 @@ describe.each(engines)("search on %s", (engine) => {
     expect(down.notes[0]).toMatch(/only words were compared/);
   });
 });
-
-/** A server as those of Ollama or OpenAI, whose vectors count words. */
-async function embeddingServer() {
-  const same: Record<string, string> = { feline: "cat" };
-  const vectorOf = (text: string) => {
-    const vector = new Array(1024).fill(0.001);
-    for (const word of text.toLowerCase().match(/[a-z]+/g) ?? []) {
-      let at = 7;
-      for (const letter of same[word] ?? word) at = (at * 31 + letter.charCodeAt(0)) % 1021;
-      vector[at] += 1;
-    }
-    return vector;
-  };
-  let asked = 0;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: string[] };
-    asked += input.length;
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ data: input.map((text, index) => ({ index, embedding: vectorOf(text) })) }));
-  });
-  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
-  const stop = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  onTestFinished(stop);
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, asked: () => asked, stop };
-}
 
 test("K1: the words of HTML, PDF and DOCX are found, the originals stay as they are, and others by their names", async () => {
   const { app, root } = await newWorkspace();
@@ -469,6 +481,14 @@ test("a package that is not the model's is refused, and without a model the stat
   });
   const status = await scriptorium(["model", "status"], { cwd: root, env: { SCRIPTORIUM_MODEL_FOLDER: folder } });
   expect(status.stdout).toMatch(/search goes by words only\n.*scriptorium model install/);
+  const alone = await scriptorium(["model", "install"], {
+    cwd: root,
+    env: { SCRIPTORIUM_MODEL_FOLDER: folder, npm_config_registry: "http://127.0.0.1:9/" },
+  });
+  expect(alone).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/could not be brought: .*127\.0\.0\.1.*--from/),
+  });
   const missing = await scriptorium(["model", "install", "--from", "nowhere.tgz"], {
     cwd: root,
     env: { SCRIPTORIUM_MODEL_FOLDER: folder },

@@ -12,9 +12,9 @@ export type Scored = { num: number; score: number };
 export type Term = { word: string; count: number; begun?: boolean };
 
 /** Nobody needs to know more exactly how common a common word is. */
-const counted = 20_000;
+const counted = 8000;
 /** The rarest words choose what is ranked: as many of them as are in so many passages together. */
-const candidates = { sqlite: 12_000, postgres: 4000 };
+const candidates = { sqlite: 8000, postgres: 4000 };
 const prefixLength = 3;
 
 /** Some of the best, within a scope. */

