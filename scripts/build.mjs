@@ -16,6 +16,7 @@ export async function buildAll(outdir = "dist") {
       relay: "src/mcp/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
       "embedder-worker": "src/search/embedder/worker.ts",
+      "extract-worker": "src/wiki/extract/worker.ts",
     },
     outdir,
     bundle: true,

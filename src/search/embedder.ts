@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import { threadFile } from "../store/thread.ts";
 import type { Answer, Question } from "./embedder/worker.ts";
 
 /** Something that turns texts into vectors of length one. */
@@ -22,7 +21,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
   let asked = 0;
 
   function start(): Worker {
-    const fresh = new Worker(threadFile(), { workerData: { folder } });
+    const fresh = new Worker(threadFile("embedder-worker"), { workerData: { folder } });
     const fail = (error: Error) => {
       if (worker === fresh) worker = undefined;
       for (const one of waiting.values()) one.reject(error);
@@ -58,12 +57,4 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       await worker?.terminate();
     },
   };
-}
-
-/** The build puts the thread's code beside every other file that is started; run from source, in dist. */
-function threadFile(): URL {
-  const places = ["./embedder-worker.js", "../dist/embedder-worker.js", "../../dist/embedder-worker.js"];
-  const found = places.map((place) => new URL(place, import.meta.url)).find((url) => existsSync(fileURLToPath(url)));
-  if (!found) throw new Error("the build has no embedder-worker.js; run: npm run build");
-  return found;
 }

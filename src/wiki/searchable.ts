@@ -4,7 +4,7 @@ import { everyone } from "../operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
 import type { EntryStore } from "./entry.ts";
-import { extract } from "./extract.ts";
+import { type Extractor, extractor } from "./extract.ts";
 import type { Section } from "./schema.ts";
 
 export const entryKind = (db: Database, entries: EntryStore, sections: () => Promise<Section[]>): Kind => ({
@@ -20,7 +20,7 @@ export const entryKind = (db: Database, entries: EntryStore, sections: () => Pro
 });
 
 /** Sources that follow a watched file are found while they are its newest copy. */
-export const sourceKind = (db: Database, folder: string): Kind => ({
+export const sourceKind = (db: Database, folder: string, extract = extractor()): Kind => ({
   name: "source",
   readers: everyone,
   all: async () => (await db.read.selectFrom("sources").select("path").execute()).map((row) => row.path),
@@ -32,12 +32,12 @@ export const sourceKind = (db: Database, folder: string): Kind => ({
       .select("text")
       .where("sha256", "=", source.sha256)
       .executeTakeFirst();
-    const text = known?.text ?? (await extracted(db, source.sha256, join(folder, path)));
+    const text = known?.text ?? (await extracted(db, extract, source.sha256, join(folder, path)));
     return text === undefined ? undefined : { title: path, text, author: source.added_by, at: source.at };
   },
 });
 
-async function extracted(db: Database, sha256: string, file: string): Promise<string | undefined> {
+async function extracted(db: Database, extract: Extractor, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);
   const found = bytes && (await extract(file, bytes));
   if (!found) return undefined;
