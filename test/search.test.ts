@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { Document, HeadingLevel, Packer, Paragraph } from "docx";
@@ -456,13 +456,46 @@ test("K1: a folder is added as its ignore files say, and followed as files come,
   expect(await found("bittern")).toEqual([expect.stringMatching(/^papers\/a\./)]);
   write("new.md", "A stork\n");
   expect(await until(4)).toMatchObject({ kind: "added", source: "papers/new.md" });
+  // As editors save: another file put in its place, and something left beside it.
+  write("a.md~", "The first heron\n");
+  write("new.md.part", "A black stork\n");
+  renameSync(join(folder, "new.md.part"), join(folder, "new.md"));
+  expect(await until(5)).toMatchObject({ kind: "changed", file: join(folder, "new.md") });
+  expect(await found("heron")).toEqual([]);
+  expect(await found("black stork")).toEqual([expect.stringMatching(/^papers\/new\./)]);
+  renameSync(join(folder, "new.md"), join(folder, "old.md"));
+  await until(7);
+  expect(
+    changes()
+      .slice(5)
+      .map(({ kind, file }) => [kind, basename(file)]),
+  ).toEqual([
+    ["added", "old.md"],
+    ["removed", "new.md"],
+  ]);
+  expect(await found("black stork")).toEqual(["papers/old.md"]);
   rmSync(join(folder, "deep/b.txt"));
-  expect(await until(5)).toMatchObject({ kind: "removed", source: "papers/deep/b.txt" });
+  expect(await until(8)).toMatchObject({ kind: "removed", source: "papers/deep/b.txt" });
   expect(await found("egret")).toEqual([]);
   const ended = new Promise((done) => child.once("close", done));
   child.kill("SIGTERM");
   await ended;
-  expect((await app.sources.verify()).intact).toBe(4);
+  expect((await app.sources.verify()).intact).toBe(6);
+});
+
+test("K1: a source that was altered is not found by what it says now, and a file too large is not read", async () => {
+  const { app, root } = await newWorkspace();
+  unwrap(await app.sources.add("a.txt", Buffer.from("the heron"), ada));
+  writeFileSync(join(root, "sources/a.txt"), "the vulture");
+  await app.search.rebuild();
+  expect((await calling(app)("search", { query: "type:source vulture heron" })).results).toEqual([]);
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "huge.txt"), "");
+  truncateSync(join(folder, "huge.txt"), 3 * 1024 ** 3);
+  const added = await scriptorium(["source", "add", join(folder, "huge.txt")], { cwd: root });
+  expect(added).toMatchObject({ code: 1, stderr: expect.stringContaining("a source takes at most") });
+  const followed = await scriptorium(["source", "watch", folder, "--once", "--json"], { cwd: root });
+  expect(followed.json()).toMatchObject([{ kind: "refused", why: expect.stringContaining("at most") }]);
 });
 
 test("a package that is not the model's is refused, and without a model the status says what to do", async () => {

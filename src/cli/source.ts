@@ -1,8 +1,9 @@
+import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
 import { ok, refuse } from "../result.ts";
 import { filesAt } from "../wiki/intake.ts";
 import { addSource, followSources, listSources, verifySources } from "../wiki/operations.ts";
-import type { Source, SourceReport } from "../wiki/sources.ts";
+import { largestSource, type Source, type SourceReport, tooLarge } from "../wiki/sources.ts";
 import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
 import { json, plural, table, when } from "./text.ts";
 
@@ -72,6 +73,8 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
     const person = await localPerson(app);
     const added: (Source & { added: boolean })[] = [];
     for (const { file, name: own } of files) {
+      const size = file === "-" ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
+      if (size > largestSource) return complain(common, tooLarge(file, size).problem);
       const bytes = await readInput(file);
       const input = { name: name ?? own, content: bytes.toString("base64"), encoding: "base64" };
       const done = await addSource.perform(app, input, person);

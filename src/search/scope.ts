@@ -32,16 +32,12 @@ export function within(engine: Database["engine"], scope: Scope): RawBuilder<boo
   return sql<boolean>`${sql.join(rules, sql` AND `)}`;
 }
 
-type Described = { kind: string; type: string; id: string; author: string; at: string; run: string };
+/** The rights among it, for what is held in memory: of a thing, these never change. */
+export const mayRead = (scope: Scope, thing: { kind: string; run: string }): boolean =>
+  scope.kinds.includes(thing.kind) && (scope.run === undefined || thing.run === "" || thing.run === scope.run);
 
-/** The same for what is held in memory. If you change one, change the other. */
-export const allows = (scope: Scope, thing: Described): boolean =>
-  scope.kinds.includes(thing.kind) &&
-  (scope.run === undefined || thing.run === "" || thing.run === scope.run) &&
-  (scope.type === undefined || thing.type === scope.type) &&
-  (scope.section === undefined || thing.id === scope.section || thing.id.startsWith(`${scope.section}/`)) &&
-  (scope.author === undefined || thing.author.toLowerCase().includes(scope.author.toLowerCase())) &&
-  (scope.before === undefined || thing.at < scope.before) &&
-  (scope.after === undefined || thing.at >= scope.after);
+/** Whether it is narrowed by more than rights. */
+export const isNarrowed = ({ kinds: _kinds, run: _run, ...rest }: Scope): boolean =>
+  Object.values(rest).some((value) => value !== undefined);
 
 const likely = (text: string) => text.toLowerCase().replace(/[!%_]/g, "!$&");

@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import type { Scored } from "./lexical.ts";
-import { allows, type Scope } from "./scope.ts";
+import { isNarrowed, mayRead, type Scope, within } from "./scope.ts";
 
-type Thing = { kind: string; type: string; id: string; author: string; at: string; run: string };
-type Row = Thing & { num: number; seq: number; thing: number; vector: Buffer };
+/** What never changes of a thing. Whatever else a search is narrowed by is asked of the rows. */
+type Thing = { num: number; kind: string; run: string };
+type Row = { num: number; seq: number; thing: number; kind: string; run: string; vector: Buffer };
 
 const atOnce = 5000;
 const countEveryMs = 10_000;
@@ -45,7 +46,7 @@ export function vectorIndex(db: Database, model: string) {
     for (let after = 0; ; ) {
       const column = order === "seq" ? sql`v.seq` : sql`p.num`;
       const { rows } = await sql<Row>`
-        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.type, t.id, t.author, t.at, t.run
+        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run
         FROM vectors v JOIN passages p ON p.hash = v.hash JOIN things t ON t.num = p.thing
         WHERE v.model = ${model} AND ${which} AND ${column} > ${after}
         ORDER BY ${column} LIMIT ${sql.lit(atOnce)}`.execute(db.read);
@@ -73,12 +74,18 @@ export function vectorIndex(db: Database, model: string) {
       values = larger;
     }
     values.set(vector, at * size);
-    const { kind, type, id, author, at: when, run } = row;
-    const thing = known.get(row.thing) ?? { kind, type, id, author, at: when, run };
+    const thing = known.get(row.thing) ?? { num: row.thing, kind: row.kind, run: row.run };
     known.set(row.thing, thing);
     have.add(row.num);
     nums.push(row.num);
     things.push(thing);
+  }
+
+  async function thingsIn(scope: Scope): Promise<Set<number>> {
+    const { rows } = await sql<{ num: number }>`SELECT t.num FROM things t WHERE ${within(db.engine, scope)}`.execute(
+      db.read,
+    );
+    return new Set(rows.map((row) => row.num));
   }
 
   function forget(): void {
@@ -95,6 +102,7 @@ export function vectorIndex(db: Database, model: string) {
     async nearest(vector: Float32Array, scope: Scope, limit: number): Promise<Scored[]> {
       await refresh();
       if (vector.length !== size) return [];
+      const narrowed = isNarrowed(scope) ? await thingsIn(scope) : undefined;
       const inScope = new Map<Thing, boolean>();
       const top: Scored[] = [];
       let least = Number.NEGATIVE_INFINITY;
@@ -102,7 +110,7 @@ export function vectorIndex(db: Database, model: string) {
         const thing = things[at] as Thing;
         let allowed = inScope.get(thing);
         if (allowed === undefined) {
-          allowed = allows(scope, thing);
+          allowed = mayRead(scope, thing) && (narrowed?.has(thing.num) ?? true);
           inScope.set(thing, allowed);
         }
         if (!allowed) continue;

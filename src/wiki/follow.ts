@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import type { Result } from "../result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import type { Author } from "./entry.ts";
 import { filesAt } from "./intake.ts";
-import type { Source, SourceStore } from "./sources.ts";
+import { largestSource, type Source, type SourceStore, tooLarge } from "./sources.ts";
 
 export type Followed = {
   kind: "added" | "changed" | "removed" | "refused";
@@ -36,6 +36,15 @@ export async function followFolder({ db, sources, now }: Deps, folder: string, b
   const done: Followed[] = [];
 
   for (const [file, name] of files) {
+    const size = await stat(file).then(
+      (found) => found.size,
+      () => undefined,
+    );
+    if (size !== undefined && size > largestSource) {
+      known.delete(file);
+      done.push({ kind: "refused", file, why: tooLarge(name, size).problem.message });
+      continue;
+    }
     const bytes = await readFile(file).catch(() => undefined);
     if (!bytes) continue;
     const sha256 = createHash("sha256").update(bytes).digest("hex");

@@ -43,7 +43,8 @@ async function rulesIn(folder: string): Promise<Rules[]> {
 
 /** Whether an ignore file of the folder, or of one above it, leaves this path out. */
 export const isIgnored = (rules: Rules[], path: string, isFolder: boolean): boolean =>
-  alwaysLeftOut.has(basename(path)) ||
+  alwaysLeftOut.test(basename(path)) ||
   rules.some(({ at, ignores }) => ignores(relative(at, path).split(sep).join("/") + (isFolder ? "/" : "")));
 
-const alwaysLeftOut = new Set(["node_modules"]);
+/** Other people's packages, and what editors put beside a file while it is open. */
+const alwaysLeftOut = /^(node_modules|.*~|~\$.*|#.*#|4913|Thumbs\.db)$/;

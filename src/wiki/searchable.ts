@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { everyone } from "../operation.ts";
@@ -39,7 +40,9 @@ export const sourceKind = (db: Database, folder: string, extract = extractor()):
 
 async function extracted(db: Database, extract: Extractor, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);
-  const found = bytes && (await extract(file, bytes));
+  // What was altered is not what was added: it is reported, not found.
+  if (!bytes || createHash("sha256").update(bytes).digest("hex") !== sha256) return undefined;
+  const found = await extract(file, bytes);
   if (!found) return undefined;
   // What is text already is read again when it is needed; the others cost too much for that.
   if (found.format === "text") return found.text;

@@ -27,7 +27,7 @@ export interface SourceStore {
   verify(): Promise<SourceReport>;
 }
 
-const largest = 32 * 1024 * 1024;
+export const largestSource = 32 * 1024 * 1024;
 
 type Deps = { db: Database; root: string; folder: string; now(): Date };
 
@@ -41,12 +41,7 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
     async add(name, bytes, by) {
       const path = checkName(name);
       if (!path.ok) return path;
-      if (bytes.length > largest) {
-        return refuse(
-          "invalid",
-          `${name} has ${bytes.length} bytes; a source takes at most ${largest}: add the part that matters`,
-        );
-      }
+      if (bytes.length > largestSource) return tooLarge(name, bytes.length);
       const sha256 = createHash("sha256").update(bytes).digest("hex");
       const known = await find(path.value);
       if (known?.sha256 === sha256) return ok({ ...fromRow(known), added: false });
@@ -110,6 +105,9 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
     },
   };
 }
+
+export const tooLarge = (name: string, size: number) =>
+  refuse("invalid", `${name} has ${size} bytes; a source takes at most ${largestSource}: add the part that matters`);
 
 /** Puts the file there, or finds that the same bytes lie there already. */
 function putOnce(file: string, bytes: Buffer, root: string): boolean {
