@@ -110,7 +110,11 @@ const kinds: Record<string, (n: number) => string> = {
 /** Both engines in turn, the index by itself and as an agent asks it. */
 async function searchTable(apps: Record<string, App>): Promise<Table> {
   const ways = Object.entries(apps).flatMap(([engine, app]) => [
-    { what: `${engine}, the index`, ask: (query: string) => app.search.search(query, { limit: 8 }) },
+    {
+      what: `${engine}, the index`,
+      ask: async (query: string) =>
+        (await app.search.find.pages(query, { scope: { kinds: ["entry"] }, limit: 8 })).hits,
+    },
     {
       what: `${engine}, search_entries while serving`,
       ask: async (query: string) => unwrap(await searchEntries.perform(app, { query }, agent())).results,

@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import type { Kind } from "../../src/search/kinds.ts";
 import { openSearch } from "../../src/search/open.ts";
 import { openDatabase } from "../../src/store/database.ts";
-import { percentile, seeded } from "../support/measure.ts";
+import { percentile, seeded, timed } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
 import { atMost, type Row, type Table } from "../support/table.ts";
 import { proseWriter, word } from "../support/text.ts";
@@ -10,15 +11,15 @@ import { proseWriter, word } from "../support/text.ts";
 const sizes = [6000, 100_000];
 const rounds = 200;
 
-/** How long a question of one to six words takes over entries of 700 bytes. */
+/**
+ * How long a question of one to six words takes over entries of 700 bytes. On SQLite plain FTS5 is asked the same
+ * of the same index in turn: where the machine is busy, only how many times as long we take tells something.
+ */
 export async function speed(place: Place, engine: "sqlite" | "postgres", model: string | undefined): Promise<Table> {
   const rows: Row[] = [];
   for (const size of sizes) {
-    const db = await openDatabase(
-      engine === "postgres"
-        ? { engine, url: await place.postgres() }
-        : { engine, file: join(place.folder("index"), "index.db") },
-    );
+    const file = join(place.folder("index"), "index.db");
+    const db = await openDatabase(engine === "postgres" ? { engine, url: await place.postgres() } : { engine, file });
     const withModel = model !== undefined && size <= 6000;
     const search = openSearch({
       db,
@@ -32,16 +33,29 @@ export async function speed(place: Place, engine: "sqlite" | "postgres", model: 
       await search.rebuild();
       const indexed = performance.now() - began;
       if (withModel) while ((await search.meaning.embedSome()) > 0);
+      const plain = engine === "sqlite" ? plainly(file) : undefined;
       for (const meaning of withModel ? [false, true] : [false]) {
-        const times = await ask(search, meaning);
+        const { times, cpu, plainTimes } = await ask(search, meaning, plain?.ask);
         const limit = meaning ? 50 : size <= 6000 ? 15 : 30;
         const p95 = percentile(times, 0.95);
         rows.push({
           what: `${engine}, ${size} entries, ${meaning ? "words and vectors" : "words"}`,
-          figures: { "p50 ms": percentile(times, 0.5), "p95 ms": p95, "indexing s": indexed / 1000 },
+          figures: {
+            "p50 ms": percentile(times, 0.5),
+            "p95 ms": p95,
+            "CPU p95 ms": percentile(cpu, 0.95),
+            ...(plain
+              ? {
+                  "plain FTS5 p50 ms": percentile(plainTimes, 0.5),
+                  "plain FTS5 p95 ms": percentile(plainTimes, 0.95),
+                }
+              : {}),
+            "indexing s": indexed / 1000,
+          },
           target: atMost(limit, p95, "ms"),
         });
       }
+      plain?.close();
     } finally {
       await search.close();
       await db.close();
@@ -60,18 +74,34 @@ function entries(count: number): Kind {
   };
 }
 
-async function ask(search: ReturnType<typeof openSearch>, meaning: boolean): Promise<number[]> {
+async function ask(search: ReturnType<typeof openSearch>, meaning: boolean, plain?: (words: string[]) => void) {
   const chance = seeded(11);
   const times: number[] = [];
+  const cpu: number[] = [];
+  const plainTimes: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const words = Array.from({ length: 1 + Math.floor(chance() * 6) }, () => word(Math.floor(20_000 ** chance())));
     const began = performance.now();
+    const used = process.cpuUsage();
     await search.find.pages(words.join(" "), {
       scope: { kinds: ["entry"] },
       limit: 10,
       without: meaning ? [] : ["meaning"],
     });
+    const { user, system } = process.cpuUsage(used);
     times.push(performance.now() - began);
+    cpu.push((user + system) / 1000);
+    if (plain) plainTimes.push(await timed(() => plain(words)));
   }
-  return times;
+  return { times, cpu, plainTimes };
+}
+
+/** The ten best by any of the words, as FTS5 gives them by itself. */
+function plainly(file: string) {
+  const db = new Sqlite(file, { readonly: true });
+  const find = db.prepare("SELECT rowid FROM passage_text WHERE passage_text MATCH ? ORDER BY rank LIMIT 10");
+  return {
+    ask: (words: string[]) => void find.all(words.map((one) => `"${one}"`).join(" OR ")),
+    close: () => db.close(),
+  };
 }

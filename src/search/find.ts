@@ -43,7 +43,8 @@ const considered = 300;
 const bridging = 50;
 const catchUpMs = 3000;
 const mostMistyped = 5;
-const linkWeight = 0.5;
+/** What a link leads to counts a quarter of what it was reached from: with more, pages that only facts name pass those that answer. */
+const linkWeight = 0.25;
 /** So many passages are grouped into pages, at the least. */
 const leastForPages = 100;
 /** Further places told of a page. */

@@ -64,15 +64,6 @@ export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Opt
         ...(run === undefined ? {} : { run }),
       };
     },
-    /** Entries, one hit each. */
-    search: async (query: string, { limit, section }: { limit: number; section?: string }) =>
-      (
-        await find.pages(query, {
-          scope: section ? { kinds: ["entry"], section } : { kinds: ["entry"] },
-          limit,
-          through: ["node"],
-        })
-      ).hits,
     close: () => vectors.close(),
   };
 }
