@@ -371,6 +371,12 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await third.search.meaning.status()).toMatchObject({ model: expect.stringContaining("two"), pending: 0 });
     expect((await ask(third))[0]).toBe("cat.txt");
 
+    await call("commit_entry", { id: "notes", content: "Nothing of what was here.\n", version: 2 }, agent("planner"));
+    await third.search.catchUp();
+    while ((await third.search.meaning.embedSome()) > 0);
+    const { embedded: all } = await third.search.meaning.status();
+    expect(await third.db.read.selectFrom("vectors").select("hash").execute()).toHaveLength(all);
+
     server.stop();
     const down = await calling(await open())("search", { query: "delivery feline" });
     expect(down.results[0]).toMatchObject({ id: "retry.md" });

@@ -8,7 +8,8 @@ export interface Embedder {
   readonly model: string;
   /** How much meaning counts beside words, found by measuring. */
   readonly weight: number;
-  embed(texts: string[]): Promise<Float32Array[]>;
+  /** Those who wait for an answer wait no longer than `waitMs`, where the model is elsewhere. */
+  embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
 

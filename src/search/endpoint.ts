@@ -8,13 +8,13 @@ const patienceMs = 60_000;
 export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedder => ({
   model: `${model}${hostOf(url)}`,
   weight,
-  async embed(texts) {
+  async embed(texts, waitMs = patienceMs) {
     if (texts.length === 0) return [];
     const response = await fetch(`${url.replace(/\/+$/, "")}/embeddings`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(key ? { authorization: `Bearer ${key}` } : {}) },
       body: JSON.stringify({ model, input: texts, encoding_format: "float" }),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(waitMs),
     });
     if (!response.ok)
       throw new Error(`the embeddings server answers ${response.status}: ${(await response.text()).slice(0, 200)}`);
@@ -22,7 +22,11 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
     const ordered = [...(data ?? [])].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
     if (ordered.length !== texts.length)
       throw new Error(`the embeddings server gave ${ordered.length} vectors for ${texts.length} texts`);
-    return ordered.map(({ embedding = [] }) => unit(embedding));
+    return ordered.map(({ embedding }) => {
+      if (!Array.isArray(embedding) || embedding.length === 0 || !embedding.every(Number.isFinite))
+        throw new Error("the embeddings server gave something that is no vector");
+      return unit(embedding);
+    });
   },
   close: async () => undefined,
 });

@@ -1,13 +1,18 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { lockEntry } from "../store/entries.ts";
 import { embeddedText } from "./chunk.ts";
 import type { Embedder } from "./embedder.ts";
 import type { Scored } from "./lexical.ts";
+import { portions } from "./lists.ts";
 import type { Scope } from "./scope.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";
 
-const atOnce = 16;
+/** Whoever searches meanwhile waits for as many texts as are embedded in one go. */
+const atOnce = 4;
+const keptAtOnce = 16;
 const readAhead = 64;
+const queryWaitMs = 3000;
 const keptQueries = 200;
 const inUse = "search-model";
 
@@ -63,21 +68,24 @@ export function meaning(
     }
     // Texts of one length together: the shorter ones of a batch cost as much as its longest.
     const ordered = rows.sort((a, b) => a.body.length - b.body.length);
-    for (let from = 0; from < ordered.length; from += atOnce) {
-      const some = ordered.slice(from, from + atOnce);
-      const vectors = await wanted.embed(some.map((row) => embeddedText(row.title, row)));
+    for (const some of portions(ordered, keptAtOnce)) {
+      const vectors: Float32Array[] = [];
+      for (const few of portions(some, atOnce))
+        vectors.push(...(await wanted.embed(few.map((row) => embeddedText(row.title, row)))));
       const values = some.map((row, at) => ({
         model: wanted.model,
         hash: row.hash,
         vector: bytesOf(vectors[at] as Float32Array),
       }));
-      await db.write((tx) =>
-        tx
+      await db.write(async (tx) => {
+        // Two processes that embed at once take turns: numbers are then seen in their order, and none is missed.
+        await lockEntry(tx, db.engine, "(vectors)");
+        await tx
           .insertInto("vectors")
           .values(values)
           .onConflict((conflict) => conflict.doNothing())
-          .execute(),
-      );
+          .execute();
+      });
     }
     return rows.length;
   }
@@ -100,7 +108,7 @@ export function meaning(
     const key = `${embedder.model}\0${text}`;
     const known = queries.get(key);
     if (known) return known;
-    const made = embedder.embed([text]).then(([vector]) => vector as Float32Array);
+    const made = embedder.embed([text], queryWaitMs).then(([vector]) => vector as Float32Array);
     queries.set(key, made);
     made.catch(() => queries.delete(key));
     const oldest = queries.keys().next().value;

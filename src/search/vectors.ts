@@ -22,10 +22,19 @@ export function vectorIndex(db: Database, model: string) {
   let lastNum = 0;
   let lastSeq = 0;
   let counted = 0;
+  let refreshing: Promise<void> | undefined;
   const known = new Map<number, Thing>();
   const have = new Set<number>();
 
-  async function refresh(): Promise<void> {
+  /** A search asks twice, for what it wants and for what leads there: both wait for one reading. */
+  function refresh(): Promise<void> {
+    refreshing ??= read().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
+  async function read(): Promise<void> {
     if (Date.now() - counted > countEveryMs && nums.length > 0) {
       counted = Date.now();
       const { count } = await db.read

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Query } from "../../store/database.ts";
 import { prepared } from "../../store/prepared.ts";
-import { amongNumbers, portions } from "../lists.ts";
+import { amongNumbers, amongTexts, portions } from "../lists.ts";
 import { lengthOf, lexemes } from "../words.ts";
 import type { Part, Prepared } from "./prepare.ts";
 
@@ -9,7 +9,7 @@ import type { Part, Prepared } from "./prepare.ts";
 export type Work = { kind: string; id: string; found: Prepared | undefined };
 
 type Engine = Database["engine"];
-type Had = { num: number; thing: number; part: number; line: number; state: string };
+type Had = { num: number; thing: number; part: number; line: number; state: string; hash: string };
 type Moved = Pick<Had, "num" | "part" | "line">;
 type Fresh = { thing: number; at: number; part: Part };
 
@@ -39,6 +39,11 @@ export async function replaceAll(tx: Query, engine: Engine, work: Work[]): Promi
   for (const some of portions(gone, 500)) await tx.deleteFrom("things").where("num", "in", some).execute();
   if (change.moved.length > 0) await move[engine](tx, change.moved);
   await add(tx, engine, change.fresh);
+  await dropVectors(
+    tx,
+    engine,
+    change.leftOver.map(({ hash }) => hash),
+  );
 }
 
 const keyOf = ({ kind, id }: { kind: string; id: string }) => `${kind}:${id}`;
@@ -82,7 +87,7 @@ async function thingsOf(tx: Query, engine: Engine, work: Work[]): Promise<Map<st
 async function partsOf(tx: Query, engine: Engine, things: number[]): Promise<Map<number, Had[]>> {
   if (things.length === 0) return new Map();
   const { rows } = await sql<Had>`
-    SELECT num, thing, part, line, state FROM passages WHERE thing ${amongNumbers(engine, things)} ORDER BY thing, part`.execute(
+    SELECT num, thing, part, line, state, hash FROM passages WHERE thing ${amongNumbers(engine, things)} ORDER BY thing, part`.execute(
     tx,
   );
   return grouped(rows, ({ thing }) => thing);
@@ -137,6 +142,13 @@ async function forget(tx: Query, nums: number[]): Promise<void> {
     await tx.deleteFrom("passage_links").where("passage", "in", some).execute();
     await tx.deleteFrom("passages").where("num", "in", some).execute();
   }
+}
+
+/** Of texts that stand nowhere any more; those that only moved are there again by now. */
+async function dropVectors(tx: Query, engine: Engine, hashes: string[]): Promise<void> {
+  if (hashes.length === 0) return;
+  await sql`DELETE FROM vectors WHERE hash ${amongTexts(engine, hashes)}
+    AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.hash = vectors.hash)`.execute(tx);
 }
 
 async function add(tx: Query, engine: Engine, fresh: Fresh[]): Promise<void> {

@@ -27,3 +27,6 @@ CREATE TRIGGER verdicts_search_changed AFTER UPDATE OF voided_at ON verdicts
 
 INSERT INTO search_queue (kind, thing) SELECT 'output', task_id || '/' || epoch FROM attempts WHERE output IS NOT NULL;
 INSERT INTO search_queue (kind, thing) SELECT 'verdict', id FROM verdicts;
+
+-- A vector goes with the last passage that had its text.
+CREATE INDEX vectors_by_hash ON vectors (hash);

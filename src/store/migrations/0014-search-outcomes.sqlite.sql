@@ -17,3 +17,6 @@ BEGIN INSERT INTO search_queue (kind, thing) VALUES ('verdict', old.id); END;
 INSERT INTO search_queue (kind, thing) SELECT 'task', id FROM tasks WHERE run IS NOT NULL;
 INSERT INTO search_queue (kind, thing) SELECT 'output', task_id || '/' || epoch FROM attempts WHERE output IS NOT NULL;
 INSERT INTO search_queue (kind, thing) SELECT 'verdict', id FROM verdicts;
+
+-- A vector goes with the last passage that had its text.
+CREATE INDEX vectors_by_hash ON vectors (hash);
