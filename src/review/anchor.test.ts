@@ -208,6 +208,12 @@ function apply(page: Tracked, { kind, at, to, text }: Edit): Tracked {
   }
 }
 
+/** The same cases each day; SCRIPTORIUM_TEST_ALL=1 makes them many, SCRIPTORIUM_TEST_SEED others. */
+const thoroughly = (daily: number) => ({
+  numRuns: process.env.SCRIPTORIUM_TEST_ALL ? 40_000 : daily,
+  seed: Number(process.env.SCRIPTORIUM_TEST_SEED ?? 20261115),
+});
+
 const bare = (text: string) => text.replace(/[\s>]+/g, "");
 
 describe("whatever was done to a page", () => {
@@ -239,7 +245,7 @@ describe("whatever was done to a page", () => {
           expect(holds(text, now, anchor, found.anchor)).toBe(true);
         } else expect(found.anchor).toBe(anchor);
       }),
-      { numRuns: 1500, seed: 20261115 },
+      thoroughly(1500),
     );
   });
 
@@ -254,7 +260,7 @@ describe("whatever was done to a page", () => {
         const found = refind(anchor, text, text + added, "new");
         expect(place(found)).toMatchObject({ start: anchor.start, end: anchor.end });
       }),
-      { numRuns: 200, seed: 20261115 },
+      thoroughly(200),
     );
   });
 });
