@@ -140,9 +140,10 @@ test("words deleted here and newly written elsewhere are not taken for a move (R
   expect(refind(of(before, "Nobody is blamed for asking."), before, after, "new").state).toBe("needs-review");
 });
 
-test("without the text it came from, an anchor is sure only with both its sides (R2)", () => {
+test("without the text it came from, an anchor is sure only where it stood, with both its sides (R2)", () => {
   const anchor = of(before, "Raise the limit for an hour");
-  expect(refind(anchor, undefined, `Above.\n\n${before}`, "new").state).not.toBe("orphaned");
+  expect(refind(anchor, undefined, `${before}\nBelow.\n`, "new").state).toBe("anchored");
+  expect(refind(anchor, undefined, `Above.\n\n${before}`, "new").state).toBe("needs-review");
   expect(refind(anchor, undefined, "# Other\n\nRaise the limit for an hour\n", "new").state).toBe("needs-review");
   expect(refind(anchor, "another text", before, "new")).toMatchObject({ anchor: { start: anchor.start } });
 });
