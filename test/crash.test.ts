@@ -78,7 +78,7 @@ const stride = process.env.SCRIPTORIUM_TEST_ALL ? 1 : 2;
 describe.each([
   { engine: "sqlite", done: acts },
   { engine: "postgres", done: acts.slice(0, 2) },
-])("killed at one step after another ($engine)", ({ engine, done }) => {
+])("C1, C4, C6: killed at one step after another ($engine)", ({ engine, done }) => {
   test.each(done)(
     "$what leaves the old or the new, git whole, and a start that needs nobody",
     async ({ run, entry }) => {
