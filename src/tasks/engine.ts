@@ -36,8 +36,10 @@ type Deps = {
 type Request = { move: Move } | { want: Want };
 type Answer = Result<StoredTask> | StoredTask | undefined;
 
-/** SQLite has one writer; on PostgreSQL a second transaction works while the first waits for its commit. */
+/** SQLite has one writer; on PostgreSQL others work while the first waits for its commit. Few, so that many share one. */
 const lanes = { sqlite: 1, postgres: 4 };
+/** Where nobody shares, as many as leave a connection for those who read. */
+const lanesAlone = { sqlite: 1, postgres: 8 };
 const candidates = 16;
 const mostTries = 50;
 /** While everyone who asks is given a task, nobody looks around more often than this. */
@@ -59,19 +61,22 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   let seen: Situation = { ready: false, expired: false, limited: false };
   let lookAgainAt = 0;
 
-  const ask = together<Request, Answer>({ most: mostTogether, lanes: lanes[engine] }, async (requests) => {
-    const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
-    const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
-    // Who waits for work must not write, or those who wait would wake each other without end.
-    const takes = wants.length > 0 && (await anythingToTake(wants));
-    if (moves.length === 0 && !takes) return requests.map(() => undefined);
-    return db.write(async (tx) => {
-      const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
-      const given = takes ? await claimReady(tx, { engine, now }, wants, seen) : [];
-      if (takes && given.includes(undefined)) lookAgainAt = 0;
-      return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
-    });
-  });
+  const ask = together<Request, Answer>(
+    { most: mostTogether, lanes: (mostTogether === 1 ? lanesAlone : lanes)[engine] },
+    async (requests) => {
+      const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
+      const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
+      // Who waits for work must not write, or those who wait would wake each other without end.
+      const takes = wants.length > 0 && (await anythingToTake(wants));
+      if (moves.length === 0 && !takes) return requests.map(() => undefined);
+      return db.write(async (tx) => {
+        const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
+        const given = takes ? await claimReady(tx, { engine, now }, wants, seen) : [];
+        if (takes && given.includes(undefined)) lookAgainAt = 0;
+        return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
+      });
+    },
+  );
 
   async function askMove(wanted: Move): Promise<Result<Task>> {
     const moved = (await ask({ move: wanted })) as Result<StoredTask>;
