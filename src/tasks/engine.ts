@@ -58,6 +58,8 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const counts = { claims: 0, conflicts: 0 };
 
   const held = heldRows();
+  /** What workers of this process are about to take. */
+  const tried = new Set<string>();
   let seen: Situation = { ready: false, expired: false, limited: false };
   let lookAgainAt = 0;
 
@@ -138,11 +140,15 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       const room = await roomOfRuns(db.read, engine, false);
       const full = [...room].filter(([, left]) => left <= 0).map(([name]) => name);
       if (run !== undefined && full.includes(run)) return undefined;
-      const ready = await readyTasks(db.read, engine, { run, limit: candidates, without: full, locked: false });
-      const best = ready.filter((row) => row.priority === ready[0]?.priority);
+      const limit = candidates + tried.size;
+      const found = await readyTasks(db.read, engine, { run, limit, without: full, locked: false });
+      // Workers of one process do not stand in each other's way; between processes chance keeps them apart.
+      const free = found.filter((row) => !tried.has(row.id) && !held.isPast(row));
+      const best = free.filter((row) => row.priority === free[0]?.priority);
       const row = best[Math.floor(Math.random() * best.length)];
       if (!row) return undefined;
-      const claim = await attempt(row);
+      tried.add(row.id);
+      const claim = await attempt(row).finally(() => tried.delete(row.id));
       if (claim) return claim;
       counts.conflicts++;
     }
@@ -291,6 +297,8 @@ function heldRows() {
       const [oldest] = rows.keys();
       if (rows.size > mostHeld && oldest !== undefined) rows.delete(oldest);
     },
+    /** Whether it was seen before we took it. */
+    isPast: ({ id, epoch }: StoredTask) => epoch < (rows.get(id)?.epoch ?? 0),
     under(id: string, epoch: number | undefined): StoredTask | undefined {
       const row = rows.get(id);
       return row?.epoch === epoch ? row : undefined;
