@@ -129,16 +129,21 @@ export async function newWorkspace({
   cpSync(template.folder, root, { recursive: true });
   const isPlain = Object.keys(files).length === 0;
   const url = engine === "postgres" ? await freshDatabase(isPlain ? template.database : undefined) : "sqlite";
-  writeFileSync(join(root, "scriptorium.yaml"), configFor(store, url, config));
+  const history = join(root, ".git", historyRef);
   if (!isPlain) {
     rmSync(join(root, ".scriptorium/scriptorium.db"), { force: true });
-    git("update-ref", "-d", historyRef);
+    rmSync(history, { force: true });
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), text);
     }
     git("add", "-A");
-    git("commit", "-q", "--amend", "--no-edit");
+  }
+  const own = configFor(store, url, config);
+  if (own !== read(join(root, "scriptorium.yaml")) || !isPlain) {
+    writeFileSync(join(root, "scriptorium.yaml"), own);
+    git("commit", "-qa", "--amend", "--no-edit");
+    if (existsSync(history)) cpSync(join(root, ".git/refs/heads/main"), history);
   }
 
   const open = async () => {
@@ -198,8 +203,6 @@ async function makeTemplate(root: string, url: string, { store, schema }: Kind):
   unwrap(await initWorkspace(root, "crew", testEnvironment()));
   git("add", "-A");
   git("commit", "-qm", "Begin");
-  // Each test has a configuration of its own, which git shall not take for a change.
-  git("update-index", "--skip-worktree", "scriptorium.yaml");
   const config = loadConfig(root, testEnvironment());
   // A schema that is wrong on purpose has no index.
   const app = config.ok ? await openApp(config.value).catch(() => undefined) : undefined;
