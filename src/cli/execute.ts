@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import { cancelRun } from "../crew/cancel.ts";
 import type { News } from "../crew/crew.ts";
 import type { Outcome } from "../crew/execute.ts";
+import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { progress } from "./progress.ts";

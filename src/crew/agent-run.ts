@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { tokensIn } from "./context.ts";
 import type { Crew } from "./crew.ts";
 import { type Desk, deskTools, folderOf } from "./desk.ts";
-import type { Spent } from "./record.ts";
+import type { Spent } from "./recorded.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
 export type Assignment = {

@@ -1,11 +1,14 @@
 import { ok, type Result } from "../result.ts";
 import { betweenStages, heldIn, restOf, runningRuns } from "../store/crew-queue.ts";
 import type { Claim } from "../tasks/engine.ts";
-import { conclude, type Stage, verify, work } from "./attempt.ts";
+import { conclude } from "./attempt/conclude.ts";
+import { verify } from "./attempt/verify.ts";
+import { work } from "./attempt/work.ts";
+import type { Stage } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { isGone, processName } from "./holders.ts";
+import { poolRecord } from "./pool-record.ts";
 import { reportOf } from "./report.ts";
-import { workRecord } from "./work-record.ts";
 import { acceptedBranch } from "./worktree.ts";
 
 export type Outcome = {
@@ -101,7 +104,7 @@ async function labour(
   const inHand = new Set<string>();
   const stop = new AbortController();
   const all = AbortSignal.any([signal, stop.signal]);
-  const record = workRecord(crew, run, name, workers);
+  const record = poolRecord(crew, run, name, workers);
   let reason: string | undefined;
   let wake: () => void = () => undefined;
   const unsubscribe = app.db.onChange(() => wake());
@@ -203,6 +206,8 @@ async function freeTheDead(crew: Crew, run: string | undefined, name: string): P
   for (const { id, holder } of await heldIn(app.db.read, run)) {
     if (holder !== null && isGone(holder)) await app.tasks.release(id, name, { force: true });
   }
-  const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
-  await trees.sweep((folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, "")));
+  await trees.sweep(async () => {
+    const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
+    return (folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, ""));
+  });
 }

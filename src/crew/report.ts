@@ -7,7 +7,7 @@ import { data } from "./context.ts";
 import { type Failure, failureOf, type Impact, impactOf } from "./failure.ts";
 import { type Figure, metricsOf } from "./metrics.ts";
 import { dependenciesOf } from "./plan.ts";
-import { known } from "./record.ts";
+import { known } from "./recorded.ts";
 import type { Run } from "./run.ts";
 import { noRun } from "./runs.ts";
 

@@ -1,5 +1,7 @@
 import type { Query } from "./database.ts";
 
+const over = ["completed", "failed", "cancelled"];
+
 export type Waiting = { id: string; state: string };
 
 /** Tasks of runs that stand between two stages and that nobody holds, oldest first. */
@@ -15,6 +17,18 @@ export const betweenStages = (query: Query, run: string | undefined, limit: numb
     .limit(limit)
     .execute();
 
+/** The tasks of a run that are not over, in the order of the plan. */
+export const openTasks = async (query: Query, run: string): Promise<string[]> =>
+  (
+    await query
+      .selectFrom("tasks")
+      .select("id")
+      .where("run", "=", run)
+      .where("state", "not in", over)
+      .orderBy("num")
+      .execute()
+  ).map((row) => row.id);
+
 /** Tasks of a run that are held, and by whom. */
 export const heldIn = (query: Query, run: string | undefined): Promise<{ id: string; holder: string | null }[]> =>
   query
@@ -28,7 +42,6 @@ export const heldIn = (query: Query, run: string | undefined): Promise<{ id: str
 /** How many tasks of a run can still change, and how many were lost. */
 export async function restOf(query: Query, run: string): Promise<{ open: number; lost: number; all: number }> {
   const rows = await query.selectFrom("tasks").select(["state", "lost_blockers"]).where("run", "=", run).execute();
-  const over = ["completed", "failed", "cancelled"];
   const open = rows.filter((row) => !over.includes(row.state) && row.lost_blockers === 0).length;
   return { open, lost: rows.filter((row) => row.state !== "completed").length - open, all: rows.length };
 }

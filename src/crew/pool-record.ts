@@ -2,7 +2,7 @@ import { appendEvent } from "../store/events.ts";
 import type { Crew } from "./crew.ts";
 
 /** How one process's hands spent their time on a run, kept for its figures (O15). A process that joined all runs keeps none. */
-export function workRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
+export function poolRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
   const claims: number[] = [];
   const startedAt = app.now().toISOString();
   const conflicts = app.tasks.counts().conflicts;
