@@ -38,6 +38,8 @@ function mind(tasks: PlanTasks, onTask: (number: string, heard: Heard) => Reply 
     if (has("submit_plan")) {
       return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
     }
+    if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", "")))
+      return { text: "Done." };
     const special = onTask(number, heard);
     if (special) return special;
     if (has("submit_verdict")) {
