@@ -46,12 +46,13 @@ function agentFile(text: string): string {
   return folder;
 }
 
-async function workspaceWith(text: string, crew: Record<string, unknown> = {}) {
+async function workspaceWith(text: string, crew: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
   const folder = agentFile(text);
   const made = await newWorkspace();
   const worker = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
   const block = { read: [folder], agents: { worker }, network: false, ...crew };
-  appendFileSync(made.file("scriptorium.yaml"), `crew: ${JSON.stringify(block)}\n`);
+  const blocks = Object.entries({ ...more, crew: block }).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
+  appendFileSync(made.file("scriptorium.yaml"), blocks.join(""));
   made.git("commit", "-qam", "Configure the crew");
   const app = await made.open();
   const configured = configuredAgents(app.config);
@@ -121,6 +122,28 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
     expect(await toolCallsOf(app.db.read, { run })).toHaveLength(6);
     const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
     expect(await survivors(context?.id ?? "")).toEqual([]);
+  });
+
+  test("C5: one that tells what it uses is ended when it has used what was set aside for it", async () => {
+    const folder = temporaryFolder();
+    const bin = join(folder, "claude");
+    const usage = '"usage":{"input_tokens":200,"cache_read_input_tokens":700,"output_tokens":100}';
+    const message = `{"type":"assistant","message":{"id":"m'$i'","content":[],${usage}}}`;
+    writeFileSync(bin, `#!/bin/sh\necho "$@"\ni=0\nwhile true; do echo '${message}'; i=$((i+1)); sleep 0.05; done\n`, {
+      mode: 0o755,
+    });
+    const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
+    const budget = { attempt_tokens: 5000, attempt_usd: 0.5, run_usd: 2 };
+    const { app, agents } = await workspaceWith("", { budget, agents: { worker: { runner: "claude" } } }, { agent });
+    const run = await newRun(app, [planned("0", { max_retries: 0 })]);
+    expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
+    const [attempt] = await attemptsOf(app.db.read, { run });
+    expect(attempt?.stopped_because).toBe("used more than 5000 tokens");
+    const spends = await app.db.read.selectFrom("spends").selectAll().where("part", "=", "worker").execute();
+    expect(spends).toMatchObject([{ state: "settled", reserved_tokens: 5000, reserved_usd: 0.5, tokens: null }]);
+    const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
+    const log = readFileSync(join(app.config.agent?.logDir ?? "", `${context?.id}.log`), "utf8");
+    expect(log).toContain("--max-budget-usd 0.5");
   });
 
   test("is not started where the sandbox is missing, and the refusal says what to do", async () => {

@@ -1,5 +1,5 @@
 import { ok, type Result } from "../result.ts";
-import { betweenStages, heldIn, restOf, runningRuns } from "../store/crew-queue.ts";
+import { betweenStages, heldIn, restOf, runningRuns, stateOfRun } from "../store/crew-queue.ts";
 import type { Claim } from "../tasks/engine.ts";
 import { conclude } from "./attempt/conclude.ts";
 import { verify } from "./attempt/verify.ts";
@@ -7,6 +7,7 @@ import { work } from "./attempt/work.ts";
 import type { Stage } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { isGone, processName } from "./holders.ts";
+import { learnTheRest } from "./learn.ts";
 import { poolRecord } from "./pool-record.ts";
 import { reportOf } from "./report.ts";
 import { acceptedBranch } from "./worktree.ts";
@@ -47,15 +48,16 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
 
-  const stopped = await labour(crew, run, options, async () => (await restOf(app.db.read, run)).open === 0);
+  const isOver = async () =>
+    (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
+  const stopped = await labour(crew, run, options, isOver);
   return finish(crew, run, stopped, options);
 }
 
 /** Works on whatever run has work, until it is told to stop: more hands for runs that others carry. */
 export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {
   const { db } = crew.app;
-  const over = async () => run !== undefined && (await restOf(db.read, run)).open === 0;
-  await labour(crew, run, options, over);
+  await labour(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
 }
 
 async function finish(
@@ -110,6 +112,7 @@ async function labour(
   const unsubscribe = app.db.onChange(() => wake());
 
   await freeTheDead(crew, run, name);
+  await learnTheRest(crew, run);
 
   const start = (job: Job, hand: number, id: string): void => {
     inHand.add(id);
@@ -145,13 +148,16 @@ async function labour(
         };
         all.addEventListener("abort", wake, { once: true });
       });
-      if (run !== undefined && (await app.runs.find(run))?.state === "cancelled") stop.abort();
+      if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") stop.abort();
+      const looked = performance.now();
       while (!all.aborted && reason === undefined && hands.available()) {
-        const began = performance.now();
         const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
         if (!found) break;
-        if (found.claimed) record.claimed(performance.now() - began);
-        start(found.job, hands.take(), found.id);
+        if (found.claimedInMs !== undefined) record.claimed(found.claimedInMs);
+        const { hand, freeSince } = hands.take();
+        // There was work since the look, or since the hand became free: what it waited then, it waited for nothing.
+        record.idle(performance.now() - Math.max(looked, freeSince));
+        start(found.job, hand, found.id);
       }
       if (inHand.size === 0 && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       await changed;
@@ -163,7 +169,7 @@ async function labour(
   }
 }
 
-type Found = { id: string; job: Job; claimed: boolean };
+type Found = { id: string; job: Job; claimedInMs?: number };
 
 async function nextJob(
   crew: Crew,
@@ -178,24 +184,30 @@ async function nextJob(
     const { id, state } = waiting;
     const stage =
       state === "worker_completed" ? () => verify(crew, id, `${hand}/qc`, signal) : () => conclude(crew, id, hand);
-    return { id, job: { run: stage }, claimed: false };
+    return { id, job: { run: stage } };
   }
-  for (const candidate of run === undefined ? await runningRuns(app.db.read) : [run]) {
+  // Nothing is begun for a run that is not carried out now: before its start a person may still change its plan.
+  const running = await runningRuns(app.db.read);
+  for (const candidate of run === undefined ? running : running.filter((one) => one === run)) {
     const worker = `${hand}/worker`;
+    const began = performance.now();
     const claim: Claim | undefined = await app.tasks.claim(worker, candidate);
-    if (claim) return { id: claim.task.id, job: { run: () => work(crew, claim, worker, signal) }, claimed: true };
+    if (!claim) continue;
+    const job = { run: () => work(crew, claim, worker, signal) };
+    return { id: claim.task.id, job, claimedInMs: performance.now() - began };
   }
   return undefined;
 }
 
 function handsOf(count: number) {
-  const free = Array.from({ length: count }, (_, i) => i + 1);
+  const began = performance.now();
+  const free = Array.from({ length: count }, (_, i) => ({ hand: i + 1, freeSince: began }));
   return {
     available: () => free.length > 0,
-    peek: () => free[0] ?? 0,
-    take: () => free.shift() ?? 0,
+    peek: () => free[0]?.hand ?? 0,
+    take: () => free.shift() ?? { hand: 0, freeSince: began },
     free: (hand: number) => {
-      free.unshift(hand);
+      free.unshift({ hand, freeSince: performance.now() });
     },
   };
 }

@@ -4,16 +4,17 @@ const over = ["completed", "failed", "cancelled"];
 
 export type Waiting = { id: string; state: string };
 
-/** Tasks of runs that stand between two stages and that nobody holds, oldest first. */
+/** Tasks of runs that are carried out, that stand between two stages and that nobody holds, oldest first. */
 export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<Waiting[]> =>
   query
     .selectFrom("tasks")
-    .select(["id", "state"])
-    .where("run", "is not", null)
-    .where("state", "in", ["worker_completed", "qc_passed", "qc_failed"])
-    .where("holder", "is", null)
-    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
-    .orderBy("num")
+    .innerJoin("runs", "runs.id", "tasks.run")
+    .select(["tasks.id", "tasks.state"])
+    .where("runs.state", "=", "running")
+    .where("tasks.state", "in", ["worker_completed", "qc_passed", "qc_failed"])
+    .where("tasks.holder", "is", null)
+    .$if(run !== undefined, (q) => q.where("runs.id", "=", run ?? ""))
+    .orderBy("tasks.num")
     .limit(limit)
     .execute();
 
@@ -45,6 +46,9 @@ export async function restOf(query: Query, run: string): Promise<{ open: number;
   const open = rows.filter((row) => !over.includes(row.state) && row.lost_blockers === 0).length;
   return { open, lost: rows.filter((row) => row.state !== "completed").length - open, all: rows.length };
 }
+
+export const stateOfRun = async (query: Query, run: string): Promise<string | undefined> =>
+  (await query.selectFrom("runs").select("state").where("id", "=", run).executeTakeFirst())?.state;
 
 /** Runs that are being carried out now, oldest first. */
 export const runningRuns = async (query: Query): Promise<string[]> =>

@@ -85,6 +85,7 @@ export interface AttemptRow {
   qc_started_at: string | null;
   ended_at: string | null;
   error_context: string | null;
+  learnt_at: string | null;
 }
 
 export interface CheckResultRow {

@@ -2,7 +2,7 @@ import { crashPoint } from "../../store/crash.ts";
 import { attemptsOf, runTask } from "../../store/runs.ts";
 import { aboutTask, deliverableHash, mergeMessage, type Stage } from "../attempt.ts";
 import type { Crew } from "../crew.ts";
-import { writeHandoff } from "../handoff.ts";
+import { learn } from "../learn.ts";
 import { keepText } from "../text-deliverable.ts";
 
 /** What passed is merged and accepted; what failed is tried again, or given up with a report of why. */
@@ -19,7 +19,7 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
     if (tip && hash === attempt.deliverable_hash) {
       const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
       if (!merged.ok) {
-        await record.refuseAccepted(id, merged.problem.message, actor);
+        await record.refuseAccepted({ task: id, epoch: attempt.epoch }, merged.problem.message, actor);
         crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason: merged.problem.message });
       }
     }
@@ -29,7 +29,8 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
     if (accepted.ok) {
       crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
       if (attempt.branch) await trees.forget(attempt.branch);
-      await writeHandoff(crew, detail, task.title, attempt);
+      crashPoint("crew-accepted");
+      await learn(crew, id);
       return {};
     }
   }
@@ -39,5 +40,6 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
   const { state } = settled.value.task;
   const reason = settled.value.error.summary;
   crew.tell({ kind: state === "failed" ? "given-up" : "retry", ...about, attempt: task.attempt, reason });
+  if (state === "failed") await learn(crew, id);
   return {};
 }

@@ -81,7 +81,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     return give(noVerdict);
   } finally {
     lease.end();
-    await tree.remove();
+    await Promise.all([checked.remove(), tree.remove()]);
   }
 }
 

@@ -1,3 +1,4 @@
+import { join, relative } from "node:path";
 import { crashPoint } from "../../store/crash.ts";
 import type { RunTaskRow } from "../../store/crew-tables.ts";
 import { attemptsOf, runTask } from "../../store/runs.ts";
@@ -12,7 +13,7 @@ import { contextFor } from "../load.ts";
 import { preambleFor } from "../preamble.ts";
 import type { Spent } from "../recorded.ts";
 import type { Changed } from "../worktree/files.ts";
-import { attemptBranch, type Collected } from "../worktree.ts";
+import { attemptBranch, type Collected, type Worktree } from "../worktree.ts";
 
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<Stage> {
   const { app, trees } = crew;
@@ -97,7 +98,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     const files = found?.files ?? [];
     const deliverable = {
       hash: deliverableHash(detail, found?.tree ?? "", await outputOf(crew, fence)),
-      filesChanged: files.map((file) => file.path),
+      filesChanged: made ? files.map(({ path }) => fromWorkspace(made, path)) : [],
       branch: found ? branch : null,
       commit: found?.commit ?? null,
     };
@@ -144,6 +145,9 @@ function whyBroken(
   if (error || exitCode !== 0) return `the worker ended without an output: ${error ?? `exit code ${exitCode}`}`;
   return "the worker ended without calling submit_output, so there is nothing to verify";
 }
+
+/** Git names files from the top of the repository; people and topics name them from the workspace. */
+const fromWorkspace = ({ folder, cwd }: Worktree, path: string) => relative(cwd, join(folder, path));
 
 /** What an attempt that was stopped had changed, for the one after it. */
 async function leftBehind({ trees }: Crew, { files, commit }: Collected, base: string): Promise<string> {

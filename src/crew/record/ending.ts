@@ -5,7 +5,7 @@ import { attemptsOf, checksOf, verdictsOf } from "../../store/runs.ts";
 import type { Task } from "../../tasks/task.ts";
 import { type CrewDeps, tasksWithin } from "../deps.ts";
 import { type ErrorContext, errorContext, failureOf } from "../failure.ts";
-import { known } from "../recorded.ts";
+import { type Fence, known } from "../recorded.ts";
 import { attemptLedger } from "./ledger.ts";
 
 /** What an attempt comes to once it is judged. */
@@ -31,14 +31,14 @@ export function endingRecord(deps: CrewDeps) {
   }
 
   /** Work that passed cannot be taken over after all, such as when it does not merge: a failed attempt with the reason. */
-  async function refuseAccepted(id: string, reason: string, actor: string): Promise<Result<Task>> {
+  async function refuseAccepted({ task: id, epoch }: Fence, reason: string, actor: string): Promise<Result<Task>> {
     return db.write(async (tx) => {
       const verdict = (await verdictsOf(tx, { task: id })).at(-1);
-      if (!verdict) return refuse("conflict", `task ${id} has no verdict`);
-      const voided = await voidVerdict(tx, id, verdict, reason, actor);
-      return tasksWithin(tx, deps)
-        .find(id)
-        .then((task) => (task?.state === "qc_failed" ? ok(task) : voided));
+      const task = await tasksWithin(tx, deps).find(id);
+      // Two processes may come to the same end: the second finds that it was said, perhaps even a newer attempt.
+      if (verdict?.epoch !== epoch || task?.state !== "qc_passed")
+        return refuse("conflict", `attempt ${epoch} of task ${id} does not wait to be accepted`);
+      return voidVerdict(tx, id, verdict, reason, actor);
     });
   }
 
@@ -96,7 +96,10 @@ export function endingRecord(deps: CrewDeps) {
     });
   }
 
-  return { accept, refuseAccepted, settle };
+  /** What the attempt taught is in the book. */
+  const markLearnt = (fence: Fence) => db.write((tx) => update(tx, fence, { learnt_at: stamp() }));
+
+  return { accept, refuseAccepted, settle, markLearnt };
 }
 
 const totals = (attempts: AttemptRow[]) => ({

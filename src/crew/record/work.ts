@@ -167,7 +167,7 @@ const untouched = {
   },
   ...{ duration_ms: null, input_tokens: null, output_tokens: null, tool_calls: null, messages: null },
   ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null, topics: "[]" },
-  ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null },
+  ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null, learnt_at: null },
 };
 
 const deliverableColumns = (made: Deliverable) => ({

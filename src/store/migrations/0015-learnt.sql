@@ -1,0 +1,3 @@
+-- When what an ended attempt taught was written into the book; a process that was killed leaves it open.
+ALTER TABLE attempts ADD COLUMN learnt_at TEXT;
+UPDATE attempts SET learnt_at = ended_at WHERE phase <> 'worker_executing';
