@@ -1,5 +1,6 @@
+import type { App } from "../app.ts";
 import { ok, type Result } from "../result.ts";
-import { betweenStages, heldIn, restOf, runningRuns, stateOfRun } from "../store/crew-queue.ts";
+import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../store/crew-queue.ts";
 import type { Claim } from "../tasks/engine.ts";
 import { conclude } from "./attempt/conclude.ts";
 import { verify } from "./attempt/verify.ts";
@@ -27,6 +28,8 @@ type Options = {
   by: string;
   budgetTokens?: number | undefined;
   budgetUsd?: number | undefined;
+  /** A server goes on by itself, once it is started again, with what it was cut off from. */
+  serving?: boolean;
 };
 
 const lookAgainMs = 2000;
@@ -40,11 +43,12 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const { run_tokens, run_usd } = app.config.crew.budget;
   const tokens = options.budgetTokens ?? read.value.budgetTokens ?? run_tokens;
   const usd = options.budgetUsd ?? read.value.budgetUsd ?? run_usd;
-  const budget = {
+  const also = {
+    carried_by: `${processName()}/${options.serving ? server : "command"}`,
     ...(tokens === undefined ? {} : { budget_tokens: tokens }),
     ...(usd === undefined ? {} : { budget_usd: usd }),
   };
-  const started = await app.runs.step(run, { type: "start" }, by, budget);
+  const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
 
@@ -53,6 +57,14 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const stopped = await labour(crew, run, options, isOver);
   return finish(crew, run, stopped, options);
 }
+
+const server = "server";
+
+/** Runs that a server of this machine was carrying out when it was killed. */
+export const cutOff = async ({ db }: App): Promise<{ run: string; by: string }[]> =>
+  (await carriedRuns(db.read))
+    .filter(({ carrier }) => carrier.endsWith(`/${server}`) && isGone(carrier))
+    .map(({ run, by }) => ({ run, by }));
 
 /** Works on whatever run has work, until it is told to stop: more hands for runs that others carry. */
 export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {

@@ -30,7 +30,7 @@ export async function learn(crew: Crew, id: string): Promise<void> {
     const written = await app.knowledge(caller).appendLog(section, line);
     if (!written.ok) app.log.warn({ task: id, section, problem: written.problem.message }, "lesson-refused");
   }
-  await app.attempts.markLearnt({ task: id, epoch: attempt.epoch });
+  await app.attempts.markLearnt(id);
 }
 
 /** What processes that were killed had no time to write. */

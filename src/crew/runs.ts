@@ -34,7 +34,7 @@ export function runStore(deps: CrewDeps) {
         created_by: by,
       },
       ...{ brief: null, plan: null, plan_hash: null, budget_tokens: null, budget_usd: null, reason: null },
-      ...{ planned_at: null, started_at: null, ended_at: null, version: 1 },
+      ...{ planned_at: null, started_at: null, ended_at: null, version: 1, carried_by: null },
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -44,10 +44,10 @@ export function runStore(deps: CrewDeps) {
   }
 
   /** Moves a run, and sets other columns with it. */
-  const step = (id: string, wanted: RunStep, by: string, also: Budget = {}) =>
+  const step = (id: string, wanted: RunStep, by: string, also: Also = {}) =>
     db.write((tx) => stepWithin(tx, id, wanted, by, also));
 
-  async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Budget): Promise<Result<Run>> {
+  async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
     const row = await findRun(tx, id);
     if (!row) return noRun(id);
     const at = stamp();
@@ -153,7 +153,7 @@ export function runStore(deps: CrewDeps) {
 }
 
 export type RunStore = ReturnType<typeof runStore>;
-type Budget = { budget_tokens?: number; budget_usd?: number };
+type Also = { budget_tokens?: number; budget_usd?: number; carried_by?: string };
 
 export const noRun = (id: string) => refuse("not_found", `there is no run ${id}; see: scriptorium run list`);
 const busy = (id: string) => refuse("conflict", `run ${id} changed while you were at it; try again`);

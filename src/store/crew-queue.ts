@@ -55,3 +55,15 @@ export const runningRuns = async (query: Query): Promise<string[]> =>
   (await query.selectFrom("runs").select("id").where("state", "=", "running").orderBy("created_at").execute()).map(
     (row) => row.id,
   );
+
+/** The same with who started them, and the process that carries them. */
+export const carriedRuns = async (query: Query): Promise<{ run: string; by: string; carrier: string }[]> => {
+  const rows = await query
+    .selectFrom("runs")
+    .select(["id", "created_by", "carried_by"])
+    .where("state", "=", "running")
+    .where("carried_by", "is not", null)
+    .orderBy("created_at")
+    .execute();
+  return rows.map(({ id, created_by: by, carried_by }) => ({ run: id, by, carrier: carried_by ?? "" }));
+};

@@ -31,6 +31,7 @@ export interface RunRow {
   started_at: string | null;
   ended_at: string | null;
   version: number;
+  carried_by: string | null;
 }
 
 export interface RunTaskRow {

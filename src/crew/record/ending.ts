@@ -96,8 +96,16 @@ export function endingRecord(deps: CrewDeps) {
     });
   }
 
-  /** What the attempt taught is in the book. */
-  const markLearnt = (fence: Fence) => db.write((tx) => update(tx, fence, { learnt_at: stamp() }));
+  /** What the task taught is in the book. */
+  const markLearnt = (task: string) =>
+    db.write((tx) =>
+      tx
+        .updateTable("attempts")
+        .set({ learnt_at: stamp() })
+        .where("task_id", "=", task)
+        .where("learnt_at", "is", null)
+        .execute(),
+    );
 
   return { accept, refuseAccepted, settle, markLearnt };
 }
