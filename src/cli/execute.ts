@@ -122,7 +122,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
     `${run} is ${state}${reason ? `: ${reason}` : ""}`,
     `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} lost` : ""}`,
     ...(report ? [`report: ${report}`] : []),
-    ...(tasks.completed > 0
+    ...(branch && tasks.completed > 0
       ? [`the accepted work is on the branch ${branch}; take it over with: git merge ${branch}`]
       : []),
     ...(state === "stopped" ? [`go on with: scriptorium run resume ${run}`] : []),

@@ -19,7 +19,8 @@ export type Outcome = {
   tasks: { all: number; completed: number; lost: number };
   reason: string | null;
   report: string | null;
-  branch: string;
+  /** Where the accepted files are; null for a run that delivered none. */
+  branch: string | null;
 };
 
 type Options = {
@@ -96,7 +97,7 @@ async function finish(
     tasks: { all: rest.all, completed: rest.all - rest.lost - rest.open, lost: rest.lost },
     reason: after?.reason ?? null,
     report: report.ok ? app.runs.reportPath(run) : null,
-    branch: acceptedBranch(run),
+    branch: (await crew.trees.hasAccepted(run)) ? acceptedBranch(run) : null,
   });
 }
 

@@ -172,6 +172,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
+    /** Whether anything was accepted for a run in files; a run of texts has no branch. */
+    hasAccepted: async (run: string) =>
+      (await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`])) !== undefined,
     /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {

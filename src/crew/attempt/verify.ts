@@ -11,7 +11,7 @@ import { keepLease } from "../lease.ts";
 import { contextFor } from "../load.ts";
 import type { Criterion } from "../plan.ts";
 import { preambleFor } from "../preamble.ts";
-import type { Said } from "../verdict.ts";
+import { type Said, verifierSaysFail } from "../verdict.ts";
 
 const mostVerifiers = 3;
 
@@ -35,7 +35,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const tree = checkout(crew, async () => trees.open(name, await at()));
   const give = async (said: Said): Promise<Stage> => {
     const judged = await record.submitVerdict({ task: id, epoch }, said, [], verifier);
-    if (judged.ok) tellVerdict(crew, about, attempt, said.score, judged.value.outcome, judged.value.objections);
+    if (judged.ok) tellVerdict(crew, about, attempt, said, judged.value);
     return {};
   };
   try {
@@ -67,14 +67,10 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
       if (stage) return stage;
       if (await hasVerdict(crew, id, attempt)) {
         const verdict = (await verdictsOf(app.db.read, { task: id })).at(-1);
-        tellVerdict(
-          crew,
-          about,
-          attempt,
-          verdict?.score ?? 0,
-          verdict?.outcome ?? "",
-          JSON.parse(verdict?.objections ?? "[]"),
-        );
+        if (verdict) {
+          const { outcome, objections } = verdict;
+          tellVerdict(crew, about, attempt, verdict, { outcome, objections: JSON.parse(objections) });
+        }
         return {};
       }
     }
@@ -150,18 +146,11 @@ function tellVerdict(
   crew: Crew,
   about: ReturnType<typeof aboutTask>,
   { attempt }: AttemptRow,
-  score: number,
-  outcome: string,
-  objections: string[],
+  { score, feedback }: { score: number; feedback: string },
+  { outcome, objections }: { outcome: string; objections: string[] },
 ): void {
-  crew.tell({
-    kind: "verdict",
-    ...about,
-    attempt,
-    score,
-    outcome,
-    ...(objections[0] ? { reason: objections[0] } : {}),
-  });
+  const why = objections.find((one) => one !== verifierSaysFail) ?? feedback;
+  crew.tell({ kind: "verdict", ...about, attempt, score, outcome, ...(outcome === "PASS" ? {} : { reason: why }) });
 }
 
 function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof runChecks>>): Said {
