@@ -145,6 +145,11 @@ describe.each(engines)("the command line on %s", (engine) => {
       new Set(["one"]),
     );
     expect(troubles).toEqual([]);
+    for (const tool of ["submit_output", "submit_verdict"])
+      for (const { system, messages } of heard.filter((one) => one.tools.includes(tool))) {
+        // Every worker and every verifier has the preamble of its role and the rules of its part.
+        expect(system || messages[0]?.text).toMatch(/look twice[\s\S]*Rules:/);
+      }
 
     // T18, T19: the key reached the model's server and nothing else.
     expect(new Set(heard.map((one) => one.key))).toEqual(new Set([canary]));
