@@ -157,19 +157,22 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
   const walls = (more: Partial<Walls> = {}): Walls => ({
     ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], ...more },
   });
-  const quick = { interruptMs: 2000, terminateMs: 300 };
+  const quick = { interruptMs: 10_000, terminateMs: 300 };
 
-  async function inside(script: string, more: Partial<Walls> = {}, spec: Partial<RunSpec> = {}) {
+  /** Runs a script behind walls, to its end or until it has said `last`. */
+  async function inside(script: string, more: Partial<Walls> = {}, spec: Partial<RunSpec> = {}, last?: string) {
     const cwd = temporaryFolder();
     const logFile = join(temporaryFolder(), "log");
     const id = `walls-${process.pid}-${Math.random().toString(36).slice(2)}`;
     const runner = commandRunner(["sh", "-c", script], quick);
     const env = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
     const limits = { wallMs: 20_000 };
-    const result = await runner.run(
-      { id, prompt: "p", cwd, env, limits, logFile, walls: walls(more), ...spec },
-      new AbortController().signal,
-    );
+    const stop = new AbortController();
+    const said = () => existsSync(logFile) && readFileSync(logFile, "utf8") === last;
+    const listening = setInterval(() => said() && stop.abort(), 20);
+    const whole = { id, prompt: "p", cwd, env, limits, logFile, walls: walls(more), ...spec };
+    const result = await runner.run(whole, stop.signal);
+    clearInterval(listening);
     expect(await survivors(id)).toEqual([]);
     return { ...result, log: readFileSync(logFile, "utf8"), cwd };
   }
@@ -181,9 +184,9 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
   });
 
   test("is interrupted itself, so that it can still say what it used, and takes all it started with it", async () => {
-    const script = `trap 'echo I used 7; exit 0' INT; setsid sleep 60 & while true; do sleep 0.05; done`;
-    const { log, ended } = await inside(script, {}, { limits: { wallMs: 300 } });
-    expect({ log, ended }).toEqual({ log: "I used 7\n", ended: "timeout" });
+    const script = `trap 'echo I used 7; exit 0' INT; setsid sleep 60 & echo ready; while true; do sleep 0.05; done`;
+    const { log, ended } = await inside(script, {}, {}, "ready\n");
+    expect({ log, ended }).toEqual({ log: "ready\nI used 7\n", ended: "stopped" });
   });
 
   test("finds its own files in its new home, and what it writes there is kept; nothing else of the home is there", async () => {
