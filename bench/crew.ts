@@ -16,6 +16,7 @@ import { ok, unwrap } from "../src/result.ts";
 import { type Heard, startModelServer } from "../test/support/model-wire.ts";
 import { crewMind, errRate, soloMind } from "./crew/minds.ts";
 import { moduleOf, planFor, projectFiles, rightOf, type Size, sizes, writeProject } from "./crew/project.ts";
+import { checkRepeats } from "./crew/repeats.ts";
 import { median, timed } from "./support/measure.ts";
 import { openPlace, type Place } from "./support/place.ts";
 import { atLeast, atMost, type Row, spell, type Table } from "./support/table.ts";
@@ -102,8 +103,13 @@ async function compare(place: Place, size: Size, sandbox: Sandbox): Promise<Tabl
       target: atMost(5, share(size.tasks - 1 - crew.right, size.tasks - 1), "%"),
     },
     { what: "repeats removed from contexts", figures: {}, target: atLeast(80, crew.deduplication, "%") },
+    {
+      what: "finding the repeats of one context",
+      figures: { "P50 ms": crew.check.p50, "P99 ms": crew.check.p99, "one row, P50": crew.check.plain },
+      target: atMost(10, crew.check.p50, "ms"),
+    },
     { what: "retries", figures: {}, target: atMost(20, share(crew.retries, size.tasks), "%") },
-    { what: "claims, P99", figures: {}, target: atMost(50, crew.claimP99, "ms") },
+    { what: "claims, P99", figures: { "P50 ms": crew.claimP50 }, target: atMost(50, crew.claimP99, "ms") },
     { what: "hands idle", figures: {}, target: atMost(5, crew.idle, "%") },
   ];
   const notes = [
@@ -177,8 +183,10 @@ async function runCrew(place: Place, size: Size, sandbox: Sandbox) {
     right,
     seconds: ms / 1000,
     retries: attempts.filter((row) => row.is_retry === 1).length,
+    claimP50: record.claim_p50_ms,
     claimP99: record.claim_p99_ms,
     idle: (100 * record.idle_ms) / (record.idle_ms + record.busy_ms),
+    check: await checkRepeats(app),
     deduplication: repeated === 0 ? 100 : (100 * removed) / repeated,
   };
 }

@@ -18,7 +18,7 @@ export const crewOf = (app: App, tell: (news: News) => void, agents?: CrewAgents
     ...(agents ? { agents } : {}),
   });
 
-/** What planning takes of it: no sandbox, for a planner runs nothing. */
+/** What planning takes of it. A planner runs nothing; where it is a program itself, its sandbox is found then. */
 export const planningOf = (app: App, agents: CrewAgents = configuredAgents(app.config)): Planning => ({
   app,
   agents,

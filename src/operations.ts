@@ -1,7 +1,7 @@
-import { cancelRun } from "./crew/cancel.ts";
 import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
+import * as runs from "./crew/run-operations.ts";
 import { taskRecord } from "./crew/task-record.ts";
 import * as graphLists from "./graph/list-operations.ts";
 import * as graph from "./graph/operations.ts";
@@ -95,17 +95,17 @@ export const operations = {
   submit_output: crew.submitOutput,
   submit_verdict: crew.submitVerdict,
   ask: crew.ask,
-  answer_question: crew.answerQuestion,
-  list_runs: crew.listRuns,
-  show_run: crew.showRun,
-  run_report: crew.runReport,
-  cancel_run: cancelRun,
+  answer_question: runs.answerQuestion,
+  list_runs: runs.listRuns,
+  show_run: runs.showRun,
+  run_report: runs.runReport,
+  cancel_run: runs.cancelRun,
   start_run: startRun,
   execute_run: executeRunHere,
   show_plan: showPlan,
   save_plan: savePlan,
   task_record: taskRecord,
-  metrics: crew.metrics,
+  metrics: runs.metrics,
   release_task: tasks.releaseTask,
   search: search.search,
   recall: search.recall,

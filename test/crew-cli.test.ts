@@ -4,16 +4,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/worktree.ts";
-import { contextsOf } from "../src/store/runs.ts";
+import { attemptsOf, contextsOf, unlearnt } from "../src/store/runs.ts";
 import { agentCli } from "./support/agent-clis.ts";
-import { scriptorium, start } from "./support/commands.ts";
-import { planned, verdictOf } from "./support/crew.ts";
+import { scriptorium, serve, start } from "./support/commands.ts";
+import { newRun, planned, verdictOf } from "./support/crew.ts";
 import { modelServer } from "./support/model-server.ts";
 import type { Heard, Reply } from "./support/model-wire.ts";
+import { ask } from "./support/requests.ts";
 import {
   engines,
   newWorkspace,
   read,
+  sampleSchema,
   type TestWorkspace,
   temporaryFolder,
   testEnvironment,
@@ -38,6 +40,8 @@ function mind(tasks: PlanTasks, onTask: (number: string, heard: Heard) => Reply 
     if (has("submit_plan")) {
       return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
     }
+    if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", "")))
+      return { text: "Done." };
     const special = onTask(number, heard);
     if (special) return special;
     if (has("submit_verdict")) {
@@ -52,8 +56,11 @@ function mind(tasks: PlanTasks, onTask: (number: string, heard: Heard) => Reply 
   };
 }
 
+const handoffs =
+  "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
+
 async function workspace(engine: (typeof engines)[number], url: string, more: object = {}): Promise<TestWorkspace> {
-  const made = await newWorkspace({ engine });
+  const made = await newWorkspace({ engine, schema: sampleSchema.replace("pipeline:", `${handoffs}pipeline:`) });
   const crew = {
     sandbox: sandboxed ? "bubblewrap" : "none",
     agents: {
@@ -122,8 +129,10 @@ describe.each(engines)("the command line on %s", (engine) => {
     }>();
     expect(plan.tasks).toHaveLength(3);
 
-    const dry = await scriptorium(["execute", plan.chain, "--dry-run", "--json"], { cwd: root, env: key });
-    expect(dry.json()).toMatchObject({ run: plan.run, worker: "model fake/one", qc: "model other/two" });
+    if (engine === "sqlite") {
+      const dry = await scriptorium(["execute", plan.chain, "--dry-run", "--json"], { cwd: root, env: key });
+      expect(dry.json()).toMatchObject({ run: plan.run, worker: "model fake/one", qc: "model other/two" });
+    }
 
     const ran = await scriptorium(["execute", plan.run, "--workers", "2", "--json"], { cwd: root, env: key });
     expect([ran.code, ran.stderr]).toEqual([0, ""]);
@@ -138,6 +147,11 @@ describe.each(engines)("the command line on %s", (engine) => {
       new Set(["one"]),
     );
     expect(troubles).toEqual([]);
+    for (const tool of ["submit_output", "submit_verdict"])
+      for (const { system, messages } of heard.filter((one) => one.tools.includes(tool))) {
+        // Every worker and every verifier has the preamble of its role and the rules of its part.
+        expect(system || messages[0]?.text).toMatch(/look twice[\s\S]*Rules:/);
+      }
 
     // T18, T19: the key reached the model's server and nothing else.
     expect(new Set(heard.map((one) => one.key))).toEqual(new Set([canary]));
@@ -152,9 +166,7 @@ describe.each(engines)("the command line on %s", (engine) => {
     for (const text of [JSON.stringify(kept), ...logs, read(join(root, "runs", plan.run, "execution-report.md"))]) {
       expect(text).not.toContain(canary);
     }
-    const shown = (await scriptorium(["run", "show", plan.run, "--json"], { cwd: root })).json();
-    expect(shown).toMatchObject({ state: "completed" });
-  });
+  }, 120_000);
 
   test("C4: killed between any two steps, a run goes on to the same end, and nothing that was finished is paid for again", async () => {
     const tasks = [
@@ -179,10 +191,10 @@ describe.each(engines)("the command line on %s", (engine) => {
       }),
     );
     const { root, app, git } = await workspace(engine, url);
-    const { run } = (await scriptorium(["plan", "Make it so", "--json"], { cwd: root, env: key })).json<{
-      run: string;
-    }>();
-    for (const point of ["crew-collected", "crew-checked", "crew-failed", "crew-merged"]) {
+    const run = await newRun(app, tasks);
+    const points = ["crew-collected", "crew-checked", "crew-failed", "crew-merged", "crew-accepted"];
+    // Each is one more start of the command: the second engine is killed at the first step and at the merge.
+    for (const point of points.filter((_, i) => engine === "sqlite" || i % 3 === 0)) {
       const crashed = await scriptorium(["execute", run], { cwd: root, env: { ...key, SCRIPTORIUM_CRASH_AT: point } });
       expect([point, crashed.signal]).toEqual([point, "SIGKILL"]);
     }
@@ -191,66 +203,86 @@ describe.each(engines)("the command line on %s", (engine) => {
     expect(git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
     expect(git("fsck", "--strict", "--no-dangling")).toBe("");
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
+    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    const log = (await app.entries.fetch("handoffs")).content.trim().split("\n");
+    expect(log.filter((line) => line.includes("is done"))).toHaveLength(2);
     const verdicts = await app.db.read.selectFrom("verdicts").select(["task_id", "attempt", "outcome"]).execute();
     expect(verdicts.map((row) => [row.attempt, row.outcome]).sort()).toEqual([
       [1, "FAIL"],
       [1, "PASS"],
       [2, "PASS"],
     ]);
-  });
+  }, 120_000);
 });
 
-test("C4, O16: hands that are killed at random, a hundred tasks, and the end is the same as undisturbed", async () => {
-  const tasks = [
-    planned("0"),
-    ...Array.from({ length: 99 }, (_, i) => planned(`1.${i + 1}`, { deliverable: i % 12 === 0 ? "files" : "text" })),
-  ];
-  const { url } = await modelServer(mind(tasks));
-  const { root, app, git } = await workspace("sqlite", url, { sandbox: "none" });
-  const { run } = (await scriptorium(["plan", "Make it so", "--json"], { cwd: root, env: key })).json<{
-    run: string;
-  }>();
-  const begin = (command: string[]) => {
-    const child = start("scriptorium.js", [...command, run, "--workers", "5", "--json"], root, key);
-    child.stdout?.resume();
-    return { child, ended: new Promise<number | null>((done) => child.once("close", done)) };
-  };
-  let main = begin(["execute"]);
-  let second = begin(["work"]);
-  for (let kills = 0; kills < 4; kills++) {
-    await sleep(600 + Math.random() * 900);
-    if (kills % 2 === 0) {
-      main.child.kill("SIGKILL");
-      await main.ended;
-      main = begin(["run", "resume"]);
-    } else {
-      second.child.kill("SIGKILL");
-      await second.ended;
-      second = begin(["work"]);
+/** Ten hands in two processes, the server one of them; each is killed again and again while the work goes on. */
+test.each([
+  ["sqlite", 100],
+  ["postgres", 16],
+] as const)(
+  "C4, O16: server and workers are killed on %s while they do %i tasks, and the end is the same as undisturbed",
+  async (engine, count) => {
+    const tasks = [
+      planned("0"),
+      ...Array.from({ length: count - 1 }, (_, i) =>
+        planned(`1.${i + 1}`, { deliverable: i % 12 === 0 ? "files" : "text" }),
+      ),
+    ];
+    const { url, heard } = await modelServer(mind(tasks));
+    const { root, app, git } = await workspace(engine, url, { sandbox: "none", workers: 5 });
+    const run = await newRun(app, tasks);
+    const completed = async () => (await app.runs.tasks(run)).filter(({ task }) => task.state === "completed").length;
+    const help = () => {
+      const child = start("scriptorium.js", ["work", run, "--workers", "5", "--json"], root, key);
+      child.stdout?.resume();
+      return { child, ended: new Promise<void>((done) => child.once("close", () => done())) };
+    };
+    let server = await serve(root, key);
+    const asked = { token: server.token, method: "POST", body: {} };
+    expect((await ask(server.url, `/api/runs/${run}/execute`, asked)).status).toBe(200);
+    let helper = help();
+    const kills = engine === "sqlite" ? [0.15, 0.35, 0.55, 0.75] : [0.4];
+    for (const [i, share] of kills.entries()) {
+      await until(async () => (await completed()) >= share * count);
+      if (i % 2 === 0) {
+        await server.stop("SIGKILL");
+        // It goes on by itself.
+        server = await serve(root, key);
+      } else {
+        helper.child.kill("SIGKILL");
+        await helper.ended;
+        helper = help();
+      }
     }
+    await helper.ended;
+    await until(async () => (await app.runs.find(run))?.state === "completed");
+    await server.stop();
+    expect(await completed()).toBe(count);
+    const files = tasks.filter((task) => task.deliverable === "files").map((task) => `out/${task.number}.txt`);
+    expect(git("ls-tree", "-r", "--name-only", acceptedBranch(run), "out").split("\n").sort()).toEqual(files.sort());
+
+    // Nothing is paid twice: work is done again only where a hand was cut off in the middle of it.
+    const attempts = await attemptsOf(app.db.read, { run });
+    const phases = (phase: string) => attempts.filter((row) => row.phase === phase);
+    expect(new Set(phases("qc_passed").map((row) => row.task_id)).size).toBe(count);
+    expect(phases("qc_passed")).toHaveLength(count);
+    expect(phases("abandoned").length).toBeLessThanOrEqual(5 * kills.length);
+    const judged = heard.filter((one) => one.tools.includes("submit_verdict") && one.messages.length === 1).length;
+    expect(judged).toBeLessThanOrEqual(count + 5 * kills.length);
+    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    expect(git("fsck", "--strict", "--no-dangling")).toBe("");
+    expect(git("worktree", "list").split("\n")).toHaveLength(1);
+  },
+  180_000,
+);
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const from = Date.now();
+  while (!(await isSo())) {
+    if (Date.now() - from > 120_000) throw new Error("it never came to that");
+    await sleep(50);
   }
-  const code = await main.ended;
-  await second.ended;
-  expect(code).toBe(0);
-  const states = (await app.runs.tasks(run)).map((row) => row.task.state);
-  expect(states).toEqual(Array.from({ length: 100 }, () => "completed"));
-  const files = tasks.filter((task) => task.deliverable === "files").map((task) => `out/${task.number}.txt`);
-  expect(git("ls-tree", "-r", "--name-only", acceptedBranch(run), "out").split("\n").sort()).toEqual(files.sort());
-  const finished = (await contextsOf(app.db.read, { run })).filter(
-    (row) => row.part === "worker" && row.ended === "exit",
-  );
-  const accepted = await app.db.read
-    .selectFrom("attempts")
-    .select("task_id")
-    .where("phase", "=", "qc_passed")
-    .execute();
-  expect(new Set(accepted.map((row) => row.task_id)).size).toBe(100);
-  expect(finished.length).toBeGreaterThanOrEqual(100);
-  const twice = accepted.length - 100;
-  expect(twice).toBe(0);
-  expect(git("fsck", "--strict", "--no-dangling")).toBe("");
-  expect(git("worktree", "list").split("\n")).toHaveLength(1);
-}, 120_000);
+}
 
 test("demo: a whole run without a key, with one failed verification, a retry and a report", async () => {
   const folder = temporaryFolder();

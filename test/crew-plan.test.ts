@@ -1,17 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  answerQuestion,
-  ask,
-  getTaskContext,
-  metrics,
-  runReport,
-  showRun,
-  submitOutput,
-  submitPlan,
-  submitVerdict,
-} from "../src/crew/operations.ts";
+import { ask, getTaskContext, submitOutput, submitPlan, submitVerdict } from "../src/crew/operations.ts";
+import { answerQuestion, metrics, runReport, showRun } from "../src/crew/run-operations.ts";
 import { unwrap } from "../src/result.ts";
 import { openTopic } from "../src/review/topic-operations.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";

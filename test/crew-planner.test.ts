@@ -4,16 +4,17 @@ import { countTokens } from "gpt-tokenizer";
 import { describe, expect, test } from "vitest";
 import { type Script, scriptedRunner } from "../src/agents/scripted.ts";
 import type { CrewAgents } from "../src/crew/agents.ts";
-import { getTaskContext, metrics } from "../src/crew/operations.ts";
+import { getTaskContext } from "../src/crew/operations.ts";
 import { planRequest } from "../src/crew/planner.ts";
 import { preambleFor } from "../src/crew/preamble.ts";
 import { planInstructions } from "../src/crew/prompts.ts";
+import { metrics } from "../src/crew/run-operations.ts";
 import { planningOf } from "../src/executing.ts";
 import { openWorkspace } from "../src/library.ts";
 import { ok, unwrap } from "../src/result.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { modelServer } from "./support/model-server.ts";
-import { plannedRun, planOf, work } from "./support/plans.ts";
+import { passing, plannedRun, planOf, work } from "./support/plans.ts";
 import { ask as askHttp } from "./support/requests.ts";
 import { engines, newWorkspace, person } from "./support/workspace.ts";
 
@@ -142,18 +143,39 @@ describe.each(engines)("planning on %s", (engine) => {
   });
 });
 
-test("O19: the library plans a request and hands the plan to whoever executes it", async () => {
-  const { root } = await newWorkspace();
+test("O19: the library plans a request, and a pool of workers and verifiers carries it out to its report", async () => {
+  const { root, file, git } = await newWorkspace();
+  appendFileSync(file("scriptorium.yaml"), "crew: {sandbox: none}\n");
   const workspace = await openWorkspace(root);
   const agents = scripts({
     async pm(spec) {
       await spec.tools?.call("submit_plan", small);
       return undefined;
     },
+    async worker(spec) {
+      await spec.tools?.call("submit_output", { output: "It is done as asked." });
+      return undefined;
+    },
+    async qc(spec) {
+      await spec.tools?.call("submit_verdict", passing(1, "done as asked"));
+      return undefined;
+    },
   });
-  const planned = unwrap(await workspace.plan("make it so", { agents }));
-  const { tasks } = unwrap(await workspace.call("show_run", { id: planned.run }));
-  expect(tasks.map((task) => task.state)).toEqual(["pending", "pending"]);
+  const { run } = unwrap(await workspace.plan("make it so", { agents }));
+  const states = async () => unwrap(await workspace.call("show_run", { id: run })).tasks.map((task) => task.state);
+  expect(await states()).toEqual(["pending", "pending"]);
+  const news: string[] = [];
+  const done = unwrap(await workspace.execute(run, { agents, workers: 2, tell: ({ kind }) => news.push(kind) }));
+  expect(done).toMatchObject({ run, state: "completed", tasks: { all: 2, completed: 2, lost: 0 } });
+  expect(await states()).toEqual(["completed", "completed"]);
+  expect(news.filter((kind) => kind === "accepted")).toHaveLength(2);
+  expect(readFileSync(done.report ?? "", "utf8")).toContain("2 of 2 tasks are accepted");
+  // Texts only: there is no branch to merge.
+  expect([done.branch, git("branch", "--list", "scriptorium/*")]).toEqual([null, ""]);
+  const stopped = new AbortController();
+  stopped.abort();
+  expect(await workspace.plan("another", { agents, signal: stopped.signal })).toMatchObject({ ok: false });
+  expect(await workspace.execute("run-none", { agents })).toMatchObject({ problem: { code: "not_found" } });
   await workspace.close();
 });
 

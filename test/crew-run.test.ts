@@ -1,17 +1,30 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { meterOf } from "../src/crew/budget.ts";
 import type { News } from "../src/crew/crew.ts";
+import { joinRuns } from "../src/crew/execute.ts";
+import { learnTheRest } from "../src/crew/learn.ts";
 import { textNode } from "../src/crew/text-deliverable.ts";
 import { acceptedBranch } from "../src/crew/worktree.ts";
 import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
-import { attemptsOf, contextsOf, verdictsOf } from "../src/store/runs.ts";
-import { executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
-import { allEvents, engines, newWorkspace, person, read, type TestWorkspace } from "./support/workspace.ts";
+import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/runs.ts";
+import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
+import {
+  allEvents,
+  engines,
+  newWorkspace,
+  person,
+  read,
+  sampleSchema,
+  type TestWorkspace,
+} from "./support/workspace.ts";
 
 /** Tests that run none of an agent's programs need no sandbox, and must pass where there is none. */
-async function workspace(engine: (typeof engines)[number], crew = ""): Promise<TestWorkspace> {
-  const made = await newWorkspace({ engine });
+async function workspace(engine: (typeof engines)[number], crew = "", schema = sampleSchema): Promise<TestWorkspace> {
+  const made = await newWorkspace({ engine, schema });
   appendFileSync(made.file("scriptorium.yaml"), `crew: {sandbox: none${crew}}\n`);
   made.git("commit", "-qam", "Run without a sandbox");
   return { ...made, app: await made.open() };
@@ -32,7 +45,7 @@ const spentBy = async (app: At, run: string) => {
 
 describe.each(engines)("a run on %s", (engine) => {
   test("O5, O8, O9: work is verified, a failed attempt goes back with what was wrong, and what passes is merged", async () => {
-    const { app, git, file } = await workspace(engine);
+    const { app, git } = await workspace(engine);
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] })]);
     const told: string[] = [];
     const news: News[] = [];
@@ -78,14 +91,13 @@ describe.each(engines)("a run on %s", (engine) => {
     ];
     for (const phase of phases) expect(steps).toContain(phase);
 
-    // The words of a text task are a node, and what was done stands in the book as the role that did it.
+    // The words of a text task are a node.
     const { task_id: first } = await taskOf(app, run, "0");
     const node = unwrap(
       await operations.memory_get_node.perform(app, { id: textNode(first), fields: ["text"] }, person()),
     );
     expect(JSON.stringify(node)).toContain("made 0");
     expect(outcome.report && read(outcome.report)).toContain("**Completed.**");
-    expect(file("x.md")).toContain("wiki");
   });
 
   test("O7: a worker that never stops is stopped within one call of its limit, and what it had is kept for the next", async () => {
@@ -191,6 +203,50 @@ describe.each(engines)("a run on %s", (engine) => {
     expect(perTask.reduce((sum, row) => sum + (row.tokens ?? 0), 0)).toBe(8 * 700);
   });
 
+  test("C5, T7: an agent that floods makes not one call more than its attempt, its task and its run have room for", async () => {
+    const { app } = await workspace(engine, ", budget: {attempt_tokens: 3500, task_tokens: 6500}");
+    const text = { deliverable: "text" as const, max_retries: 2 };
+    const run = await newRun(app, [planned("0"), planned("1.1", text), planned("1.2", text)]);
+    const calls: string[] = [];
+    const agents = playing({
+      qc: passes,
+      worker: async (scene) => {
+        if (scene.number === "0") return writes()(scene);
+        for (;;) {
+          const held = await scene.spec.meter?.reserve({ tokens: 1000, usd: null });
+          if (!held?.ok) return { exitCode: null, ended: "limit", error: held?.problem.message ?? "" };
+          calls.push(scene.number);
+          await held.value.settle({ tokens: 1000, usd: null });
+        }
+      },
+    });
+    const outcome = await executed(app, run, agents, { budgetTokens: 10_000, workers: 1 });
+    expect(outcome).toMatchObject({
+      state: "stopped",
+      reason: expect.stringMatching(/^the budget of the run is 10000/),
+    });
+    expect(calls).toEqual([..."111111"].map(() => "1.1").concat([..."2222"].map(() => "1.2")));
+    expect(await spentBy(app, run)).toBe(10_000);
+    const first = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
+    expect(first.map((row) => /budget of the (\w+)/.exec(row.stopped_because ?? "")?.[1])).toEqual([
+      ...["attempt", "task", "task"],
+    ]);
+  });
+
+  test("C2, T6: who has lost a claim can spend nothing more", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, [planned("0")]);
+    const { task_id: task } = await taskOf(app, run, "0");
+    const claim = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
+    const whose = { run, task, part: "worker" as const, context: null, model: null, agent: "w-1" };
+    const meter = meterOf(app, { ...whose, epoch: claim.epoch }, { task: {}, attempt: {} });
+    const held = unwrap(await meter.reserve({ tokens: 10, usd: null }));
+    unwrap(await app.tasks.release(task, "Ada", { force: true }));
+    expect(await meter.reserve({ tokens: 10, usd: null })).toMatchObject({ problem: { details: { late: true } } });
+    await held.settle({ tokens: 7, usd: null });
+    expect(await spentBy(app, run)).toBe(7);
+  });
+
   test("a run that is stopped goes on where it stood: what was finished is not done again", async () => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] })]);
@@ -230,10 +286,90 @@ describe.each(engines)("a run on %s", (engine) => {
       },
     });
     expect(await executed(app, run, agents)).toMatchObject({ state: "cancelled", reason: "no longer wanted" });
-    // The run may see that it is cancelled, and end, before the last of its tasks is marked.
+    // One act: whoever sees the run cancelled sees its tasks cancelled.
+    expect((await app.runs.tasks(run)).map((row) => row.task.state)).toEqual(["completed", "cancelled", "cancelled"]);
     expect(await cancelling).toMatchObject({ ok: true, value: { cancelled: 2 } });
-    expect((await taskOf(app, run, "1.2")).task.state).toBe("cancelled");
     expect(await operations.cancel_run.perform(app, { id: run }, person())).toMatchObject({ ok: false });
+  });
+
+  test("what was decided and done goes into the logs of the book as the role of each agent, once; open topics are criteria", async () => {
+    const handoffs =
+      "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
+    const { app, root } = await workspace(engine, "", sampleSchema.replace("pipeline:", `${handoffs}pipeline:`));
+    writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
+    const topic = { path: "guide.md", quote: "Retry for ever.", message: "Say how often." };
+    unwrap(await operations.open_topic.perform(app, topic, person()));
+    const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { max_retries: 0 })]);
+    const criteria: string[] = [];
+    const agents = playing({
+      worker: async ({ number, use }) => {
+        if (number === "1.1") await use("write_file", { path: "guide.md", text: "# Guide\n\nRetry three times.\n" });
+        await use("submit_output", {
+          output: `made ${number}`,
+          decisions: number === "1.1" ? ["Three tries,\nno more."] : [],
+        });
+      },
+      qc: async (scene) => {
+        if (scene.number === "1.2") return void (await scene.use("submit_verdict", verdictOf(false)));
+        if (scene.number === "0") return passes(scene);
+        criteria.push(...scene.told.split("\n").filter((line) => line.includes("open topic")));
+        const seen = [1, 2].map((criterion) => ({ criterion, met: true, quote: "three times", from: "guide.md" }));
+        await scene.use("submit_verdict", verdictOf(true, { evidence: seen }));
+      },
+    });
+    expect(await executed(app, run, agents)).toMatchObject({ tasks: { completed: 2, lost: 1 } });
+    expect(criteria).toEqual(['2. The open topic is answered: guide.md at "Retry for ever.": Say how often.']);
+    const log = async (id: string) => (await app.entries.fetch(id)).content.trim().split("\n").sort();
+    const before = { decisions: await log("decisions"), handoffs: await log("handoffs") };
+    const { task_id } = await taskOf(app, run, "1.1");
+    expect(before.decisions).toEqual([
+      expect.stringMatching(`engineer \\(run ${run}\\): task 1.1 \\(${task_id}\\): Three tries, no more\\.$`),
+    ]);
+    expect(before.handoffs.map((line) => line.replace(/^- \S+ | \(run [^)]*\)| \(task-[^)]*\)/g, ""))).toEqual(
+      expect.arrayContaining([
+        "engineer: task 1.1 is done: Do 1.1 (guide.md). made 1.1",
+        "architect: task 1.1 passed on attempt 1, score 92: It is as asked.",
+        "architect: task 1.2 was given up after attempt 1, score 40: It is not as asked.",
+      ]),
+    );
+    expect(before.handoffs).toHaveLength(5);
+
+    // A process that was killed before it could say that it had written them: the next one writes no line twice.
+    await app.db.write((tx) => tx.updateTable("attempts").set({ learnt_at: null }).execute());
+    await learnTheRest(await crewWith(app, agents), run);
+    expect({ decisions: await log("decisions"), handoffs: await log("handoffs") }).toEqual(before);
+    expect(await unlearnt(app.db.read, run)).toEqual([]);
+  });
+
+  test("nobody works on a run that is not carried out: before its start, and after it was stopped", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    const asked: string[] = [];
+    const stop = new AbortController();
+    const agents = playing({
+      worker: async (scene) => {
+        asked.push(`work ${scene.number}`);
+        await writes()(scene);
+      },
+      qc: async (scene) => {
+        asked.push(`verify ${scene.number}`);
+        stop.abort();
+      },
+    });
+    const crew = await crewWith(app, agents);
+    const join = async (of: string | undefined) => {
+      const leave = new AbortController();
+      const joined = joinRuns(crew, of, { workers: 2, signal: leave.signal, by: "Ada" });
+      await sleep(200);
+      leave.abort();
+      await joined;
+    };
+    await join(run);
+    expect(asked).toEqual([]);
+    expect(await executed(app, run, agents, { signal: stop.signal })).toMatchObject({ state: "stopped" });
+    expect((await taskOf(app, run, "0")).task.state).toBe("worker_completed");
+    await join(undefined);
+    expect(asked).toEqual(["work 0", "verify 0"]);
   });
 
   test("O6, O14: every agent's context is on record with its parts, and a worker is told nothing of the others' tasks", async () => {

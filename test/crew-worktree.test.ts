@@ -140,7 +140,7 @@ describe("worktrees", () => {
     expect(() => gitIn(root)("cat-file", "-e", "HEAD:pwned")).toThrow();
     expect(git("status", "--porcelain")).not.toContain("pwned");
     await trees.remove(tree);
-    await trees.sweep(() => false);
+    await trees.sweep(async () => () => false);
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
   });
 
@@ -148,7 +148,11 @@ describe("worktrees", () => {
     const { git, trees, attempt } = repository();
     await attempt("dead");
     await attempt("live");
-    await trees.sweep((name) => name === "live");
+    await trees.sweep(async () => {
+      await attempt("new");
+      return (name) => name === "live";
+    });
+    expect(git("worktree", "list")).toContain("worktrees/new");
     expect(git("worktree", "list")).toContain("worktrees/live");
     expect(git("worktree", "list")).not.toContain("worktrees/dead");
   });

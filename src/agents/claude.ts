@@ -19,6 +19,7 @@ const claude = ({ bin, args: extra = [], isolation, pluginDir, patience }: Optio
   async prepare(spec, keep) {
     const args = ["-p", "--output-format", "stream-json", "--verbose", ...extra];
     if (spec.model) args.push("--model", spec.model);
+    if (spec.limits.usd !== undefined) args.push("--max-budget-usd", String(spec.limits.usd));
     if (spec.system) args.push("--append-system-prompt", spec.system);
     if (pluginDir) args.push("--plugin-dir", pluginDir);
     if (isolation === "workspace") args.push("--dangerously-skip-permissions");
@@ -28,6 +29,7 @@ const claude = ({ bin, args: extra = [], isolation, pluginDir, patience }: Optio
       isolation === "workspace" && process.getuid?.() === 0 ? { IS_SANDBOX: "1" } : {};
     return { command: bin, args, env: { ...spec.env, ...asRoot }, input: spec.prompt };
   },
+  own: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", files: [".credentials.json"] },
   listener: claudeListener,
   ...(patience ? { patience } : {}),
 });
@@ -46,7 +48,7 @@ async function confined(server: string | undefined, config: () => Promise<string
 
 type Event = {
   type?: string;
-  message?: { id?: string; content?: { type?: string; id?: string }[]; usage?: { output_tokens?: number } };
+  message?: { id?: string; content?: { type?: string; id?: string }[]; usage?: Record<string, unknown> };
   is_error?: boolean;
   subtype?: string;
   result?: string;
@@ -57,7 +59,7 @@ type Event = {
 
 /** One `assistant` event comes for each block of a message, all with the usage of the whole: count by id. */
 export function claudeListener(limits: Limits) {
-  const written = new Map<string, number>();
+  const written = new Map<string, { output: number; all: number }>();
   const calls = new Set<string>();
   let last: Event | undefined;
 
@@ -69,12 +71,13 @@ export function claudeListener(limits: Limits) {
         control.sawResult();
       }
       if (event?.type !== "assistant" || !event.message?.id) return;
-      written.set(event.message.id, event.message.usage?.output_tokens ?? 0);
+      written.set(event.message.id, usedBy(event.message.usage ?? {}));
       for (const block of event.message.content ?? []) if (block.type === "tool_use") calls.add(block.id ?? "");
       const over = overLimit(limits, {
         toolCalls: calls.size,
         messages: written.size,
-        outputTokens: [...written.values()].reduce((sum, tokens) => sum + tokens, 0),
+        outputTokens: [...written.values()].reduce((sum, { output }) => sum + output, 0),
+        tokens: [...written.values()].reduce((sum, { all }) => sum + all, 0),
       });
       if (over) control.stop("limit", over);
     },
@@ -94,15 +97,22 @@ export function claudeListener(limits: Limits) {
   };
 }
 
+function usedBy(usage: Record<string, unknown>): { output: number; all: number } {
+  const of = (name: string) => count(usage[name]) ?? 0;
+  const output = of("output_tokens");
+  const input = of("input_tokens") + of("cache_read_input_tokens") + of("cache_creation_input_tokens");
+  return { output, all: input + output };
+}
+
 /** Which limit has been passed, in words. */
 export function overLimit(
   limits: Limits,
-  spent: { toolCalls: number; messages: number; outputTokens: number },
+  spent: { toolCalls: number; messages: number; outputTokens: number; tokens?: number },
 ): string | undefined {
-  const names = { toolCalls: "tool calls", messages: "messages", outputTokens: "output tokens" } as const;
-  for (const key of ["toolCalls", "messages", "outputTokens"] as const) {
+  const names = { toolCalls: "tool calls", messages: "messages", outputTokens: "output tokens", tokens: "tokens" };
+  for (const key of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
     const most = limits[key];
-    if (most !== undefined && spent[key] > most) return `used more than ${most} ${names[key]}`;
+    if (most !== undefined && (spent[key] ?? 0) > most) return `used more than ${most} ${names[key]}`;
   }
   return undefined;
 }

@@ -29,6 +29,7 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
     ];
     return { command: bin, args, env: spec.env, input: wholePrompt(spec) };
   },
+  own: { variable: "CODEX_HOME", inHome: ".codex", files: ["auth.json", "config.toml"] },
   listener: codexListener,
   ...(patience ? { patience } : {}),
 });
@@ -93,7 +94,12 @@ export function codexListener(limits: Limits): Listener {
         control.sawResult();
       }
       if (event?.type === "turn.failed") error = event.error?.message ?? "the agent reported an error";
-      const over = overLimit(limits, { toolCalls, messages, outputTokens: total?.output ?? 0 });
+      const over = overLimit(limits, {
+        toolCalls,
+        messages,
+        outputTokens: total?.output ?? 0,
+        tokens: (total?.input ?? 0) + (total?.output ?? 0),
+      });
       if (over) control.stop("limit", over);
     },
     summary() {

@@ -1,19 +1,23 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ok } from "../result.ts";
 import { type Control, type Patience, type ProcessSpec, runProcess } from "./process.ts";
-import { type Runner, type RunSpec, type Usage, unknownUsage } from "./runner.ts";
+import { type Runner, type RunResult, type RunSpec, type Usage, unknownUsage } from "./runner.ts";
+import { type OwnFolder, walled } from "./walls.ts";
 
 /** How to start one kind of program for a run, and how to read what it says of itself. */
 export type Program = {
   name: string;
   /** `keep` puts a file beside the run, out of the agent's own folder, and gives its path. */
   prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
+  /** What it keeps of itself between its runs and needs inside walls, such as a login. */
+  own?: OwnFolder;
   listener?(limits: RunSpec["limits"]): Listener;
   patience?: Patience;
 };
 
-export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk">;
+export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "inside">;
 
 /** Reads a program's own account, line by line. For logs, limits and the record of what was used; never for meaning. */
 export type Listener = {
@@ -33,11 +37,14 @@ export function programRunner(program: Program): Runner {
           await writeFile(file, text, { mode: 0o600 });
           return file;
         };
-        const invocation = await program.prepare(spec, keep);
+        const prepared = await program.prepare(spec, keep);
+        const { walls } = spec;
+        const within = walls ? walled(prepared, spec, walls, { kept: folder, folder: program.own }) : ok(prepared);
+        if (!within.ok) return notStarted(within.problem.message);
         const listener = program.listener?.(spec.limits);
         const ran = await runProcess(
           {
-            ...invocation,
+            ...within.value,
             run: spec.id,
             cwd: spec.cwd,
             limits: spec.limits,
@@ -56,6 +63,16 @@ export function programRunner(program: Program): Runner {
     },
   };
 }
+
+export const notStarted = (error: string): RunResult => ({
+  exitCode: null,
+  errorTail: error,
+  error,
+  ended: "spawn-error",
+  usage: unknownUsage,
+  costUsd: null,
+  durationMs: 0,
+});
 
 /**
  * Any command line: `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` in an argument

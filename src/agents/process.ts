@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ended, Limits } from "./runner.ts";
-import { endSurvivors, kill, marker } from "./survivors.ts";
+import { endSurvivors, kill, marker, sandboxed } from "./survivors.ts";
 import { boundedTail, lineSplitter } from "./tail.ts";
 
 /** How long each step of ending a process is waited for. */
@@ -22,6 +22,8 @@ export type ProcessSpec = {
   env: Record<string, string>;
   /** Given on stdin, which is then closed; undefined leaves stdin to `talk`. */
   input: string | undefined;
+  /** The program runs in a sandbox: signals go to those inside, for the sandbox would die of them and take them along. */
+  inside?: boolean;
   limits: Pick<Limits, "wallMs" | "idleMs" | "afterResultMs">;
   logFile?: string;
   /** Stdout as it comes. */
@@ -86,7 +88,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     if (climbing) return;
     ended = why;
     error = reason;
-    climbing = endGroup(child, exited, { interruptMs, terminateMs });
+    climbing = endGroup(child, exited, { interruptMs, terminateMs }, spec.inside ? spec.run : undefined);
   };
   const timers = clocks(spec.limits, stop);
   const control: Control = { sawResult: timers.sawResult, stop };
@@ -146,13 +148,15 @@ async function endGroup(
   child: ChildProcessWithoutNullStreams,
   exited: Promise<unknown>,
   { interruptMs, terminateMs }: Patience,
+  inside: string | undefined,
 ): Promise<void> {
   const group = -(child.pid ?? 0);
   for (const [signal, waitMs] of [
     ["SIGINT", interruptMs],
     ["SIGTERM", terminateMs],
   ] as const) {
-    kill(group, signal);
+    if (inside === undefined) kill(group, signal);
+    else for (const pid of await sandboxed(inside)) kill(pid, signal);
     if (await within(exited, waitMs)) return;
   }
   kill(group, "SIGKILL");

@@ -1,5 +1,6 @@
 import type { Operation } from "../operation.ts";
 import type { Result } from "../result.ts";
+import type { Walls } from "./walls.ts";
 
 /** A way to run an agent once: a command-line program as a subprocess, a model over an API, or a script. */
 export interface Runner {
@@ -22,6 +23,8 @@ export type RunSpec = {
   /** For in-process runners: the same operations, bound to one caller. */
   tools?: Toolset;
   limits: Limits;
+  /** For runners that start a program; without walls it reaches all that this process reaches. */
+  walls?: Walls;
   /** Asked before every call to a model that the runner makes itself; a refusal ends the run. */
   meter?: Meter;
   /** Where everything the agent prints goes. */
@@ -33,6 +36,8 @@ export interface Meter {
   reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<Reservation>>;
 }
 export interface Reservation {
+  /** Whether a budget in tokens or in dollars stands behind it: then it is all that there is. */
+  limits?: { tokens: boolean; usd: boolean };
   /** What it came to; null keeps what was set aside, for calls of which nobody knows what they cost. */
   settle(spent: { tokens: number; usd: number | null } | null): Promise<void>;
 }
@@ -46,6 +51,9 @@ export type Limits = {
   toolCalls?: number;
   messages?: number;
   outputTokens?: number;
+  /** Of all kinds together, and their price: what was set aside for a program, as far as it tells what it uses. */
+  tokens?: number;
+  usd?: number;
 };
 
 export type Toolset = {

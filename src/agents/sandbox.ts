@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
+import { findProgram } from "./program.ts";
 
 /** Where a program runs and what it can reach from there; everything else of the machine is not there for it. */
 export type Place = {
@@ -10,9 +10,14 @@ export type Place = {
   write: boolean;
   /** Further folders and files that can be read. */
   read?: readonly string[];
+  /** Files that it can read and change, and where it finds them. */
+  own?: readonly { from: string; to: string }[];
   network?: boolean;
   env: Record<string, string>;
 };
+
+/** The home of whatever runs in a sandbox: empty at first, and gone afterwards. */
+export const homeInside = "/tmp/home";
 
 export interface Sandbox {
   readonly name: "bubblewrap" | "none";
@@ -32,7 +37,7 @@ export async function findSandbox(
   environment: Record<string, string | undefined>,
 ): Promise<Result<Sandbox>> {
   if (mode === "none") return ok(noSandbox);
-  const program = onPath("bwrap", environment.PATH ?? "");
+  const program = findProgram("bwrap", environment.PATH ?? "", "/");
   if (!program) return refuse("refused", `${needed}, and it is not installed; ${wayOut}`);
   const works = await new Promise<string | undefined>((done) =>
     execFile(program, [...walls, "true"], { env: {}, timeout: 10_000 }, (error, _out, stderr) =>
@@ -43,21 +48,9 @@ export async function findSandbox(
   return ok(bubblewrap(program));
 }
 
-const needed = "what agents write is run in bubblewrap";
+const needed = "agents, and what they write, are run in bubblewrap";
 const wayOut =
   "install it (on Debian: apt install bubblewrap), or write `crew: {sandbox: none}` into scriptorium.yaml to run without a sandbox";
-
-function onPath(name: string, path: string): string | undefined {
-  const places = path.split(delimiter).map((folder) => join(folder, name));
-  return places.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
 
 /** The programs of the machine, to be read; no home, no other folder, no other process, no network. */
 const walls = [
@@ -70,19 +63,17 @@ const walls = [
     `/etc/${name}`,
     `/etc/${name}`,
   ]),
-  ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/tmp/home", "--clearenv"],
+  ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", homeInside, "--clearenv"],
 ];
 
-/** What name look-ups and certificates need; only there for who may use the network. */
-const forNetwork = ["resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates"].flatMap((name) => [
-  "--ro-bind-try",
-  `/etc/${name}`,
-  `/etc/${name}`,
-]);
+/** What look-ups of hosts and users and certificates need; only there for who may use the network. */
+const forNetwork = ["resolv.conf", "hosts", "nsswitch.conf", "passwd", "group", "ssl", "ca-certificates"].flatMap(
+  (name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`],
+);
 
 const bubblewrap = (program: string): Sandbox => ({
   name: "bubblewrap",
-  wrap(argv, { folder, write, read = [], network, env }) {
+  wrap(argv, { folder, write, read = [], own = [], network, env }) {
     const args = [
       ...walls,
       ...(network ? ["--share-net", ...forNetwork] : []),
@@ -90,8 +81,9 @@ const bubblewrap = (program: string): Sandbox => ({
       ...[write ? "--bind" : "--ro-bind", folder, folder],
       // A worktree's link to its repository leads nowhere from in here, and cannot be bent.
       ...["--ro-bind-try", join(folder, ".git"), join(folder, ".git")],
+      ...own.flatMap(({ from, to }) => ["--bind-try", from, to]),
       ...["--chdir", folder],
-      ...Object.entries({ ...env, HOME: "/tmp/home", TMPDIR: "/tmp" }).flatMap(([name, value]) => [
+      ...Object.entries({ ...env, HOME: homeInside, TMPDIR: "/tmp" }).flatMap(([name, value]) => [
         "--setenv",
         name,
         value,

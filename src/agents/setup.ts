@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config.ts";
 import { ok, type Result, refuse } from "../result.ts";
@@ -9,6 +9,7 @@ import { codexRunner } from "./codex.ts";
 import { commandRunner } from "./command.ts";
 import { allowed } from "./environment.ts";
 import type { Patience } from "./process.ts";
+import { findProgram } from "./program.ts";
 import type { Runner } from "./runner.ts";
 import { skillsFolder } from "./skills.ts";
 
@@ -77,22 +78,12 @@ function chooseRunner(
 }
 
 function program(name: string, root: string, path: string, field: string): Result<string> {
-  const places = name.includes("/")
-    ? [isAbsolute(name) ? name : resolve(root, name)]
-    : path.split(delimiter).flatMap((folder) => (folder ? [join(folder, name)] : []));
-  const found = places.find(isProgram);
+  const found = findProgram(name, path, root);
   if (found) return ok(found);
-  const where = name.includes("/") ? `${places[0]} is no program that can be run` : `${name} is not on the path`;
+  const where = name.includes("/")
+    ? `${resolve(root, name)} is no program that can be run`
+    : `${name} is not on the path`;
   return refuse("invalid", `scriptorium.yaml: agent.${field}: ${where}; install it, or give its path`);
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
 }
 
 function checkFolder(folder: string): Result<true> {

@@ -28,7 +28,12 @@ export async function endSurvivors(run: string, graceMs: number): Promise<number
 }
 
 /** The processes whose environment at their start had this run's mark. */
-export async function survivors(run: string): Promise<number[]> {
+export const survivors = (run: string): Promise<number[]> => marked(run, () => true);
+
+/** Those of them that run in a sandbox, without the sandbox's own. */
+export const sandboxed = (run: string): Promise<number[]> => marked(run, (stat) => !stat.includes(" (bwrap) "));
+
+async function marked(run: string, counts: (stat: string) => boolean): Promise<number[]> {
   const wanted = `${marker}=${run}`;
   const names = await readdir("/proc").catch(() => []);
   const found = await Promise.all(
@@ -36,16 +41,15 @@ export async function survivors(run: string): Promise<number[]> {
       .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
       .map(async (name) => {
         const environment = await readFile(`/proc/${name}/environ`, "latin1").catch(() => "");
-        return environment.split("\0").includes(wanted) && !(await isZombie(name)) ? [Number(name)] : [];
+        if (!environment.split("\0").includes(wanted)) return [];
+        const stat = await readFile(`/proc/${name}/stat`, "latin1").catch(() => "");
+        return stat === "" || isZombie(stat) || !counts(stat) ? [] : [Number(name)];
       }),
   );
   return found.flat();
 }
 
-async function isZombie(pid: string): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
-  return stat === "" || /\) [ZX] /.test(stat);
-}
+const isZombie = (stat: string) => /\) [ZX] /.test(stat);
 
 /** Negative for a group. False when there is nobody to signal. */
 export function kill(pid: number, signal: NodeJS.Signals): boolean {

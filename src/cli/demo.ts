@@ -100,7 +100,7 @@ function openBrowser(link: string): void {
   child.unref();
 }
 
-async function ending(root: string, done: { report: string | null; branch: string }): Promise<string> {
+async function ending(root: string, done: { report: string | null; branch: string | null }): Promise<string> {
   const text = inert(await readFile(done.report ?? "", "utf8"));
   const screen = text.split("\n").slice(0, 25).join("\n");
   return `\n${screen}\n…\n\nThe report: ${done.report}\nThe work: git -C ${root} log --graph ${done.branch}`;

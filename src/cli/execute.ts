@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import { cancelRun } from "../crew/cancel.ts";
 import type { News } from "../crew/crew.ts";
 import type { Outcome } from "../crew/execute.ts";
+import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { progress } from "./progress.ts";
@@ -122,7 +122,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
     `${run} is ${state}${reason ? `: ${reason}` : ""}`,
     `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} lost` : ""}`,
     ...(report ? [`report: ${report}`] : []),
-    ...(tasks.completed > 0
+    ...(branch && tasks.completed > 0
       ? [`the accepted work is on the branch ${branch}; take it over with: git merge ${branch}`]
       : []),
     ...(state === "stopped" ? [`go on with: scriptorium run resume ${run}`] : []),

@@ -1,5 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
-import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/operations.ts";
+import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import type { runDetails } from "../crew/show.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
 import { type Common, report } from "./session.ts";

@@ -55,12 +55,23 @@ export const crewBlock = z
         error: "expected bubblewrap, or none to run what agents write without a sandbox",
       })
       .default("bubblewrap")
-      .describe("Where checks and commands of agents run; none is without any boundary"),
+      .describe("Where agents that are programs, their commands and checks run; none is without any boundary"),
     read: z
       .array(z.string().refine(isAbsolute, "expected an absolute path"))
       .max(50)
       .default([])
       .describe("Further folders that programs in the sandbox can read, such as a toolchain"),
+    own: z
+      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that begins with ~/"))
+      .max(50)
+      .default([])
+      .describe("Files that an agent's program needs and may change, such as its login"),
+    network: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Whether agents that are programs have the network, to reach their model; commands and checks never do",
+      ),
     command_seconds: z.number().min(1).max(86_400).default(120).describe("How long one command or check may take"),
     attempt_minutes: z.number().min(0.01).max(1440).default(20).describe("How long one agent may take"),
     idle_minutes: z.number().min(0.01).max(1440).default(5).describe("How long an agent may be silent"),

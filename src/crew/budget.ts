@@ -4,6 +4,7 @@ import type { CrewPart } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { type Claimant, holdClaim, refusingLate } from "../store/fence.ts";
 import { insertSpend, lockRun, type Sums, settleSpend, spentOn } from "../store/spends.ts";
 
 /** How much may be spent on one thing; what is left out is without limit. */
@@ -35,7 +36,7 @@ export function affordable(
   }
   if (usd === undefined) return undefined;
   if (wanted.usd === null) {
-    return `the ${what} has a budget in dollars, and nobody knows what the next call costs; give the model's price under crew.prices`;
+    return `the ${what} has a budget in dollars, and nobody knows what the next call costs; give the model's price under crew.prices, or, for an agent that is a program, crew.budget.attempt_usd`;
   }
   if (spent.usd + wanted.usd > usd) {
     const left = Math.max(0, usd - spent.usd);
@@ -59,11 +60,19 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
     data: { task, epoch, part, ...data },
   });
 
-  async function reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<{ id: string }>> {
-    return db.write(async (tx): Promise<Result<{ id: string }>> => {
+  type Held = { id: string; limits: { tokens: boolean; usd: boolean } };
+
+  const reserve = (wanted: { tokens: number; usd: number | null }): Promise<Result<Held>> => {
+    const claimant = { name: agent, task: task ?? undefined, epoch: epoch ?? undefined };
+    return refusingLate({ db, now }, claimant, "spend", () => reserveUnder(claimant, wanted));
+  };
+
+  const reserveUnder = (claimant: Claimant, wanted: { tokens: number; usd: number | null }) =>
+    db.write(async (tx): Promise<Result<Held>> => {
       const row = await lockRun(tx, db.engine, run);
       if (!row) return refuse("not_found", `there is no run ${run}`);
       if (row.state === "cancelled") return refuse("refused", `run ${run} was cancelled`);
+      await holdClaim(tx, db.engine, claimant);
       const budget = { tokens: row.budget_tokens ?? undefined, usd: row.budget_usd ?? undefined };
       const levels: [string, Allowance, { run: string; task?: string; epoch?: number }][] = [["run", budget, { run }]];
       if (task !== null) levels.push(["task", allowances.task, { run, task }]);
@@ -81,9 +90,9 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
       const at = now().toISOString();
       await insertSpend(tx, { id, ...owner, state: "reserved", ...reserved, at, settled_at: null });
       await appendEvent(tx, event("spend-reserved", { spend: id, model, ...wanted }));
-      return ok({ id });
+      const isLimited = (unit: keyof Allowance) => levels.some(([, allowance]) => allowance[unit] !== undefined);
+      return ok({ id, limits: { tokens: isLimited("tokens"), usd: isLimited("usd") } });
     });
-  }
 
   const settle = (id: string, spent: { tokens: number; usd: number | null } | null) =>
     db.write(async (tx) => {
@@ -96,7 +105,9 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
   return {
     async reserve(wanted) {
       const reserved = await reserve(wanted);
-      return reserved.ok ? ok({ settle: (spent) => settle(reserved.value.id, spent) }) : reserved;
+      if (!reserved.ok) return reserved;
+      const { id, limits } = reserved.value;
+      return ok({ limits, settle: (spent) => settle(id, spent) });
     },
   };
 }

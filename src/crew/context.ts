@@ -200,11 +200,13 @@ export function qcContext(record: TaskRecord): Context {
   ]);
 }
 
+const data = (from: string, text: string) => fenced(`data from ${from}`, text);
+
 /** Text from elsewhere, fenced with more backticks than it has itself, so that it cannot end its own block. */
-export function data(from: string, text: string): string {
+export function fenced(label: string, text: string): string {
   const longest = Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
   const fence = "`".repeat(longest + 1);
-  return `${fence}data from ${from}\n${text}\n${fence}`;
+  return `${fence}${label}\n${text}\n${fence}`;
 }
 
 const clipped = (text: string, most: number) =>

@@ -101,8 +101,10 @@ const demoPlan = {
 type Use = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
 type Work = (use: Use, again: boolean) => Promise<void>;
 
-const done = (use: Use, output: string, claims: { claim: string; evidence: string; from: string }[] = []) =>
-  use("submit_output", { output, claims });
+type Claimed = { claim: string; evidence: string; from: string }[];
+
+const done = (use: Use, output: string, claims: Claimed = [], decisions: string[] = []) =>
+  use("submit_output", { output, claims, decisions });
 
 const workers: Record<string, Work> = {
   async "0"(use) {
@@ -126,9 +128,9 @@ const workers: Record<string, Work> = {
         "import { farewell } from './src/farewell.js'; console.log(farewell('Ada'))",
       ],
     });
-    await done(use, "farewell(name) returns `Goodbye, NAME.`", [
-      { claim: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) },
-    ]);
+    const claims = [{ claim: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
+    const decision = "farewell has a module of its own, so that greet stays as its users know it";
+    await done(use, "farewell(name) returns `Goodbye, NAME.`", claims, [decision]);
   },
   async "1.2"(use) {
     const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says goodbye by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
@@ -219,9 +221,11 @@ export function demoAgents(paceMs: number): CrewAgents {
   };
   return (part) => {
     const runner = scriptedRunner(parts[part] ?? (async () => undefined));
-    return ok({ runner, model: undefined, role: part === "pm" ? "planner" : "engineer", env: {} });
+    return ok({ runner, model: undefined, role: roles[part] ?? "engineer", env: {} });
   };
 }
+
+const roles: Partial<Record<CrewPart, string>> = { pm: "planner", qc: "architect" };
 
 function using(spec: Parameters<Script>[0], paceMs: number): Use {
   return async (name, input) => {

@@ -1,11 +1,16 @@
+import type { App } from "../app.ts";
 import { ok, type Result } from "../result.ts";
-import { betweenStages, heldIn, restOf, runningRuns } from "../store/crew-queue.ts";
+import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../store/crew-queue.ts";
 import type { Claim } from "../tasks/engine.ts";
-import { conclude, type Stage, verify, work } from "./attempt.ts";
+import { conclude } from "./attempt/conclude.ts";
+import { verify } from "./attempt/verify.ts";
+import { work } from "./attempt/work.ts";
+import type { Stage } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { isGone, processName } from "./holders.ts";
+import { learnTheRest } from "./learn.ts";
+import { poolRecord } from "./pool-record.ts";
 import { reportOf } from "./report.ts";
-import { workRecord } from "./work-record.ts";
 import { acceptedBranch } from "./worktree.ts";
 
 export type Outcome = {
@@ -14,7 +19,8 @@ export type Outcome = {
   tasks: { all: number; completed: number; lost: number };
   reason: string | null;
   report: string | null;
-  branch: string;
+  /** Where the accepted files are; null for a run that delivered none. */
+  branch: string | null;
 };
 
 type Options = {
@@ -23,6 +29,8 @@ type Options = {
   by: string;
   budgetTokens?: number | undefined;
   budgetUsd?: number | undefined;
+  /** A server goes on by itself, once it is started again, with what it was cut off from. */
+  serving?: boolean;
 };
 
 const lookAgainMs = 2000;
@@ -36,23 +44,33 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const { run_tokens, run_usd } = app.config.crew.budget;
   const tokens = options.budgetTokens ?? read.value.budgetTokens ?? run_tokens;
   const usd = options.budgetUsd ?? read.value.budgetUsd ?? run_usd;
-  const budget = {
+  const also = {
+    carried_by: `${processName()}/${options.serving ? server : "command"}`,
     ...(tokens === undefined ? {} : { budget_tokens: tokens }),
     ...(usd === undefined ? {} : { budget_usd: usd }),
   };
-  const started = await app.runs.step(run, { type: "start" }, by, budget);
+  const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
 
-  const stopped = await labour(crew, run, options, async () => (await restOf(app.db.read, run)).open === 0);
+  const isOver = async () =>
+    (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
+  const stopped = await labour(crew, run, options, isOver);
   return finish(crew, run, stopped, options);
 }
+
+const server = "server";
+
+/** Runs that a server of this machine was carrying out when it was killed. */
+export const cutOff = async ({ db }: App): Promise<{ run: string; by: string }[]> =>
+  (await carriedRuns(db.read))
+    .filter(({ carrier }) => carrier.endsWith(`/${server}`) && isGone(carrier))
+    .map(({ run, by }) => ({ run, by }));
 
 /** Works on whatever run has work, until it is told to stop: more hands for runs that others carry. */
 export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {
   const { db } = crew.app;
-  const over = async () => run !== undefined && (await restOf(db.read, run)).open === 0;
-  await labour(crew, run, options, over);
+  await labour(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
 }
 
 async function finish(
@@ -79,7 +97,7 @@ async function finish(
     tasks: { all: rest.all, completed: rest.all - rest.lost - rest.open, lost: rest.lost },
     reason: after?.reason ?? null,
     report: report.ok ? app.runs.reportPath(run) : null,
-    branch: acceptedBranch(run),
+    branch: (await crew.trees.hasAccepted(run)) ? acceptedBranch(run) : null,
   });
 }
 
@@ -101,12 +119,13 @@ async function labour(
   const inHand = new Set<string>();
   const stop = new AbortController();
   const all = AbortSignal.any([signal, stop.signal]);
-  const record = workRecord(crew, run, name, workers);
+  const record = poolRecord(crew, run, name, workers);
   let reason: string | undefined;
   let wake: () => void = () => undefined;
   const unsubscribe = app.db.onChange(() => wake());
 
   await freeTheDead(crew, run, name);
+  await learnTheRest(crew, run);
 
   const start = (job: Job, hand: number, id: string): void => {
     inHand.add(id);
@@ -142,13 +161,16 @@ async function labour(
         };
         all.addEventListener("abort", wake, { once: true });
       });
-      if (run !== undefined && (await app.runs.find(run))?.state === "cancelled") stop.abort();
+      if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") stop.abort();
+      const looked = performance.now();
       while (!all.aborted && reason === undefined && hands.available()) {
-        const began = performance.now();
         const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
         if (!found) break;
-        if (found.claimed) record.claimed(performance.now() - began);
-        start(found.job, hands.take(), found.id);
+        if (found.claimedInMs !== undefined) record.claimed(found.claimedInMs);
+        const { hand, freeSince } = hands.take();
+        // There was work since the look, or since the hand became free: what it waited then, it waited for nothing.
+        record.idle(performance.now() - Math.max(looked, freeSince));
+        start(found.job, hand, found.id);
       }
       if (inHand.size === 0 && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       await changed;
@@ -160,7 +182,7 @@ async function labour(
   }
 }
 
-type Found = { id: string; job: Job; claimed: boolean };
+type Found = { id: string; job: Job; claimedInMs?: number };
 
 async function nextJob(
   crew: Crew,
@@ -175,24 +197,30 @@ async function nextJob(
     const { id, state } = waiting;
     const stage =
       state === "worker_completed" ? () => verify(crew, id, `${hand}/qc`, signal) : () => conclude(crew, id, hand);
-    return { id, job: { run: stage }, claimed: false };
+    return { id, job: { run: stage } };
   }
-  for (const candidate of run === undefined ? await runningRuns(app.db.read) : [run]) {
+  // Nothing is begun for a run that is not carried out now: before its start a person may still change its plan.
+  const running = await runningRuns(app.db.read);
+  for (const candidate of run === undefined ? running : running.filter((one) => one === run)) {
     const worker = `${hand}/worker`;
+    const began = performance.now();
     const claim: Claim | undefined = await app.tasks.claim(worker, candidate);
-    if (claim) return { id: claim.task.id, job: { run: () => work(crew, claim, worker, signal) }, claimed: true };
+    if (!claim) continue;
+    const job = { run: () => work(crew, claim, worker, signal) };
+    return { id: claim.task.id, job, claimedInMs: performance.now() - began };
   }
   return undefined;
 }
 
 function handsOf(count: number) {
-  const free = Array.from({ length: count }, (_, i) => i + 1);
+  const began = performance.now();
+  const free = Array.from({ length: count }, (_, i) => ({ hand: i + 1, freeSince: began }));
   return {
     available: () => free.length > 0,
-    peek: () => free[0] ?? 0,
-    take: () => free.shift() ?? 0,
+    peek: () => free[0]?.hand ?? 0,
+    take: () => free.shift() ?? { hand: 0, freeSince: began },
     free: (hand: number) => {
-      free.unshift(hand);
+      free.unshift({ hand, freeSince: performance.now() });
     },
   };
 }
@@ -203,6 +231,8 @@ async function freeTheDead(crew: Crew, run: string | undefined, name: string): P
   for (const { id, holder } of await heldIn(app.db.read, run)) {
     if (holder !== null && isGone(holder)) await app.tasks.release(id, name, { force: true });
   }
-  const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
-  await trees.sweep((folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, "")));
+  await trees.sweep(async () => {
+    const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
+    return (folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, ""));
+  });
 }

@@ -1,4 +1,5 @@
 import type { AttemptRow, CheckResultRow, VerdictRow } from "../store/crew-tables.ts";
+import { verifierSaysFail } from "./verdict.ts";
 
 /** What the next worker is told about the attempt before: what it made, what was wrong, and how that is known (O9). */
 export type ErrorContext = {
@@ -22,9 +23,7 @@ export function errorContext(
 ): ErrorContext {
   const objections = list(verdict?.objections);
   const failed = checks.filter((one) => one.passed === 0 && one.deliverable_hash === attempt.deliverable_hash);
-  const issues = [
-    ...new Set([...list(verdict?.issues), ...objections.filter((one) => one !== "the verifier says FAIL")]),
-  ];
+  const issues = [...new Set([...list(verdict?.issues), ...objections.filter((one) => one !== verifierSaysFail)])];
   const reason =
     verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
   const evidence = verdict
@@ -96,7 +95,7 @@ function causes(rounds: AttemptRow[], verdictOf: VerdictFor): Failure["rootCause
   for (const row of rounds) {
     const verdict = verdictOf(row);
     const said = row.stopped_because ? [row.stopped_because] : [...list(verdict?.issues), ...list(verdict?.objections)];
-    for (const cause of new Set(said.filter((one) => one !== "the verifier says FAIL")))
+    for (const cause of new Set(said.filter((one) => one !== verifierSaysFail)))
       found.set(cause, [...(found.get(cause) ?? []), row.attempt]);
   }
   return [...found]

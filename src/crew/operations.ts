@@ -1,18 +1,14 @@
 import * as z from "zod";
-import { collaborators, operation, people, writers } from "../operation.ts";
+import { operation, writers } from "../operation.ts";
 import { type Caller, nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { findTask } from "../store/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
 import { contextFor } from "./load.ts";
-import { metricsOf } from "./metrics.ts";
 import { plan } from "./plan.ts";
-import { answer, askQuestion } from "./questions.ts";
-import { type Fence, hashOf, longestOutput } from "./record.ts";
-import { reportOf } from "./report.ts";
-import { runDetails, runLine } from "./show.ts";
+import { askQuestion } from "./questions.ts";
+import { type Fence, hashOf, longestOutput } from "./recorded.ts";
 
-const runId = z.string().max(64).describe("The run's id, such as run-…");
 const taskId = z
   .string()
   .max(64)
@@ -219,20 +215,6 @@ export const ask = operation({
   },
 });
 
-export const answerQuestion = operation({
-  name: "answer_question",
-  summary: "Answer what an agent of a run asked; the next attempt at its task is told.",
-  effect: "writes",
-  callers: collaborators,
-  http: { method: "post", path: "/questions/{id}" },
-  input: z.object({
-    id: z.string().max(64).describe("The question's id, as the run shows it"),
-    answer: z.string().trim().min(1, "say something").max(20_000).describe("The answer"),
-  }),
-  output: z.object({ id: z.string(), task: z.string() }),
-  run: (app, input, caller) => answer(app, input, actorOf(caller)),
-});
-
 type TaskView = z.infer<typeof tasks.getTaskContext.output>;
 const view = z.object({
   kind: z.enum(["pm", "worker", "qc"]).optional(),
@@ -266,66 +248,4 @@ export const getTaskContext = operation({
     if (!context.ok) return context;
     return ok({ ...base.value, kind, context: context.value.text, parts: context.value.parts });
   },
-});
-
-export const listRuns = operation({
-  name: "list_runs",
-  summary: "List runs, newest first.",
-  effect: "reads",
-  callers: people,
-  http: { method: "get", path: "/runs" },
-  input: z.object({
-    limit: z.int().min(1).max(200).default(20).describe("How many at the most"),
-    after: z.string().max(64).optional().describe("The last run of the answer before, to go on from there"),
-  }),
-  output: z.object({ runs: z.array(runLine) }),
-  async run(app, { limit, after }) {
-    const runs = await app.runs.list(limit, after);
-    return ok({
-      runs: runs.map(({ id, state, title, createdAt, createdBy, endedAt }) => ({
-        id,
-        state,
-        title,
-        createdAt,
-        createdBy,
-        endedAt,
-      })),
-    });
-  },
-});
-
-export const showRun = operation({
-  name: "show_run",
-  summary: "Show one run: its tasks with attempts and scores, what it used, and its open questions.",
-  effect: "reads",
-  callers: people,
-  http: { method: "get", path: "/runs/{id}" },
-  input: z.object({ id: runId }),
-  output: runDetails.schema,
-  run: (app, { id }) => runDetails.of(app, id),
-});
-
-export const runReport = operation({
-  name: "run_report",
-  summary: "Read the report of a run: what came of it, what failed and what that means, and the figures.",
-  effect: "reads",
-  callers: people,
-  http: { method: "get", path: "/runs/{id}/report" },
-  input: z.object({ id: runId }),
-  output: z.object({ id: z.string(), file: z.string(), markdown: z.string() }),
-  async run(app, { id }) {
-    const report = await reportOf(app, id);
-    return report.ok ? ok({ id, file: app.runs.reportPath(id), markdown: report.value }) : report;
-  },
-});
-
-export const metrics = operation({
-  name: "metrics",
-  summary: "Ten figures about how the crew works, of one run or of all, counted from the record.",
-  effect: "reads",
-  callers: people,
-  http: { method: "get", path: "/metrics" },
-  input: z.object({ run: runId.optional() }),
-  output: metricsOf.schema,
-  run: (app, { run }) => metricsOf.of(app, run),
 });

@@ -25,8 +25,18 @@ export async function planRequest(
   how: { brief: boolean; by: string },
   signal: AbortSignal,
 ): Promise<Result<Planned>> {
+  const { id } = await crew.app.runs.create(request, how.by);
+  return planRun(crew, { id, request }, how, signal);
+}
+
+/** The same for a run that is there already: planning takes minutes, and whoever asked may want to watch. */
+export async function planRun(
+  crew: Planning,
+  { id, request }: { id: string; request: string },
+  how: { brief: boolean; by: string },
+  signal: AbortSignal,
+): Promise<Result<Planned>> {
   const { app } = crew;
-  const { id } = await app.runs.create(request, how.by);
   const done = await briefAndPlan(crew, id, request, how.brief, signal);
   if (!done.ok) {
     await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);

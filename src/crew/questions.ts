@@ -3,7 +3,7 @@ import { ok, type Result, refuse } from "../result.ts";
 import { appendEvent } from "../store/events.ts";
 import { runTask } from "../store/runs.ts";
 import { lockTasks } from "../store/tasks.ts";
-import type { Fence } from "./record.ts";
+import type { Fence } from "./recorded.ts";
 
 type Asked = { id: string; status: "asked" | "answered"; answer: string | null };
 

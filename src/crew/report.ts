@@ -3,13 +3,14 @@ import { ok, type Result } from "../result.ts";
 import type { AttemptRow, ContextRow, QuestionRow, VerdictRow } from "../store/crew-tables.ts";
 import { attemptsOf, contextsOf, questionsOf, tasksOfRun, verdictsOf } from "../store/runs.ts";
 import { fromRow, shownState } from "../tasks/task.ts";
-import { data } from "./context.ts";
+import { fenced } from "./context.ts";
 import { type Failure, failureOf, type Impact, impactOf } from "./failure.ts";
 import { type Figure, metricsOf } from "./metrics.ts";
 import { dependenciesOf } from "./plan.ts";
-import { known } from "./record.ts";
+import { known } from "./recorded.ts";
 import type { Run } from "./run.ts";
 import { noRun } from "./runs.ts";
+import { acceptedBranch } from "./worktree.ts";
 
 type Reported = {
   number: string;
@@ -110,6 +111,7 @@ function firstScreen({ run, tasks, contexts, questions }: Whole): string[] {
       ({ question, id }) => `An agent asked: ${plainly(question)} (answer with: scriptorium run answer ${id} "…")`,
     ),
   ];
+  const branch = acceptedBranch(run.id);
   const cost = known(contexts.map((row) => row.cost_usd));
   const tokens = known(contexts.flatMap((row) => [row.input_tokens, row.output_tokens]));
   return [
@@ -130,7 +132,10 @@ function firstScreen({ run, tasks, contexts, questions }: Whole): string[] {
     needed.length === 0
       ? "Nothing waits for you."
       : `What waits for you:\n\n${needed.map((one) => `- ${one}`).join("\n")}`,
-    `What was asked:\n\n${data("the request", run.request)}`,
+    ...(files.size === 0
+      ? []
+      : [`The accepted files are on the branch \`${branch}\`. To take them over: \`git merge ${branch}\`.`]),
+    `What was asked:\n\n${fenced("text", run.request)}`,
   ];
 }
 
@@ -198,7 +203,9 @@ function taskPart(task: Reported): string {
       : []),
     ...(decisions.length > 0 ? [`Decisions:\n\n${decisions.map((one) => `- ${plainly(one)}`).join("\n")}`] : []),
     ...(verdict ? [`The verifier${verdict.voided_at ? " (void)" : ""}: ${plainly(verdict.feedback)}`] : []),
-    ...(last?.output ? [data(`the worker, attempt ${last.attempt}`, excerpt(last.output))] : []),
+    ...(last?.output
+      ? [`What the worker said on attempt ${last.attempt}:\n\n${fenced("text", excerpt(last.output))}`]
+      : []),
   ].join("\n\n");
 }
 

@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../result.ts";
+import { openTasks } from "../store/crew-queue.ts";
 import type { RunTaskRow } from "../store/crew-tables.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { findRun, insertRun, listRuns, saveRun, tasksOfRun } from "../store/runs.ts";
+import { move } from "../tasks/moves.ts";
 import { chainName, readChain, writeChain } from "./chain.ts";
 import { type CrewDeps, tasksWithin } from "./deps.ts";
 import { putFile } from "./files.ts";
@@ -32,7 +34,7 @@ export function runStore(deps: CrewDeps) {
         created_by: by,
       },
       ...{ brief: null, plan: null, plan_hash: null, budget_tokens: null, budget_usd: null, reason: null },
-      ...{ planned_at: null, started_at: null, ended_at: null, version: 1 },
+      ...{ planned_at: null, started_at: null, ended_at: null, version: 1, carried_by: null },
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -42,20 +44,36 @@ export function runStore(deps: CrewDeps) {
   }
 
   /** Moves a run, and sets other columns with it. */
-  async function step(id: string, wanted: RunStep, by: string, also: Budget = {}): Promise<Result<Run>> {
-    return db.write(async (tx): Promise<Result<Run>> => {
-      const row = await findRun(tx, id);
-      if (!row) return noRun(id);
-      const at = stamp();
-      const change = runTransition(row, wanted, at);
-      if (!change.ok) return change;
-      const set = { ...change.value, ...also };
-      if (!(await saveRun(tx, row, set))) return busy(id);
-      const { type, ...said } = wanted;
-      await appendEvent(tx, { at, actor: by, kind: `run-${type}`, subject: `run:${id}`, data: { ...said, ...set } });
-      return ok(runFrom({ ...row, ...set }));
-    });
+  const step = (id: string, wanted: RunStep, by: string, also: Also = {}) =>
+    db.write((tx) => stepWithin(tx, id, wanted, by, also));
+
+  async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
+    const row = await findRun(tx, id);
+    if (!row) return noRun(id);
+    const at = stamp();
+    const change = runTransition(row, wanted, at);
+    if (!change.ok) return change;
+    const set = { ...change.value, ...also };
+    if (!(await saveRun(tx, row, set))) return busy(id);
+    const { type, ...said } = wanted;
+    await appendEvent(tx, { at, actor: by, kind: `run-${type}`, subject: `run:${id}`, data: { ...said, ...set } });
+    return ok(runFrom({ ...row, ...set }));
   }
+
+  /** Gives a run up with every task of it that is not over: whatever a worker still writes comes too late. */
+  const cancel = (id: string, reason: string, by: string) =>
+    db.write(async (tx): Promise<Result<{ run: Run; tasks: number }>> => {
+      const run = await stepWithin(tx, id, { type: "cancel", reason }, by, {});
+      if (!run.ok) return run;
+      const open = await openTasks(tx, id);
+      const decide = () => ok({ type: "cancel" as const, reason });
+      const given = await move(
+        tx,
+        { engine: db.engine, now },
+        open.map((task) => ({ id: task, actor: by, decide })),
+      );
+      return ok({ run: run.value, tasks: given.filter((one) => one.ok).length });
+    });
 
   async function setBrief(id: string, brief: string, by: string): Promise<Result<Run>> {
     return db.write(async (tx): Promise<Result<Run>> => {
@@ -121,6 +139,7 @@ export function runStore(deps: CrewDeps) {
   return {
     create,
     step,
+    cancel,
     setBrief,
     adopt,
     readBack,
@@ -134,7 +153,7 @@ export function runStore(deps: CrewDeps) {
 }
 
 export type RunStore = ReturnType<typeof runStore>;
-type Budget = { budget_tokens?: number; budget_usd?: number };
+type Also = { budget_tokens?: number; budget_usd?: number; carried_by?: string };
 
 export const noRun = (id: string) => refuse("not_found", `there is no run ${id}; see: scriptorium run list`);
 const busy = (id: string) => refuse("conflict", `run ${id} changed while you were at it; try again`);

@@ -3,7 +3,7 @@ import type { App } from "../app.ts";
 import { ok, type Result } from "../result.ts";
 import { attemptsOf, contextsOf, questionsOf, tasksOfRun, verdictsOf } from "../store/runs.ts";
 import { fromRow, shownState } from "../tasks/task.ts";
-import { known } from "./record.ts";
+import { known } from "./recorded.ts";
 import { noRun } from "./runs.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);

@@ -5,17 +5,17 @@ import type { Operation } from "../operation.ts";
 import type { Agent } from "../people/caller.ts";
 import { type Problem, type Result, refusalFor, refuse } from "../result.ts";
 import { type Bounds, trip } from "./breakers.ts";
-import type { ContextStore } from "./contexts.ts";
 
 type Deps = {
   app: App;
-  contexts: ContextStore;
   /** The agent as the crew started it: its run, task, epoch and part come from here, never from what it says. */
   caller: Agent & { crew: NonNullable<Agent["crew"]> };
   operations: readonly Operation[];
   bounds: Bounds;
   /** The call with which it delivers; after it nothing counts any more. */
   delivers: string;
+  onTrip?(): void;
+  onDelivery?(): void;
 };
 
 export type Toolbox = Toolset & {
@@ -28,7 +28,7 @@ export type Toolbox = Toolset & {
  * The tools of one agent, whatever runs it: every call is counted before it is made, refused past
  * the bound, and recorded with enough of its answer to hold evidence against (O7, O10).
  */
-export function toolbox({ app, contexts, caller, operations, bounds, delivers }: Deps): Toolbox {
+export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onDelivery }: Deps): Toolbox {
   const { crew, task, epoch } = caller;
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   let calls = 0;
@@ -42,13 +42,17 @@ export function toolbox({ app, contexts, caller, operations, bounds, delivers }:
     const over = trip(bounds, { toolCalls: calls, messages: 0, outputTokens: 0 }, { kind: "tool" });
     if (over) {
       tripped ??= over.reason;
+      onTrip?.();
       return refuse("refused", `${over.reason}; the attempt is over`);
     }
     calls += 1;
     const began = performance.now();
     const result = await operation.perform(app, raw ?? {}, caller);
-    if (name === delivers && result.ok) done = true;
-    const id = await contexts.called({
+    if (name === delivers && result.ok) {
+      done = true;
+      onDelivery?.();
+    }
+    const id = await app.contexts.called({
       run: crew.run,
       context: crew.context ?? null,
       task: task !== undefined && epoch !== undefined ? { id: task, epoch } : null,

@@ -1,6 +1,7 @@
 import type { Criterion } from "./plan.ts";
 
 export const passAt = 80;
+export const verifierSaysFail = "the verifier says FAIL";
 
 /** Where the verifier saw what it says. `criterion` counts from 1, as the plan's file does. */
 export type Evidence = { criterion: number; met: boolean; quote: string; from: string };
@@ -41,7 +42,7 @@ export function judge(given: Case): Judged {
   const objections: string[] = [];
   if (worker === verifier) objections.push(`${verifier} cannot verify its own work`);
   if (judgedHash !== currentHash) objections.push("the deliverable changed after it was judged");
-  if (said.verdict === "FAIL") objections.push("the verifier says FAIL");
+  if (said.verdict === "FAIL") objections.push(verifierSaysFail);
   if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; it takes ${passAt}`);
   for (const [i, { criterion, check }] of criteria.entries()) {
     const number = i + 1;

@@ -1,8 +1,9 @@
-import { lstat, mkdir, readdir, readlink, realpath, rm } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Git, Identity } from "../store/git.ts";
+import { type Changed, changedBetween, treeOfFiles } from "./worktree/files.ts";
 
 /** Where one attempt works: a checkout of its own on a branch of its own. */
 export type Worktree = {
@@ -17,7 +18,6 @@ export type Worktree = {
 
 /** Where an attempt starts: at what is accepted, or at that together with what the attempt before left. */
 export type Start = { base: string; commit: string; kept: boolean };
-export type Changed = { path: string; status: "added" | "changed" | "deleted" };
 export type Collected = { commit: string; tree: string; files: Changed[] };
 export type Merged = { commit: string; already: boolean };
 
@@ -30,7 +30,6 @@ type Deps = {
   author: Identity;
 };
 
-const largestFile = 20 * 1024 * 1024;
 const nothing = "0".repeat(40);
 const mostTries = 30;
 
@@ -116,24 +115,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   /** Everything the attempt changed since `base`, as one commit on its branch. */
   async function collect(tree: Worktree, base: string, message: string): Promise<Result<Collected>> {
-    const { gitDir } = await git.place();
-    const elsewhere = join(gitDir, "objects");
-    const blind = ["-C", elsewhere, "--git-dir", tree.gitDir, "--work-tree", elsewhere];
-    const seeing = ["-C", tree.folder, "--git-dir", tree.gitDir, "--work-tree", tree.folder];
-    const [before, others] = await Promise.all([
-      entriesOf(tree.base),
-      git.text([...seeing, "ls-files", "-z", "--others", "--exclude-standard"]).then(split),
-    ]);
-    const found = await look(tree.folder, [...new Set([...before.keys(), ...others])], before);
+    const found = await treeOfFiles(git, tree);
     if (!found.ok) return found;
-    const blobs = await hashed(found.value.map(({ path }) => join(tree.folder, path)));
-    const lines = found.value.flatMap(({ path, mode }, i) => {
-      const known = before.get(path);
-      return known?.mode === mode && known.blob === blobs[i] ? [] : [`${mode} ${blobs[i]}\t${path}\0`];
-    });
-    for (const path of before.keys()) if (found.gone.has(path)) lines.push(`0 ${nothing}\t${path}\0`);
-    const written = lines.length === 0 ? await treeOf(tree.base) : await treeWith(blind, tree.base, lines);
-    const files = await changedBetween(base, written);
+    const files = await changedBetween(git, base, found.value);
     const reserved = files.find(({ path }) => isGuarded(path));
     if (reserved) {
       return refuse(
@@ -141,82 +125,15 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         `${reserved.path} was ${reserved.status}, and no deliverable may do that: ${whyGuarded}`,
       );
     }
-    const commit = lines.length === 0 ? tree.base : await commitTree(written, [tree.base], message);
-    if (tree.branch && lines.length > 0) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
-    return ok({ commit, tree: written, files });
+    const nothingNew = found.value === (await treeOf(tree.base));
+    const commit = nothingNew ? tree.base : await commitTree(found.value, [tree.base], message);
+    if (tree.branch && !nothingNew) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
+    return ok({ commit, tree: found.value, files });
   }
 
   const isGuarded = (path: string) =>
     path.split("/").some((part) => steering.has(part.toLowerCase())) ||
     guarded.some((place) => path === place || path.startsWith(`${place}/`));
-
-  async function treeWith(blind: string[], base: string, lines: string[]): Promise<string> {
-    await git.text([...blind, "read-tree", base]);
-    const put = await git.run([...blind, "update-index", "-z", "--index-info"], lines);
-    if (put.code !== 0) throw new Error(`git update-index failed (${put.code}): ${put.stderr.trim()}`);
-    return git.text([...blind, "write-tree"]);
-  }
-
-  async function entriesOf(commit: string): Promise<Map<string, { mode: string; blob: string }>> {
-    const entries = split(await git.text(["ls-tree", "-r", "-z", commit])).map((line) => {
-      const [, mode = "", blob = "", path = ""] = /^(\d+) \w+ (\w+)\t(.*)$/s.exec(line) ?? [];
-      return [path, { mode, blob }] as const;
-    });
-    return new Map(entries);
-  }
-
-  type Seen = { path: string; mode: string };
-
-  /** Plain files only: a link could stand for anything on this machine (T13). */
-  async function look(
-    folder: string,
-    paths: string[],
-    before: Map<string, { mode: string; blob: string }>,
-  ): Promise<{ ok: true; value: Seen[]; gone: Set<string> } | ReturnType<typeof refuse>> {
-    const root = await realpath(folder);
-    const seen: Seen[] = [];
-    const gone = new Set<string>();
-    const inside = new Map<string, boolean>();
-    for (const path of paths) {
-      if (path.endsWith("/")) return refuse("invalid", `${path} is a repository of its own; deliver plain files`);
-      if (/[\u0000-\u001f\u007f]/.test(path)) return refuse("invalid", "a file's name has control characters in it");
-      const parent = dirname(join(folder, path));
-      if (!inside.has(parent)) {
-        const real = await realpath(parent).catch(() => undefined);
-        inside.set(parent, real === undefined || real === root || real.startsWith(`${root}${sep}`));
-      }
-      if (!inside.get(parent)) return refuse("invalid", `${path} lies behind a link that leads out of the folder`);
-      const stat = await lstat(join(folder, path)).catch(() => undefined);
-      const known = before.get(path);
-      if (!stat || stat.isDirectory()) gone.add(path);
-      else if (known?.mode === "160000") continue;
-      else if (stat.isSymbolicLink()) {
-        const target = await git.text(["hash-object", "--stdin"], await readlink(join(folder, path)));
-        if (known?.mode !== "120000" || known.blob !== target) {
-          return refuse("invalid", `${path} is a link; deliver plain files`);
-        }
-      } else if (!stat.isFile()) return refuse("invalid", `${path} is no plain file`);
-      else if (stat.size > largestFile)
-        return refuse("invalid", `${path} has ${stat.size} bytes, more than ${largestFile}`);
-      else seen.push({ path, mode: stat.mode & 0o100 ? "100755" : "100644" });
-    }
-    return { ok: true, value: seen, gone };
-  }
-
-  async function hashed(files: string[]): Promise<string[]> {
-    if (files.length === 0) return [];
-    const names = await git.text(["hash-object", "-w", "--no-filters", "--stdin-paths"], `${files.join("\n")}\n`);
-    return names.split("\n");
-  }
-
-  async function changedBetween(from: string, to: string): Promise<Changed[]> {
-    const words = split(await git.text(["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to]));
-    const files: Changed[] = [];
-    for (let i = 0; i + 1 < words.length; i += 2) {
-      files.push({ path: words[i + 1] ?? "", status: named[words[i] ?? ""] ?? "changed" });
-    }
-    return files;
-  }
 
   async function mergeTree(ours: string, theirs: string): Promise<{ tree: string } | { conflicts: string[] }> {
     const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
@@ -231,7 +148,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
    * crash right after it is no harm. A conflict changes nothing and names the files.
    */
   async function merge(run: string, commit: string, message: string): Promise<Result<Merged>> {
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       const ours = await accepted(run);
       const isIn = await git.run(["merge-base", "--is-ancestor", commit, ours]);
       if (isIn.code === 0) return ok({ commit: ours, already: true });
@@ -243,6 +160,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       const made = await commitTree(joined.tree, [ours, commit], message);
       const moved = await git.run(["update-ref", acceptedRef(run), made, ours]);
       if (moved.code === 0) return ok({ commit: made, already: false });
+      if (tries === mostTries) throw new Error(`git update-ref failed: ${moved.stderr.trim()}`);
+      await sleep(10 * tries);
     }
   }
 
@@ -253,6 +172,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
+    /** Whether anything was accepted for a run in files; a run of texts has no branch. */
+    hasAccepted: async (run: string) =>
+      (await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`])) !== undefined,
     /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
@@ -264,9 +186,14 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     /** What a commit changed, as people read it. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
     forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
-    /** Checkouts that a process left behind when it was killed. */
-    async sweep(isLive: (name: string) => boolean): Promise<void> {
+    /**
+     * Takes away the checkouts that a process left behind when it was killed. Who is alive is asked after
+     * the look: a checkout that is there by then was made under a claim that is on record by then.
+     */
+    async sweep(whoIsAlive: () => Promise<(name: string) => boolean>): Promise<void> {
       const names = await readdir(home).catch(() => []);
+      if (names.length === 0) return;
+      const isLive = await whoIsAlive();
       for (const name of names.filter((one) => !isLive(one)))
         await forgetCheckout(join(home, name), await stateOf(name));
     },
@@ -281,7 +208,5 @@ export const attemptBranch = (run: string, number: string, attempt: number, epoc
 
 /** Files by which the next agent, or git itself, would be made to do something. */
 const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);
-const named: Record<string, Changed["status"]> = { A: "added", M: "changed", D: "deleted", T: "changed" };
 const whyGuarded =
   "the knowledge base, sources and the settings of programs are written through operations, or by people";
-const split = (text: string) => text.split("\0").filter((part) => part !== "");

@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
 import type { RunHost } from "../crew/host.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result } from "../result.ts";
 
 /** Plans and carries out runs in the server's own process, for as long as it serves. */
-export function openRunHost(app: App): RunHost & { stop(): Promise<void> } {
+export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop(): Promise<void> } {
   const stopping = new AbortController();
   const underWay = new Map<string, Promise<unknown>>();
 
@@ -14,27 +14,36 @@ export function openRunHost(app: App): RunHost & { stop(): Promise<void> } {
     underWay.set(name, kept);
   }
 
+  async function carryOut(run: string, by: string): Promise<Result<{ run: string }>> {
+    if (underWay.has(run)) return ok({ run });
+    const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
+    const crew = await crewOf(app, () => undefined);
+    if (!crew.ok) return crew;
+    const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
+    keep(run, executeRun(crew.value, run, options));
+    return ok({ run });
+  }
+
   return {
     async plan(request, how) {
-      const [{ planRequest }, { planningOf }] = await Promise.all([
+      const [{ planRun }, { planningOf }] = await Promise.all([
         import("../crew/planner.ts"),
         import("../executing.ts"),
       ]);
-      const before = new Set((await app.runs.list(200)).map(({ id }) => id));
-      const planning = planRequest(planningOf(app), request, how, stopping.signal);
-      const planned = planning.then((result) => (result.ok ? undefined : result));
-      keep(`plan ${app.newId("p")}`, planning);
-      return firstOf(app, before, request, planned);
+      const { id } = await app.runs.create(request, how.by);
+      keep(id, planRun(planningOf(app), { id, request }, how, stopping.signal));
+      return ok({ run: id });
     },
 
-    async carryOut(run, by) {
-      if (underWay.has(run)) return ok({ run });
-      const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
-      const crew = await crewOf(app, () => undefined);
-      if (!crew.ok) return crew;
-      const options = { workers: app.config.crew.workers, signal: stopping.signal, by };
-      keep(run, executeRun(crew.value, run, options));
-      return ok({ run });
+    carryOut,
+
+    /** Goes on with what a server that was killed had under way. */
+    async resume() {
+      const { cutOff } = await import("../crew/execute.ts");
+      for (const { run, by } of await cutOff(app)) {
+        const resumed = await carryOut(run, by);
+        if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "run-not-resumed");
+      }
     },
 
     async stop() {
@@ -42,22 +51,4 @@ export function openRunHost(app: App): RunHost & { stop(): Promise<void> } {
       await Promise.all(underWay.values());
     },
   };
-}
-
-type Refusal = Extract<Result<never>, { ok: false }>;
-
-/** The run that planning has begun, as soon as it is there; planning itself takes minutes. */
-async function firstOf(
-  app: App,
-  before: Set<string>,
-  request: string,
-  planned: Promise<Refusal | undefined>,
-): Promise<Result<{ run: string }>> {
-  for (let waited = 0; waited < 100; waited++) {
-    const found = (await app.runs.list(20)).find((run) => !before.has(run.id) && run.request === request);
-    if (found) return ok({ run: found.id });
-    const ended = await Promise.race([planned, new Promise<"waiting">((done) => setTimeout(done, 50, "waiting"))]);
-    if (ended && ended !== "waiting") return ended;
-  }
-  return refuse("refused", "planning did not begin; the server's log says why");
 }

@@ -55,6 +55,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
   announce(options.json ?? false, config, bound, token);
+  await host.resume();
 
   await new Promise<void>((stop) => {
     process.once("SIGINT", () => stop());

@@ -31,6 +31,7 @@ export interface RunRow {
   started_at: string | null;
   ended_at: string | null;
   version: number;
+  carried_by: string | null;
 }
 
 export interface RunTaskRow {
@@ -85,6 +86,7 @@ export interface AttemptRow {
   qc_started_at: string | null;
   ended_at: string | null;
   error_context: string | null;
+  learnt_at: string | null;
 }
 
 export interface CheckResultRow {

@@ -77,6 +77,21 @@ const column = (of: OfTask) => ("task" in of ? (["task_id", of.task] as const) :
 export const attemptsOf = (query: Query, of: OfTask): Promise<AttemptRow[]> =>
   query.selectFrom("attempts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("epoch").execute();
 
+/** Tasks that have ended and of which the book says nothing yet. */
+export const unlearnt = async (query: Query, run: string | undefined): Promise<string[]> => {
+  const rows = await query
+    .selectFrom("attempts")
+    .innerJoin("tasks", "tasks.id", "attempts.task_id")
+    .select("attempts.task_id")
+    .distinct()
+    .where("attempts.learnt_at", "is", null)
+    .where("attempts.phase", "in", ["qc_passed", "qc_failed"])
+    .where("tasks.state", "in", ["completed", "failed"])
+    .$if(run !== undefined, (q) => q.where("attempts.run_id", "=", run ?? ""))
+    .execute();
+  return rows.map((row) => row.task_id);
+};
+
 export const verdictsOf = (query: Query, of: OfTask): Promise<VerdictRow[]> =>
   query
     .selectFrom("verdicts")

@@ -10,7 +10,7 @@ export async function lockRun(tx: Query, engine: Database["engine"], run: string
     .selectFrom("runs")
     .select(["id", "state", "budget_tokens", "budget_usd"])
     .where("id", "=", run)
-    .$if(engine === "postgres", (q) => q.forUpdate())
+    .$if(engine === "postgres", (q) => q.forNoKeyUpdate())
     .executeTakeFirst();
 }
 
@@ -20,7 +20,7 @@ export async function spentOn(query: Query, where: { run: string; task?: string;
     .selectFrom("spends")
     .select([
       sql<number>`coalesce(sum(coalesce(tokens, reserved_tokens)), 0)`.as("tokens"),
-      sql<number>`coalesce(sum(coalesce(usd, CASE WHEN tokens IS NULL THEN reserved_usd END)), 0)`.as("usd"),
+      sql<number>`coalesce(sum(coalesce(usd, reserved_usd)), 0)`.as("usd"),
     ])
     .where("run_id", "=", where.run)
     .where("state", "in", ["reserved", "settled"])

@@ -28,7 +28,7 @@ export function playing(parts: Partial<Record<CrewPart, Play>>): CrewAgents {
         return { usage: { ...counted, ...(said ? said.usage : {}) }, ...(said ?? {}) };
       }),
       model: undefined,
-      role: "engineer",
+      role: part === "qc" ? "architect" : part === "pm" ? "planner" : "engineer",
       env: {},
     });
 }

@@ -1,6 +1,6 @@
 import type { App } from "../../src/app.ts";
 import { type Plan, plan } from "../../src/crew/plan.ts";
-import type { Spent } from "../../src/crew/record.ts";
+import type { Spent } from "../../src/crew/recorded.ts";
 import { type Caller, type CrewPart, newTurn } from "../../src/people/caller.ts";
 import { unwrap } from "../../src/result.ts";
 

@@ -4,7 +4,11 @@ import type { Usage } from "../runner.ts";
 export type Price = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 export type Prices = Readonly<Record<string, Price>>;
 
-/** The version says when the table was last looked over; it is recorded beside every cost that was computed from it. */
+/**
+ * The day on which the table was written. It is recorded beside every cost that was computed from it. The
+ * prices are the providers' list prices as they were publicly known then, written down by hand: they are
+ * neither fetched nor checked against a bill, and a workspace's own under crew.prices go before them.
+ */
 export const pricesVersion = "2026-11-15";
 
 const claude = (input: number, output: number): Price => ({

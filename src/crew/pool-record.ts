@@ -2,15 +2,19 @@ import { appendEvent } from "../store/events.ts";
 import type { Crew } from "./crew.ts";
 
 /** How one process's hands spent their time on a run, kept for its figures (O15). A process that joined all runs keeps none. */
-export function workRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
+export function poolRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
   const claims: number[] = [];
   const startedAt = app.now().toISOString();
   const conflicts = app.tasks.counts().conflicts;
   let busyMs = 0;
+  let idleMs = 0;
   return {
     claimed: (ms: number) => void claims.push(ms),
     busy: (ms: number) => {
       busyMs += ms;
+    },
+    idle: (ms: number) => {
+      idleMs += ms;
     },
     async end(): Promise<void> {
       if (run === undefined || claims.length === 0) return;
@@ -28,7 +32,7 @@ export function workRecord({ app }: Crew, run: string | undefined, name: string,
         late: 0,
         claim_p50_ms: at(0.5),
         claim_p99_ms: at(0.99),
-        idle_ms: Math.round(claims.reduce((sum, ms) => sum + ms, 0)),
+        idle_ms: Math.round(idleMs),
         busy_ms: Math.round(busyMs),
       };
       await app.db.write(async (tx) => {

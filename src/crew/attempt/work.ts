@@ -1,0 +1,158 @@
+import { join, relative } from "node:path";
+import { crashPoint } from "../../store/crash.ts";
+import type { RunTaskRow } from "../../store/crew-tables.ts";
+import { attemptsOf, runTask } from "../../store/runs.ts";
+import type { Claim } from "../../tasks/engine.ts";
+import { runAgent } from "../agent-run.ts";
+import { aboutTask, commitMessage, deliverableHash, deskAt, type Stage } from "../attempt.ts";
+import { boundsFor } from "../breakers.ts";
+import { checkout } from "../checkout.ts";
+import type { Crew } from "../crew.ts";
+import { keepLease } from "../lease.ts";
+import { contextFor } from "../load.ts";
+import { preambleFor } from "../preamble.ts";
+import type { Spent } from "../recorded.ts";
+import type { Changed } from "../worktree/files.ts";
+import { attemptBranch, type Collected, type Worktree } from "../worktree.ts";
+
+export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<Stage> {
+  const { app, trees } = crew;
+  const record = app.attempts;
+  const { task, epoch } = claim;
+  const fence = { task: task.id, epoch };
+  const detail = await runTask(app.db.read, task.id);
+  if (!detail) return {};
+  const begun = await record.begin(fence, worker);
+  if (!begun.ok) return {};
+  const { attempt } = begun.value;
+  const about = aboutTask(detail, task.title);
+  crew.tell({ kind: "attempt-started", ...about, attempt });
+
+  const lease = keepLease(app, fence, outer);
+  const release = async (reason: string): Promise<Stage> => {
+    await app.tasks.release(task.id, worker, { epoch });
+    crew.tell({ kind: "released", ...about, attempt, reason });
+    return {};
+  };
+  const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
+  const tree = checkout(crew, async () => {
+    const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
+    return { ...(await trees.open(`${task.id}-${epoch}`, start.commit, branch)), since: start.base };
+  });
+  try {
+    // What an attempt before it left in files is there from the start, also if this one adds nothing.
+    if (attempt > 1) await tree.open();
+    const context = await contextFor(app, task.id, "worker");
+    const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);
+    if (!context.ok || !system.ok) {
+      const why = !context.ok ? context.problem.message : !system.ok ? system.problem.message : "";
+      await release(why);
+      return { stop: why };
+    }
+    const ran = await runAgent(
+      crew,
+      {
+        part: "worker",
+        run: detail.run_id,
+        task: { id: task.id, epoch, attempt },
+        agent: worker,
+        model: detail.model ?? undefined,
+        system: system.value,
+        context: context.value,
+        desk: deskAt(crew, tree.folder, true, `${task.id}-${epoch}`, lease.signal),
+        bounds: boundsFor("worker", detail.estimated_tool_calls),
+        delivers: "submit_output",
+      },
+      lease.signal,
+    );
+    if (!ran.ok) {
+      await release(ran.problem.message);
+      return { stop: ran.problem.message };
+    }
+    const { result, tools, spent, outOfBudget } = ran.value;
+    if (lease.lost()) return {};
+    if (outer.aborted) return release("the run was stopped");
+    if (outOfBudget?.details?.budget === "run") {
+      await release(outOfBudget.message);
+      return { stop: outOfBudget.message };
+    }
+    if (result.ended === "spawn-error") {
+      const reason = `the worker could not be started: ${result.error ?? "unknown"}`;
+      await release(reason);
+      return { stop: reason };
+    }
+
+    const made = tree.opened();
+    const message = commitMessage(detail, task.title, attempt, epoch);
+    const collected =
+      made && detail.deliverable === "files" ? await trees.collect(made, made.since, message) : undefined;
+    const unfit = collected && !collected.ok ? collected.problem.message : undefined;
+    const broken = whyBroken(result, tools.tripped(), tools.isDone?.() ?? false) ?? unfit;
+    const found = collected?.ok ? collected.value : undefined;
+    if (broken !== undefined) {
+      const partial = found && made ? await leftBehind(crew, found, made.since) : "";
+      await record.failWork(fence, { reason: broken, partial }, spent, worker);
+      crew.tell({ kind: "worker-failed", ...about, attempt, reason: broken, ...figures(spent) });
+      return {};
+    }
+    const files = found?.files ?? [];
+    const deliverable = {
+      hash: deliverableHash(detail, found?.tree ?? "", await outputOf(crew, fence)),
+      filesChanged: made ? files.map(({ path }) => fromWorkspace(made, path)) : [],
+      branch: found ? branch : null,
+      commit: found?.commit ?? null,
+    };
+    crashPoint("crew-collected");
+    const done = await record.completeWork(fence, deliverable, spent, worker);
+    if (done.ok) crew.tell({ kind: "worker-completed", ...about, attempt, files: files.length, ...figures(spent) });
+    return {};
+  } finally {
+    lease.end();
+    await tree.remove();
+  }
+}
+
+const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
+  tokens: inputTokens === null || outputTokens === null ? null : inputTokens + outputTokens,
+  usd: costUsd,
+});
+
+/** The attempt before, if it left anything in files. */
+async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: RunTaskRow): Promise<string | undefined> {
+  const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
+  if (!failed) return undefined;
+  const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
+  return (await trees.tip(branch, failed.commit_id))?.commit;
+}
+
+async function outputOf({ app }: Crew, { task, epoch }: { task: string; epoch: number }): Promise<string> {
+  const row = (await attemptsOf(app.db.read, { task })).find((attempt) => attempt.epoch === epoch);
+  return row?.output ?? "";
+}
+
+type Ran = Extract<Awaited<ReturnType<typeof runAgent>>, { ok: true }>["value"]["result"];
+
+/** Why a worker's run is no deliverable, in the words that the next worker reads. */
+function whyBroken(
+  { ended, error, exitCode }: Ran,
+  tripped: string | undefined,
+  submitted: boolean,
+): string | undefined {
+  if (tripped) return tripped;
+  if (submitted) return undefined;
+  if (ended === "limit") return error ?? "a limit was reached";
+  if (ended === "timeout" || ended === "idle") return error ?? `the worker was stopped: ${ended}`;
+  if (error || exitCode !== 0) return `the worker ended without an output: ${error ?? `exit code ${exitCode}`}`;
+  return "the worker ended without calling submit_output, so there is nothing to verify";
+}
+
+/** Git names files from the top of the repository; people and topics name them from the workspace. */
+const fromWorkspace = ({ folder, cwd }: Worktree, path: string) => relative(cwd, join(folder, path));
+
+/** What an attempt that was stopped had changed, for the one after it. */
+async function leftBehind({ trees }: Crew, { files, commit }: Collected, base: string): Promise<string> {
+  if (files.length === 0) return "";
+  return `${listed(files)}\n\n${(await trees.diff(base, commit)).slice(0, 20_000)}`;
+}
+
+const listed = (files: Changed[]) => files.map(({ path, status }) => `${status}: ${path}`).join("\n");

@@ -1,0 +1,220 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { commandRunner } from "../src/agents/command.ts";
+import type { RunSpec } from "../src/agents/runner.ts";
+import { findSandbox } from "../src/agents/sandbox.ts";
+import { survivors } from "../src/agents/survivors.ts";
+import type { Walls } from "../src/agents/walls.ts";
+import { configuredAgents } from "../src/crew/agents.ts";
+import { acceptedBranch } from "../src/crew/worktree.ts";
+import { unwrap } from "../src/result.ts";
+import { attemptsOf, contextsOf, toolCallsOf } from "../src/store/runs.ts";
+import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
+import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+
+const found = await findSandbox("bubblewrap", testEnvironment());
+if (!found.ok) process.stderr.write(`no sandbox here, its tests are left out: ${found.problem.message}\n`);
+
+/** An agent as any other program: it speaks to its tools over the relay that its configuration names. */
+const agentProgram = `
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const [config, ...rest] = process.argv.slice(2);
+const { command, args } = JSON.parse(readFileSync(config, "utf8")).mcpServers.scriptorium;
+const relay = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+const waiting = new Map();
+createInterface({ input: relay.stdout }).on("line", (line) => {
+  const { id, result, error } = JSON.parse(line);
+  waiting.get(id)?.(result ?? { error });
+});
+let last = 0;
+const ask = (method, params) => new Promise((done) => {
+  waiting.set(++last, done);
+  relay.stdin.write(JSON.stringify({ jsonrpc: "2.0", id: last, method, params }) + "\\n");
+});
+await ask("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a", version: "1" } });
+relay.stdin.write(JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }) + "\\n");
+const use = async (name, input) => (await ask("tools/call", { name, arguments: input })).structuredContent ?? {};
+const attempt = (work) => { try { return String(work()); } catch (error) { return error.code ?? error.message; } };
+`;
+
+function agentFile(text: string): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "agent.mjs"), `${agentProgram}\n${text}\nrelay.stdin.end();\nprocess.exit(0);\n`);
+  return folder;
+}
+
+async function workspaceWith(text: string, crew: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  const folder = agentFile(text);
+  const made = await newWorkspace();
+  const worker = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
+  const block = { read: [folder], agents: { worker }, network: false, ...crew };
+  const blocks = Object.entries({ ...more, crew: block }).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
+  appendFileSync(made.file("scriptorium.yaml"), blocks.join(""));
+  made.git("commit", "-qam", "Configure the crew");
+  const app = await made.open();
+  const configured = configuredAgents(app.config);
+  const verifying = playing({ qc: async ({ use }) => void (await use("submit_verdict", verdictOf(true))) });
+  const agents: typeof configured = (part) => (part === "worker" ? configured(part) : verifying(part));
+  return { ...made, app, agents };
+}
+
+describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own", () => {
+  test("works in its folder through its tools and by itself, and reaches nothing else of the machine", async () => {
+    const secrets = temporaryFolder();
+    writeFileSync(join(secrets, "key"), "PLANTED-SECRET");
+    const report = `
+      const workspace = process.cwd().split("/.scriptorium/")[0];
+      writeFileSync("by-itself.txt", "mine\\n");
+      const tried = {
+        secret: attempt(() => readFileSync(${JSON.stringify(join(secrets, "key"))}, "utf8")),
+        database: attempt(() => readFileSync(workspace + "/.scriptorium/scriptorium.db").length),
+        settings: attempt(() => writeFileSync(workspace + "/scriptorium.yaml", "x")),
+        outside: attempt(() => writeFileSync(${JSON.stringify(join(secrets, "left"))}, "x")),
+        repository: attempt(() => writeFileSync(".git", "gitdir: /elsewhere")),
+        programs: attempt(() => writeFileSync("/usr/bin/planted", "x")),
+        home: attempt(() => readFileSync(${JSON.stringify(join(process.env.HOME ?? "", ".profile"))}, "utf8")),
+        variables: Object.keys(process.env).sort().join(" "),
+        network: spawnSync("cat", ["/proc/net/dev"]).stdout.toString().split("\\n").filter((line) => line.includes(":")).length,
+        others: spawnSync("sh", ["-c", "ls /proc | grep -c '^[0-9]'"]).stdout.toString().trim(),
+      };
+      await use("write_file", { path: "by-tool.txt", text: "through the desk\\n" });
+      await use("submit_output", { output: JSON.stringify(tried) });`;
+    const { app, agents, git } = await workspaceWith(report);
+    app.config.environment = {
+      ...app.config.environment,
+      PLANTED: "PLANTED-SECRET",
+      ANTHROPIC_API_KEY: "PLANTED-SECRET",
+    };
+    const run = await newRun(app, [planned("0", { deliverable: "files" })]);
+    const outcome = await executed(app, run, agents, { workers: 1 });
+    const [attempt] = await attemptsOf(app.db.read, { run });
+    expect([outcome.state, attempt?.stopped_because]).toEqual(["completed", null]);
+    const { variables, settings, ...tried } = JSON.parse(attempt?.output ?? "{}");
+    expect(tried).toEqual({
+      secret: "ENOENT",
+      database: "ENOENT",
+      outside: "ENOENT",
+      repository: "EROFS",
+      programs: "EROFS",
+      home: "ENOENT",
+      network: 1,
+      others: expect.stringMatching(/^[1-9]$/),
+    });
+    expect(variables.split(" ")).toEqual(expect.arrayContaining(["HOME", "PATH", "SCRIPTORIUM_RUN"]));
+    expect(variables).not.toMatch(/PLANTED|KEY|TOKEN/);
+    expect(JSON.stringify(attempt)).not.toContain("PLANTED-SECRET");
+    expect(existsSync(join(secrets, "left"))).toBe(false);
+    for (const file of ["by-itself.txt", "by-tool.txt"]) git("cat-file", "-e", `${acceptedBranch(run)}:${file}`);
+    // Folders on the way to its own are empty and its alone: what it writes there is gone with it.
+    expect(settings).toBe("undefined");
+    expect(git("status", "--porcelain", "--untracked-files=no")).toBe("");
+  });
+
+  test("O7: one that loops is ended within one call of its limit, whatever it does with the refusal", async () => {
+    const { app, agents } = await workspaceWith(`for (;;) await use("list_files", {});`);
+    const run = await newRun(app, [planned("0", { deliverable: "files", estimated_tool_calls: 4, max_retries: 0 })]);
+    expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
+    const [attempt] = await attemptsOf(app.db.read, { run });
+    expect(attempt?.stopped_because).toBe("tool call 7 would go past the 6 allowed");
+    expect(await toolCallsOf(app.db.read, { run })).toHaveLength(6);
+    const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
+    expect(await survivors(context?.id ?? "")).toEqual([]);
+  });
+
+  test("C5: one that tells what it uses is ended when it has used what was set aside for it", async () => {
+    const folder = temporaryFolder();
+    const bin = join(folder, "claude");
+    const usage = '"usage":{"input_tokens":200,"cache_read_input_tokens":700,"output_tokens":100}';
+    const message = `{"type":"assistant","message":{"id":"m'$i'","content":[],${usage}}}`;
+    writeFileSync(bin, `#!/bin/sh\necho "$@"\ni=0\nwhile true; do echo '${message}'; i=$((i+1)); sleep 0.05; done\n`, {
+      mode: 0o755,
+    });
+    const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
+    const budget = { attempt_tokens: 5000, attempt_usd: 0.5, run_usd: 2 };
+    const { app, agents } = await workspaceWith("", { budget, agents: { worker: { runner: "claude" } } }, { agent });
+    const run = await newRun(app, [planned("0", { max_retries: 0 })]);
+    expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
+    const [attempt] = await attemptsOf(app.db.read, { run });
+    expect(attempt?.stopped_because).toBe("used more than 5000 tokens");
+    const spends = await app.db.read.selectFrom("spends").selectAll().where("part", "=", "worker").execute();
+    expect(spends).toMatchObject([{ state: "settled", reserved_tokens: 5000, reserved_usd: 0.5, tokens: null }]);
+    const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
+    const log = readFileSync(join(app.config.agent?.logDir ?? "", `${context?.id}.log`), "utf8");
+    expect(log).toContain("--max-budget-usd 0.5");
+  });
+
+  test("is not started where the sandbox is missing, and the refusal says what to do", async () => {
+    const { app, agents } = await workspaceWith("");
+    app.config.environment = { ...app.config.environment, PATH: "/nowhere" };
+    const run = await newRun(app, [planned("0")]);
+    await expect(executed(app, run, agents)).rejects.toThrow(/bubblewrap.*install it .*sandbox: none/);
+    expect(await attemptsOf(app.db.read, { run })).toEqual([]);
+  });
+
+  const walls = (more: Partial<Walls> = {}): Walls => ({
+    ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], ...more },
+  });
+  const quick = { interruptMs: 10_000, terminateMs: 300 };
+
+  /** Runs a script behind walls, to its end or until it has said `last`. */
+  async function inside(script: string, more: Partial<Walls> = {}, spec: Partial<RunSpec> = {}, last?: string) {
+    const cwd = temporaryFolder();
+    const logFile = join(temporaryFolder(), "log");
+    const id = `walls-${process.pid}-${Math.random().toString(36).slice(2)}`;
+    const runner = commandRunner(["sh", "-c", script], quick);
+    const env = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
+    const limits = { wallMs: 20_000 };
+    const stop = new AbortController();
+    const said = () => existsSync(logFile) && readFileSync(logFile, "utf8") === last;
+    const listening = setInterval(() => said() && stop.abort(), 20);
+    const whole = { id, prompt: "p", cwd, env, limits, logFile, walls: walls(more), ...spec };
+    const result = await runner.run(whole, stop.signal);
+    clearInterval(listening);
+    expect(await survivors(id)).toEqual([]);
+    return { ...result, log: readFileSync(logFile, "utf8"), cwd };
+  }
+
+  test("that verifies cannot change what it judges", async () => {
+    const { log, cwd } = await inside("touch made 2>&1; echo over", { write: false });
+    expect(log).toMatch(/Read-only file system\nover/);
+    expect(existsSync(join(cwd, "made"))).toBe(false);
+  });
+
+  test("is interrupted itself, so that it can still say what it used, and takes all it started with it", async () => {
+    const script = `trap 'echo I used 7; exit 0' INT; setsid sleep 60 & echo ready; while true; do sleep 0.05; done`;
+    const { log, ended } = await inside(script, {}, {}, "ready\n");
+    expect({ log, ended }).toEqual({ log: "ready\nI used 7\n", ended: "stopped" });
+  });
+
+  test("finds its own files in its new home, and what it writes there is kept; nothing else of the home is there", async () => {
+    const home = temporaryFolder();
+    mkdirSync(join(home, ".agent"));
+    writeFileSync(join(home, ".agent/login"), "old");
+    writeFileSync(join(home, ".bashrc"), "theirs");
+    const script = `cat ~/.agent/login; echo new > ~/.agent/login; ls -A ~; echo x > ~/.bashrc`;
+    const env = { PATH: process.env.PATH ?? "", HOME: home };
+    const { log } = await inside(script, { own: ["~/.agent/login", "~/.agent/none"] }, { env });
+    expect(log).toBe("old.agent\n");
+    expect(readFileSync(join(home, ".agent/login"), "utf8")).toBe("new\n");
+    expect(readFileSync(join(home, ".bashrc"), "utf8")).toBe("theirs");
+  });
+
+  test("that is not there is told as such", async () => {
+    const runner = commandRunner(["no-such-agent"]);
+    const spec = {
+      id: "none",
+      prompt: "",
+      cwd: temporaryFolder(),
+      env: { PATH: "/usr/bin" },
+      limits: { wallMs: 1000 },
+    };
+    const result = await runner.run({ ...spec, walls: walls() }, new AbortController().signal);
+    expect(result).toMatchObject({
+      ended: "spawn-error",
+      error: expect.stringContaining("no-such-agent is no program"),
+    });
+  });
+});
