@@ -19,15 +19,8 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
 
     await page.goto(`${url}/runs/${run}?tab=plan`);
     const plan = page.getByRole("textbox", { name: "The plan" });
-    // By the selection, not by a click: in a plan that is scrolled a click can land on the line above.
-    await plan
-      .getByText("Do 1.1")
-      .first()
-      .evaluate((line) => {
-        const selection = line.ownerDocument.getSelection();
-        selection?.selectAllChildren(line);
-        selection?.collapseToEnd();
-      });
+    await plan.getByText("Do 1.1").first().click();
+    await page.keyboard.press("End");
     await page.keyboard.type(" with care");
     await plan.getByText("Do 1.1 with care").waitFor();
     await page.getByRole("button", { name: "Save the plan" }).click();
