@@ -110,12 +110,14 @@ function Page({ path }: { path: string }) {
               <PersonaChoice page={shown} persona={search.as} onChoose={(as) => show({ as })} />
             )}
             {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
-            <ActionButton
-              action={actions.edit}
-              icon={<Pencil size={14} />}
-              variant={view === "read" ? "filled" : "default"}
-              size="xs"
-            />
+            {actions.edit.when && (
+              <ActionButton
+                action={actions.edit}
+                icon={<Pencil size={14} />}
+                variant={view === "read" ? "filled" : "default"}
+                size="xs"
+              />
+            )}
             <ActionButton action={actions.history} icon={<History size={14} />} variant="default" size="xs" />
             <ActionButton action={actions.blame} icon={<Users size={14} />} variant="default" size="xs" label="Blame" />
             <ActionButton
@@ -128,7 +130,9 @@ function Page({ path }: { path: string }) {
           </div>
         </div>
         <p className="facts">
-          {entry ? <span className={`mode mode-${entry.mode}`}>{entry.mode}</span> : <span className="mode">page</span>}
+          {entry?.mode !== "snapshot" && (
+            <span className={isLog ? "mode mode-log" : "mode"}>{entry?.mode ?? "page"}</span>
+          )}
           {entry && <span>version {entry.version}</span>}
           <span>{countOf(shown.words, "word", "words")}</span>
           {shown.lastAuthor && (
@@ -158,7 +162,7 @@ function Page({ path }: { path: string }) {
       </header>
       <Suspense fallback={<Loading lines={12} />}>
         {view === "read" && search.as !== undefined && (
-          <Perspective page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+          <Perspective key={search.as} page={shown} persona={search.as} onChoose={(as) => show({ as })} />
         )}
         {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
         {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}

@@ -37,8 +37,10 @@ export function Inbox() {
       {all.error && <Failed error={all.error} again={() => void all.refetch()} />}
       {all.isPending && <Loading />}
       {all.data && proposals.length === 0 && (
-        <Empty title={which === "open" ? "Nothing waits for you" : "Nothing was decided yet"}>
-          <Check size={28} aria-hidden />
+        <Empty
+          icon={<Check size={28} aria-hidden />}
+          title={which === "open" ? "Nothing waits for you" : "Nothing was decided yet"}
+        >
           <p>Rewrites of pages, new sections and questions of running work appear here.</p>
         </Empty>
       )}

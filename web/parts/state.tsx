@@ -3,9 +3,10 @@ import type { ReactNode } from "react";
 import { Refusal } from "../client/call.ts";
 
 /** Nothing here yet, and what would bring something here. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({ title, icon, children }: { title: string; icon?: ReactNode; children?: ReactNode }) {
   return (
     <div className="empty">
+      {icon}
       <h2>{title}</h2>
       {children}
     </div>

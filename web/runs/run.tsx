@@ -1,11 +1,10 @@
 import { Button, Textarea } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, Play } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { ask, mayCall, type Output } from "../client/call.ts";
+import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Rendered } from "../parts/rendered.tsx";
+import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -133,7 +132,7 @@ export function RunPage() {
         {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
         {tab === "list" && <TaskList run={run} />}
         {tab === "plan" && <Plan run={run} />}
-        {tab === "report" && <Report id={id} />}
+        {tab === "report" && <Report key={id} id={id} />}
         {tab === "figures" && <Figures run={run} />}
       </Suspense>
     </div>
@@ -230,14 +229,12 @@ function TaskList({ run }: { run: Run }) {
 
 function Report({ id }: { id: string }) {
   const report = useOperation("run_report", { id });
-  const rendered = useQuery({
-    queryKey: ["preview", report.data?.markdown],
-    queryFn: async () =>
-      (await ask("/api/rendered/preview", "post", { text: report.data?.markdown })) as { html: string },
-    enabled: report.data !== undefined,
-  });
   if (report.error) return <Failed error={report.error} again={() => void report.refetch()} />;
-  return rendered.data ? <Rendered html={rendered.data.html} /> : <Loading lines={12} />;
+  return (
+    <div className="report">
+      {report.data ? <Markdown text={report.data.markdown} lines={12} /> : <Loading lines={12} />}
+    </div>
+  );
 }
 
 /** What agents of the run want to know from a person. */
