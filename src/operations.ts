@@ -34,6 +34,7 @@ export const operations = {
   show_schema: wiki.showSchema,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
+  read_source: wiki.readSource,
   verify_sources: wiki.verifySources,
   follow_folder: wiki.followSources,
   memory_search_nodes: graph.search,

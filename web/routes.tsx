@@ -61,6 +61,10 @@ const sources = at(
   "/sources",
   lazyRouteComponent(() => import("./sources/sources.tsx"), "Sources"),
 );
+const source = at(
+  "/sources/$",
+  lazyRouteComponent(() => import("./sources/source.tsx"), "SourcePage"),
+);
 const people = at(
   "/people",
   lazyRouteComponent(() => import("./people/people.tsx"), "People"),
@@ -113,7 +117,7 @@ const topics = createRoute({
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, people, inbox, proposal, topics],
+    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics],
     ...[runs, run, tasks, task, graph],
   ]),
   defaultPreload: "intent",

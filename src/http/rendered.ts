@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import * as z from "zod";
 import type { App } from "../app.ts";
 import { readPage } from "../wiki/page-operations.ts";
-import { findSection } from "../wiki/schema.ts";
+import { findSection, type Schema } from "../wiki/schema.ts";
 import { readYaml } from "../yaml.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
 import type { Stretch } from "./markdown/compare.ts";
@@ -10,6 +10,7 @@ import type { Renderer } from "./renderer.ts";
 import type { SignIn } from "./sign-in.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
+const none: string[] = [];
 const text = z.string().max(2_000_000);
 const several = z.object({ texts: z.array(text).max(500) });
 const two = z.object({ before: text, after: text });
@@ -33,9 +34,13 @@ export type RenderedPage = {
 /** Pages, other texts and comparisons as safe HTML. They are views, so they are no operations. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
   const routes = new Hono<Env>();
+  const idsOf = new WeakMap<Schema, string[]>();
   const knownIds = async () => {
     const schema = await app.schema();
-    return schema.ok ? schema.value.sections.map((section) => section.id) : [];
+    if (!schema.ok) return none;
+    const ids = idsOf.get(schema.value) ?? schema.value.sections.map(({ id }) => id);
+    idsOf.set(schema.value, ids);
+    return ids;
   };
 
   routes.use(async (c, next) => {

@@ -14,11 +14,11 @@ export const listPages = operation({
   input: z.object({}),
   output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
   async run(app) {
+    const schema = await app.schema();
+    const ids = schema.ok ? schema.value.sections.map(({ id }) => id) : [];
+    const entryAt = new Map(ids.map((id) => [`${app.config.wiki}/${id}.md`, id]));
     const paths = await app.pages.list();
-    const pages = await Promise.all(
-      paths.map(async (path) => ({ path, entry: (await app.pages.entryId(path)) ?? null })),
-    );
-    return ok({ pages });
+    return ok({ pages: paths.map((path) => ({ path, entry: entryAt.get(path) ?? null })) });
   },
 });
 

@@ -27,15 +27,16 @@ export const sourceKind = (db: Database, folder: string): Kind => ({
   async read(path) {
     const source = await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst();
     if (!source || source.gone_at !== null) return undefined;
-    const known = await db.read
-      .selectFrom("source_texts")
-      .select("text")
-      .where("sha256", "=", source.sha256)
-      .executeTakeFirst();
-    const text = known?.text ?? (await extracted(db, source.sha256, join(folder, path)));
+    const text = await sourceText(db, folder, source);
     return text === undefined ? undefined : { title: path, text, author: source.added_by, at: source.at };
   },
 });
+
+/** What a source says, also out of a PDF or a Word file; undefined when there is no text in it, or it is gone. */
+export async function sourceText(db: Database, folder: string, { path, sha256 }: { path: string; sha256: string }) {
+  const known = await db.read.selectFrom("source_texts").select("text").where("sha256", "=", sha256).executeTakeFirst();
+  return known?.text ?? (await extracted(db, sha256, join(folder, path)));
+}
 
 async function extracted(db: Database, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);

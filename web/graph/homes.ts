@@ -14,7 +14,7 @@ export function homeOf(id: string): string | undefined {
     case "proposal":
       return `/proposals/${rest}`;
     case "source":
-      return "/sources";
+      return `/sources/${rest}`;
     default:
       return undefined;
   }

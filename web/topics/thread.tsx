@@ -1,5 +1,5 @@
 import { Button, Textarea } from "@mantine/core";
-import { Bot, Check, RotateCcw } from "lucide-react";
+import { Check, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
