@@ -3,6 +3,7 @@ import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import { taskRecord } from "./crew/task-record.ts";
+import { runUsage } from "./crew/usage.ts";
 import * as graph from "./graph/operations.ts";
 import { jobLog } from "./jobs/log.ts";
 import * as jobs from "./jobs/operations.ts";
@@ -98,6 +99,7 @@ export const operations = {
   list_runs: crew.listRuns,
   show_run: crew.showRun,
   run_report: crew.runReport,
+  run_usage: runUsage,
   cancel_run: cancelRun,
   start_run: startRun,
   execute_run: executeRunHere,

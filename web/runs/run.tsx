@@ -133,7 +133,7 @@ export function RunPage() {
         {tab === "list" && <TaskList run={run} />}
         {tab === "plan" && <Plan run={run} />}
         {tab === "report" && <Report key={id} id={id} />}
-        {tab === "figures" && <Figures run={run} />}
+        {tab === "figures" && <Figures id={id} />}
       </Suspense>
     </div>
   );
