@@ -99,7 +99,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.getByText("There is no entry nowhere").waitFor();
 
     await page.goto(`${url}/search`);
-    await page.getByRole("searchbox", { name: "Search entries" }).fill("webhook retry");
+    await page.getByRole("searchbox", { name: "Search everything" }).fill("webhook retry");
     await page.waitForURL(/q=webhook/);
     await page.locator("mark").first().waitFor();
     await page.goto(`${url}/search?q=zzzzqqq`);

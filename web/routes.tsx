@@ -55,7 +55,7 @@ const search = createRoute({
   getParentRoute: () => root,
   path: "/search",
   component: lazyRouteComponent(() => import("./search/search.tsx"), "Search"),
-  validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in) }),
+  validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in), type: text(raw.type) }),
 });
 const sources = at(
   "/sources",
@@ -115,9 +115,14 @@ const topics = createRoute({
   validateSearch: (raw: Record<string, unknown>) => ({ show: text(raw.show) }),
 });
 
+const topic = at(
+  "/topics/$id",
+  lazyRouteComponent(() => import("./topics/topic.tsx"), "TopicPage"),
+);
+
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics],
+    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics, topic],
     ...[runs, run, tasks, task, graph],
   ]),
   defaultPreload: "intent",

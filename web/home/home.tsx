@@ -111,7 +111,7 @@ function Folders({ entries }: { entries: Line[] }) {
       <ul className="cards">
         {folders.map(([folder, members]) => (
           <li key={folder}>
-            <Link to="/search" search={{ q: undefined, in: folder || undefined }}>
+            <Link to="/search" search={{ q: undefined, in: folder || undefined, type: undefined }}>
               <strong>
                 <Shown text={folder || "Top level"} />
               </strong>

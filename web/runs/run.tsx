@@ -1,8 +1,7 @@
-import { Button, Textarea } from "@mantine/core";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, Play } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
-import { mayCall, type Output } from "../client/call.ts";
+import { lazy, Suspense } from "react";
+import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -13,6 +12,7 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { stateWords, toneOf } from "../tasks/states.ts";
+import { Questions } from "./questions.tsx";
 import { runTone } from "./tones.ts";
 
 const TaskGraph = lazy(() => import("./task-graph.tsx").then(({ TaskGraph }) => ({ default: TaskGraph })));
@@ -234,50 +234,5 @@ function Report({ id }: { id: string }) {
     <div className="report">
       {report.data ? <Markdown text={report.data.markdown} lines={12} /> : <Loading lines={12} />}
     </div>
-  );
-}
-
-/** What agents of the run want to know from a person. */
-export function Questions({ run }: { run: Pick<Run, "questions"> }) {
-  const open = run.questions.filter(({ answer }) => answer === null);
-  if (open.length === 0) return null;
-  return (
-    <section className="questions" aria-label="Open questions">
-      {open.map((question) => (
-        <Question key={question.id} {...question} />
-      ))}
-    </section>
-  );
-}
-
-function Question({ id, task, question }: Run["questions"][number]) {
-  const [text, setText] = useState("");
-  const answer = useWrite("answer_question", { onDone: () => say("The answer goes to the next attempt") });
-  return (
-    <form
-      className="note question"
-      onSubmit={(event) => {
-        event.preventDefault();
-        answer.mutate({ id, answer: text.trim() });
-      }}
-    >
-      <p>
-        <strong>Task {task} asks:</strong> <Shown text={question} />
-      </p>
-      {mayCall("answer_question") && (
-        <>
-          <Textarea
-            aria-label={`Answer to task ${task}`}
-            autosize
-            minRows={1}
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-          />
-          <Button type="submit" size="xs" disabled={!text.trim()} loading={answer.isPending}>
-            Answer
-          </Button>
-        </>
-      )}
-    </form>
   );
 }

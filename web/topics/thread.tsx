@@ -3,7 +3,7 @@ import { Check, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Shown } from "../parts/shown.tsx";
+import { firstWords, Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
@@ -56,7 +56,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
       ) : (
         <button type="button" className="thread-open" onClick={() => onChoose(topic.id)}>
           <span className="opening">
-            <Shown text={topic.opening.slice(0, 180)} />
+            <Shown text={firstWords(topic.opening, 180)} />
           </span>
           <span className="by">
             <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
