@@ -44,6 +44,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     "/tasks",
     "/graph?node=entry:architecture",
     "/sources",
+    "/sources/2026-10-07-brambling-books-request.md",
     "/people",
   ];
 
@@ -108,6 +109,8 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.getByRole("button", { name: "Check that nothing changed" }).click();
     await page.getByText("4 sources are as they came").waitFor();
     expect(await page.locator("table.sources tbody tr").count()).toBe(4);
+    await page.getByRole("link", { name: /incident-chat/ }).click();
+    await page.getByRole("region", { name: "Text of the source" }).getByText("Quaywise").first().waitFor();
     expect(faults.filter((fault) => !fault.includes("404 (Not Found)"))).toEqual([]);
   });
 
