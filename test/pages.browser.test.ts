@@ -46,7 +46,7 @@ const noteViolations = `
   document.addEventListener("securitypolicyviolation", (event) => noteViolation(event.violatedDirective + " " + event.blockedURI));`;
 
 const partsOfPage = `(() => {
-  const all = [...document.querySelectorAll(".page .prose *, .page h1 *, .page .facts *, .thread *")];
+  const all = [...document.querySelectorAll(".page .prose *, .page h1 *, .page .facts *, .messages *")];
   const foreign = "script,style,link,meta,base,iframe,object,embed,img,video,audio,source,template,form";
   return {
     foreign: all.filter((node) => node.matches(foreign)).map((node) => node.outerHTML),

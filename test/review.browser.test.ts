@@ -15,10 +15,10 @@ test -e "$(of 'Repo root')/.scriptorium/broken" && { echo 'out of credit' >&2; e
 sed 's/the button/the big green button/' "$page" |
   "$scribe" insert-proposal -config "$config" --topic-id "$topic" --base-sha "$(of 'Base source SHA')"`;
 
-/** Another, which re-tells a page by its third line. */
+/** Another, which re-tells a page by the line that says what to do. */
 const teller = `prompt=$(cat)
 of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
-printf '# Told for you\\n\\nIt says: %s\\n' "$(sed -n 3p "$(of 'Source path')")" |
+printf '# Told for you\\n\\nIt says: %s\\n' "$(grep ^Pu "$(of 'Source path')")" |
   "$(of 'Agent CLI path')" put-perspective --config "$(of 'Config file')" --source-path "$(of 'Source name')" \\
   --persona "$(of 'Persona name')" --source-sha "$(of 'Source SHA')" --persona-sha "$(of 'Persona SHA')"`;
 
@@ -89,10 +89,15 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     employ(root, teller);
     const { link, token } = await serve(root);
     const { page, faults, url } = await visit(link);
-    const body = { path: "docs/deploy.md", kind: "change", message: "Which light?", quote: "Wait for the light." };
+    const write = async (content: string) => {
+      const { version } = (await ask(url, "/api/entries/notes", { token })).json();
+      await ask(url, "/api/entries/notes", { method: "PUT", token, body: { content, version } });
+    };
+    await write("Push the button.\n\nWait for the light.\n");
+    const body = { path: "wiki/notes.md", kind: "change", message: "Which light?", quote: "Wait for the light." };
     const topic = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
 
-    await page.goto(`${url}/pages/docs/deploy.md`);
+    await page.goto(`${url}/entries/notes`);
     await page.getByRole("combobox", { name: "Read as" }).selectOption("newcomer");
     await page.getByText("Nobody has re-told this page for newcomer yet.").waitFor();
     await page.getByRole("button", { name: "Have it written" }).click();
@@ -101,13 +106,13 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByRole("region", { name: "The page itself" }).getByText("Wait for the light.").waitFor();
     await expectAccessible(page, "a perspective");
 
-    writeFileSync(join(root, "docs/deploy.md"), "# Deploy\n\nPull the lever.\n\nThen go home, all of you.\n");
+    await write("Pull the lever.\n\nThen go home, all of you.\n");
     await page.getByText(/This is out of date: the page changed/).waitFor({ timeout: 20_000 });
     await page.getByRole("button", { name: "Write it again" }).click();
     await page.getByText("It says: Pull the lever.").waitFor({ timeout: 20_000 });
     await page.getByText("This is out of date").waitFor({ state: "detached" });
 
-    await page.goto(`${url}/pages/docs/deploy.md?topic=${topic.id}`);
+    await page.goto(`${url}/entries/notes?topic=${topic.id}`);
     const thread = page.locator(".thread.active");
     await thread.getByText("orphaned").waitFor({ timeout: 20_000 });
     await expectAccessible(page, "an orphan");
