@@ -44,7 +44,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     "/tasks",
     "/graph?node=entry:architecture",
     "/sources",
-    "/sources/2026-10-07-brambling-books-request.md",
+    "/source/2026-10-07-brambling-books-request.md",
     "/people",
   ];
 

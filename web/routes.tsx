@@ -62,7 +62,7 @@ const sources = at(
   lazyRouteComponent(() => import("./sources/sources.tsx"), "Sources"),
 );
 const source = at(
-  "/sources/$",
+  "/source/$",
   lazyRouteComponent(() => import("./sources/source.tsx"), "SourcePage"),
 );
 const people = at(

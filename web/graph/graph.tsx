@@ -110,8 +110,14 @@ export function GraphPage() {
 
 function About({ id, truncated }: { id: string; truncated: boolean }) {
   const node = useOperation("memory_get_node", { id, fields: ["*"] });
-  if (!node.data) return null;
   const home = homeOf(id);
+  if (!node.data) {
+    return (
+      <aside className="graph-about" aria-label="The chosen node">
+        <Loading lines={3} />
+      </aside>
+    );
+  }
   return (
     <aside className="graph-about" aria-label="The chosen node">
       <h2>

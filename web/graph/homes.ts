@@ -16,7 +16,7 @@ export function homeOf(id: string): string | undefined {
     case "proposal":
       return `/proposals/${rest}`;
     case "source":
-      return `/sources/${rest}`;
+      return `/source/${rest}`;
     default:
       return undefined;
   }

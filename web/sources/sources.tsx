@@ -53,7 +53,7 @@ export function Sources() {
               {sources.map((source) => (
                 <tr key={source.path}>
                   <th scope="row">
-                    <Link to={`/sources/${source.path}`}>
+                    <Link to={`/source/${source.path}`}>
                       <Shown text={source.path} />
                     </Link>
                   </th>
