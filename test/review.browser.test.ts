@@ -181,6 +181,10 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
 
     await first.stop("SIGKILL");
     await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByRole("link", { name: "Sources" }).click();
+    await page.getByText("this part of the application is not here yet").waitFor();
+    await page.goBack();
+    await page.getByText("seen at once").waitFor();
     const config = join(root, "scriptorium.yaml");
     writeFileSync(config, `${readFileSync(config, "utf8")}port: ${new URL(url).port}\n`);
     const again = start("scriptorium.js", ["serve"], root);

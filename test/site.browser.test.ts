@@ -49,7 +49,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   ];
 
   test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", {
-    timeout: 150_000,
+    timeout: 200_000,
   }, async () => {
     const { link } = await serveExample();
     const { page, faults, url } = await visit(link);

@@ -53,3 +53,18 @@ export function Loading({ lines = 6 }: { lines?: number }) {
     </div>
   );
 }
+
+/** A fault of ours: the rest of the application goes on. */
+export function Broken({ error }: { error: unknown }) {
+  return (
+    <div className="column">
+      <div className="message">
+        <h1>This page broke</h1>
+        <p>That is a fault of the application, not yours: {String(error)}</p>
+        <p>
+          <a href={location.href}>Load it again</a>
+        </p>
+      </div>
+    </div>
+  );
+}

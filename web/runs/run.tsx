@@ -1,8 +1,8 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, Play } from "lucide-react";
-import { lazy, Suspense } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -15,9 +15,9 @@ import { stateWords, toneOf } from "../tasks/states.ts";
 import { Questions } from "./questions.tsx";
 import { runTone } from "./tones.ts";
 
-const TaskGraph = lazy(() => import("./task-graph.tsx").then(({ TaskGraph }) => ({ default: TaskGraph })));
-const Plan = lazy(() => import("./plan.tsx").then(({ Plan }) => ({ default: Plan })));
-const Figures = lazy(() => import("./figures.tsx").then(({ Figures }) => ({ default: Figures })));
+const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
+const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
+const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
 export type Run = Output<"show_run">;
 const tabs = { graph: "Tasks", list: "List", plan: "Plan", report: "Report", figures: "Figures" } as const;
@@ -128,13 +128,11 @@ export function RunPage() {
           </Link>
         ))}
       </nav>
-      <Suspense fallback={<Loading />}>
-        {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
-        {tab === "list" && <TaskList run={run} />}
-        {tab === "plan" && <Plan run={run} />}
-        {tab === "report" && <Report key={id} id={id} />}
-        {tab === "figures" && <Figures id={id} />}
-      </Suspense>
+      {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
+      {tab === "list" && <TaskList run={run} />}
+      {tab === "plan" && <Plan run={run} />}
+      {tab === "report" && <Report key={id} id={id} />}
+      {tab === "figures" && <Figures id={id} />}
     </div>
   );
 }
