@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type Database, type DatabaseAddress, openDatabase } from "../src/store/database.ts";
 import { type Strategy, taskEngine } from "../src/tasks/engine.ts";
@@ -12,7 +13,7 @@ import { percentile } from "./support/measure.ts";
 import { isInMemory, openPlace, type Place, succeed } from "./support/place.ts";
 import { atLeast, atMost, holds, type Row, spell, type Table } from "./support/table.ts";
 
-/** `--jobs 2000` for a quick look; `--only sqlite` for the rows with that in their name. */
+/** `--jobs 2000` for a quick look; `--only sqlite` for the rows with that in their name; `--only processes|team|start`. */
 const option = (name: string) => {
   const at = process.argv.indexOf(`--${name}`);
   return at < 0 ? undefined : process.argv[at + 1];
@@ -39,8 +40,10 @@ async function main(): Promise<void> {
       console.log(`${availableParallelism()} cores (load ${load}), Node ${process.versions.node}, ${jobs} jobs\n`);
       if (isInMemory()) console.log("the temporary folder is in memory: durable writes cost nothing here\n");
     }
-    for (const workers of crowds) show(await sideBySide(place, workers));
-    if (!only) for (const table of [betweenProcesses, smallTeam, untilStart]) show(await table(place));
+    const others = { processes: betweenProcesses, team: smallTeam, start: untilStart };
+    const isOther = only !== undefined && only in others;
+    if (!isOther) for (const workers of crowds) show(await sideBySide(place, workers));
+    for (const [name, table] of Object.entries(others)) if (!only || only === name) show(await table(place));
     if (json) console.log(JSON.stringify(tables));
   } finally {
     await place.leave();
@@ -147,6 +150,8 @@ async function ours(
   }
 }
 
+const ready = "ready\n";
+
 /** Eight processes on one database: is each served? */
 async function betweenProcesses(place: Place): Promise<Table> {
   const rows: Row[] = [];
@@ -154,22 +159,24 @@ async function betweenProcesses(place: Place): Promise<Table> {
   for (const address of [sqlite, { engine: "postgres", url: await place.postgres() } as const]) {
     const db = await openDatabase(address);
     await createJobs(engineOver(db), jobs);
-    const began = performance.now();
-    const said = await Promise.all(
-      Array.from({ length: processes }, () =>
-        succeed(place.start(process.execPath, [fileURLToPath(import.meta.url), "--worker", JSON.stringify(address)])),
-      ),
+    const workers = Array.from({ length: processes }, () =>
+      place.start(process.execPath, [fileURLToPath(import.meta.url), "--worker", JSON.stringify(address)]),
     );
+    const ends = workers.map(succeed);
+    await Promise.all(workers.map((child) => once(child.stdout as Readable, "data")));
+    const began = performance.now();
+    for (const child of workers) child.stdin?.end("go");
+    const said = await Promise.all(ends);
     const seconds = (performance.now() - began) / 1000;
     const left = await db.read.selectFrom("tasks").select("id").where("state", "!=", "completed").execute();
     await db.close();
-    const shares = said.map((text) => JSON.parse(text) as { done: number; waits: number[] });
+    const shares = said.map((text) => JSON.parse(text.slice(ready.length)) as { done: number; waits: number[] });
     const counts = shares.map((share) => share.done);
     const total = counts.reduce((sum, n) => sum + n, 0);
     rows.push({
       what: address.engine === "sqlite" ? "scriptorium, one SQLite file" : "scriptorium, PostgreSQL",
       figures: {
-        "jobs/s, start included": Math.round(jobs / seconds),
+        "jobs/s": Math.round(jobs / seconds),
         "claim P50 ms": percentile(
           shares.flatMap((share) => share.waits),
           0.5,
@@ -195,6 +202,8 @@ async function worker(address: DatabaseAddress): Promise<void> {
   const tasks = engineOver(db);
   const waits: number[] = [];
   let done = 0;
+  process.stdout.write(ready);
+  await once(process.stdin, "data");
   await Promise.all(
     Array.from({ length: perProcess }, async (_, n) => {
       const name = `p${process.pid}-${n}`;

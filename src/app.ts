@@ -119,6 +119,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     embeddings: config.embeddings,
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
+  const links = linkKeeper({
+    db,
+    entries,
+    schema,
+    folders: { wiki, sources: config.sources },
+    refresh: async () => files?.refresh(),
+  });
   return {
     config,
     db,
@@ -129,16 +136,10 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
     pages,
     search,
-    links: linkKeeper({
-      db,
-      entries,
-      schema,
-      folders: { wiki, sources: config.sources },
-      refresh: async () => files?.refresh(),
-    }),
+    links,
     sources: sourceStore({ db, root, folder: config.sources, now }),
     proposals,
-    topics: topicStore({ db, now, newId }),
+    topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),

@@ -4,7 +4,9 @@ import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import { taskRecord } from "./crew/task-record.ts";
 import { runUsage } from "./crew/usage.ts";
+import * as graphLists from "./graph/list-operations.ts";
 import * as graph from "./graph/operations.ts";
+import * as graphWalks from "./graph/walk-operations.ts";
 import { jobLog } from "./jobs/log.ts";
 import * as jobs from "./jobs/operations.ts";
 import type { Operation } from "./operation.ts";
@@ -38,14 +40,14 @@ export const operations = {
   read_source: wiki.readSource,
   verify_sources: wiki.verifySources,
   follow_folder: wiki.followSources,
-  memory_search_nodes: graph.search,
-  memory_query_nodes: graph.queryNodes,
+  memory_search_nodes: graphLists.search,
+  memory_query_nodes: graphLists.queryNodes,
   memory_get_node: graph.getNode,
-  memory_get_neighbors: graph.getNeighbors,
-  memory_get_subgraph: graph.getSubgraph,
-  memory_find_path: graph.findPath,
+  memory_get_neighbors: graphWalks.getNeighbors,
+  memory_get_subgraph: graphWalks.getSubgraph,
+  memory_find_path: graphWalks.findPath,
   memory_get_edge: graph.getEdge,
-  list_backlinks: graph.listBacklinks,
+  list_backlinks: graphLists.listBacklinks,
   memory_add_node: graph.addNode,
   memory_update_node: graph.updateNode,
   memory_delete_node: graph.deleteNode,

@@ -248,3 +248,26 @@ test("C7: doctor takes every step again, and tells which task is not what its ev
 });
 
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+
+describe.each(engines)("O16: ten workers and a hundred tasks (%s)", (engine) => {
+  test.each(["queue", "lease", "optimistic"] as const)("hardly get in each other's way by %s", async (strategy) => {
+    const { app } = await newWorkspace({ engine });
+    const tasks = engineOf(app, { strategy });
+    unwrap(await tasks.createMany(Array(100).fill(wanted), "pm"));
+    let done = 0;
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        while (done < 100) {
+          const claim = await tasks.claim(`w${n}`);
+          if (claim) unwrap(await tasks.step(claim.task.id, finish, `w${n}`, claim.epoch));
+          if (claim) done++;
+        }
+      }),
+    );
+    const { claims, conflicts } = tasks.counts();
+    expect({ claims, "conflicts of 100, at most": conflicts <= 1 }).toEqual({
+      claims: 100,
+      "conflicts of 100, at most": true,
+    });
+  });
+});

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../src/app.ts";
-import { appendEvent } from "../src/store/events.ts";
+import { appendEvent, appendEvents } from "../src/store/events.ts";
 import { type Served, scribe, serve } from "./support/commands.ts";
 import { ask, type Json } from "./support/requests.ts";
 import { engines, newWorkspace } from "./support/workspace.ts";
@@ -186,9 +186,8 @@ describe.each(engines)("the event log over HTTP, on %s", (engine) => {
     const before = residentKb(served.child.pid);
     const filler = "x".repeat(4000);
     for (let batch = 0; batch < 40; batch++) {
-      await app.db.write(async (tx) => {
-        for (let n = 0; n < 500; n++) await appendEvent(tx, note(batch * 500 + n, { filler }));
-      });
+      const some = Array.from({ length: 500 }, (_, n) => note(batch * 500 + n, { filler }));
+      await app.db.write((tx) => appendEvents(tx, engine, some));
     }
     await expect.poll(() => warm.events.length, { timeout: 20_000 }).toBe(20_001);
     const grown = (residentKb(served.child.pid) - before) / 1024;

@@ -1,4 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
@@ -214,6 +215,38 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     expect(await search({ query: "others" })).toEqual([b]);
     const way = await ask("memory_get_subgraph", { id: "fact:lease", depth: 2 });
     expect(way.nodes.map((node) => node.id).sort()).toEqual(["entry:decisions", "fact:lease", "run:r-1", a, b].sort());
+  });
+
+  test("O1: topics are nodes about the page they stand on, and a planned run has its own words", async () => {
+    const { app, root, git } = await newWorkspace({ engine });
+    const { ask } = asking(app);
+    writeFileSync(join(root, "GUIDE.md"), "# Guide\n\nHow we work.\n");
+    const open = async (path: string, quote?: string) =>
+      unwrap(await operations.open_topic.perform(app, { path, kind: "question", message: "Why?", quote }, person())).id;
+    const onEntry = await open("wiki/vision.md");
+    const onPage = await open("GUIDE.md", "How we work.");
+    expect(await edgesOf(app, `topic:${onEntry}`)).toEqual(["about entry:vision"]);
+    expect(await edgesOf(app, "page:GUIDE.md")).toEqual([`topic:${onPage} about`]);
+    const { nodes } = await ask("memory_query_nodes", {
+      type: "topic",
+      where: [{ property: "status", op: "eq", value: "open" }],
+      fields: ["kind", "path"],
+    });
+    expect(nodes).toMatchObject([
+      { id: `topic:${onPage}`, title: "question about GUIDE.md", properties: { kind: "question", path: "GUIDE.md" } },
+      { id: `topic:${onEntry}`, title: "question about wiki/vision.md" },
+    ]);
+
+    git("add", "GUIDE.md");
+    git("commit", "-qm", "guide");
+    git("mv", "GUIDE.md", "HANDBOOK.md");
+    git("commit", "-qm", "rename");
+    unwrap(await operations.get_topic.perform(app, { id: onPage }, person()));
+    expect(await edgesOf(app, `topic:${onPage}`)).toEqual(["about page:HANDBOOK.md"]);
+
+    const { id } = await app.runs.create("Tell what a lease is", "Ada");
+    const node = await ask("memory_get_node", { id: `run:${id}`, fields: ["request", "state"] });
+    expect(node.properties).toMatchObject({ request: "Tell what a lease is" });
   });
 
   test("O1: what the workspace keeps cannot be changed or forged through the graph, and edges of one's own to it stay", async () => {

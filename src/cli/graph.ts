@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { Command, Option } from "@commander-js/extra-typings";
 import { exportLines, type Format, formats } from "../graph/exchange.ts";
-import { findPath, getSubgraph, importGraph, listBacklinks, queryNodes, search } from "../graph/operations.ts";
+import { listBacklinks, queryNodes, search } from "../graph/list-operations.ts";
+import { importGraph } from "../graph/operations.ts";
+import { findPath, getSubgraph } from "../graph/walk-operations.ts";
 import { type Common, readInput, report, withApp } from "./session.ts";
 import { bold, dim, inert, json, plural, table } from "./text.ts";
 

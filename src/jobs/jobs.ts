@@ -1,17 +1,8 @@
 import { ok, type Result, refuse } from "../result.ts";
+import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import {
-  adoptJobs,
-  beatJobs,
-  claimJob,
-  endJob,
-  findJob,
-  insertJob,
-  jobsInFlight,
-  jobsOf,
-  storeClock,
-} from "../store/jobs.ts";
+import { adoptJobs, beatJobs, claimJob, endJob, findJob, insertJob, jobsInFlight, jobsOf } from "../store/jobs.ts";
 import { isGone } from "./holder.ts";
 import { type Job, type Outcome, restarted } from "./job.ts";
 

@@ -108,7 +108,7 @@ async function followOrOrphan(app: App, path: string, rows: TopicRow[]): Promise
   await save(
     app,
     rows,
-    found.map((row) => ({ ...row, path: renamed.path })),
+    found.map((row) => ({ ...row, path: renamed.path, about: app.links.nodeOf(renamed.path) ?? null })),
     renamed,
   );
 }

@@ -30,10 +30,16 @@ export type Message = {
 };
 
 type Opening = { page: Page; kind: Topic["kind"]; text: string; anchor: Anchor | undefined };
-type Deps = { db: Database; now(): Date; newId(prefix: string): string };
+type Deps = {
+  db: Database;
+  /** The node of the graph that a page is. */
+  nodeOf(path: string): string | undefined;
+  now(): Date;
+  newId(prefix: string): string;
+};
 
 /** Discussions on pages (R1). */
-export function topicStore({ db, now, newId }: Deps) {
+export function topicStore({ db, nodeOf, now, newId }: Deps) {
   const subject = (id: string) => `topic:${id}`;
   const missing = (id: string) => refuse("not_found", `there is no topic ${id}; see: scriptorium topic list`);
 
@@ -64,6 +70,7 @@ export function topicStore({ db, now, newId }: Deps) {
       const row: TopicRow = {
         id: newId("t"),
         path: page.path,
+        about: nodeOf(page.path) ?? null,
         kind,
         status: "open",
         messages: 0,

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
-import { prepared } from "./prepared.ts";
+import { forMany, prepared } from "./prepared.ts";
 import type { EventRow } from "./tables.ts";
 
 /** One line of the log that every mutation writes in its own transaction. */
@@ -20,25 +20,19 @@ export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<
 
 /** Many at once, for work that makes many changes in one transaction. */
 export async function appendEvents(tx: Query, engine: Database["engine"], events: Omit<Event, "id">[]): Promise<void> {
-  if (events.length === 0) return;
   const rows = events.map((event) => ({ ...event, data: JSON.stringify(event.data) }));
-  await insertMany[engine](tx, { rows: JSON.stringify(rows) });
+  await insertMany(tx, engine, rows);
 }
 
-const insertMany = {
-  sqlite: prepared<{ rows: string }, unknown>(
-    (_, slot) => sql`
-      INSERT INTO events (at, actor, kind, subject, data)
-      SELECT value ->> '$.at', value ->> '$.actor', value ->> '$.kind', value ->> '$.subject', value ->> '$.data'
-      FROM json_each(${slot("rows")})`,
-  ),
-  postgres: prepared<{ rows: string }, unknown>(
-    (_, slot) => sql`
-      INSERT INTO events (at, actor, kind, subject, data)
-      SELECT at, actor, kind, subject, data
-      FROM json_to_recordset(${slot("rows")}::text::json) AS given (at text, actor text, kind text, subject text, data text)`,
-  ),
-};
+const insertMany = forMany<Omit<EventRow, "seq">, unknown>({
+  sqlite: (slot) => sql`
+    INSERT INTO events (at, actor, kind, subject, data)
+    VALUES (${slot("at")}, ${slot("actor")}, ${slot("kind")}, ${slot("subject")}, ${slot("data")})`,
+  postgres: (list) => sql`
+    INSERT INTO events (at, actor, kind, subject, data)
+    SELECT at, actor, kind, subject, data
+    FROM json_to_recordset(${list}::text::json) AS given (at text, actor text, kind text, subject text, data text)`,
+});
 
 const insertEvent = prepared<Omit<EventRow, "seq">, unknown>((query, slot) =>
   query.insertInto("events").values({

@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { type Result, refuse } from "../result.ts";
+import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { appendEvent } from "./events.ts";
 
@@ -8,47 +9,52 @@ type Engine = Database["engine"];
 /** Who writes, and under which claim, if any. */
 export type Claimant = { name: string; task?: string | undefined; epoch?: number | undefined };
 
-/** Leases go by the clock of the store, never by a worker's. */
-const clock: Record<Engine, RawBuilder<number>> = {
-  sqlite: sql<number>`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
-  postgres: sql<number>`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
-};
+/** What a row says of its claim. */
+type Held = { id: string; epoch: number; state: string; holder: string | null; lease_until: number | null };
 
-type Held = { epoch: number; state: string; attempt: number; standing: number };
+/** Why a claim of this epoch no longer stands, by the store's clock; nothing while it does. */
+export function lateness(row: Held, clock: number, epoch: number): string | undefined {
+  if (epoch === row.epoch && row.holder !== null && (row.lease_until ?? 0) >= clock) return undefined;
+  const why = epoch < row.epoch ? `epoch ${epoch} is over, the task is at ${row.epoch}` : "its lease has run out";
+  return `task ${row.id}: ${why}; nothing was written`;
+}
 
 /**
- * The one fence for whatever is written under a claim beside the task itself: entries, nodes, edges.
- * It stands in the transaction of the write, and on PostgreSQL keeps the task's row until that ends:
- * no newer epoch can begin between the look and the write. Gives the attempt that the write belongs
- * to; a task that this store does not know has no claim that could be over.
+ * The fence for whatever is written under a claim beside the task itself: entries, nodes, edges. It
+ * stands in the transaction of the write, and on PostgreSQL keeps the task's row until that ends: no
+ * newer epoch can begin between the look and the write. Gives the attempt that the write belongs to;
+ * a task that this store does not know has no claim that could be over.
  */
 export async function holdClaim(tx: Query, engine: Engine, { task, epoch }: Claimant): Promise<number | null> {
   if (task === undefined || epoch === undefined) return null;
   const lock = engine === "postgres" ? sql`FOR SHARE` : sql``;
-  const { rows } = await sql<Held>`SELECT epoch, state, attempt,
-    CASE WHEN epoch = ${epoch} AND holder IS NOT NULL AND lease_until >= ${clock[engine]} THEN 1 ELSE 0 END AS standing
+  const { rows } = await sql<Held & { attempt: number; now: number }>`
+    SELECT id, epoch, state, holder, lease_until, attempt, ${clockByNow[engine]} AS now
     FROM tasks WHERE id = ${task} ${lock}`.execute(tx);
   const [held] = rows;
   if (!held) return null;
-  if (held.standing === 1) return held.attempt;
-  throw new Late(task, epoch, held);
+  const late = lateness(held, Number(held.now), epoch);
+  if (late) throw new Late(late, task, epoch, held);
+  return held.attempt;
 }
 
 /** Thrown to take back all that the transaction has done so far. */
 class Late extends Error {
   constructor(
+    message: string,
     readonly task: string,
     readonly given: number,
     readonly held: Held,
   ) {
-    const why = given < held.epoch ? `epoch ${given} is over, the task is at ${held.epoch}` : "its lease has run out";
-    super(`task ${task}: ${why}; nothing was written`);
+    super(message);
   }
 }
 
-/** Makes a refusal of a write that came too late, and puts it on record: such a worker is worth knowing about. */
+type Deps = { db: Database; now(): Date };
+
+/** Makes a refusal of a write that came too late, and puts it on record. */
 export async function refusingLate<T>(
-  { db, now }: { db: Database; now(): Date },
+  deps: Deps,
   by: Claimant,
   what: string,
   write: () => Promise<Result<T>>,
@@ -58,15 +64,16 @@ export async function refusingLate<T>(
   } catch (error) {
     if (!(error instanceof Late)) throw error;
     const { task, given, held } = error;
-    await db.write((tx) =>
-      appendEvent(tx, {
-        at: now().toISOString(),
-        actor: by.name,
-        kind: "task-write-refused",
-        subject: `task:${task}`,
-        data: { step: what, epoch: given },
-      }),
-    );
+    await recordLate(deps, { actor: by.name, task, step: what, epoch: given });
     return refuse("conflict", error.message, { late: true, epoch: held.epoch, state: held.state });
   }
+}
+
+/** A worker that woke up too late is worth knowing about. */
+export async function recordLate(
+  { db, now }: Deps,
+  { actor, task, step, epoch }: { actor: string; task: string; step: string; epoch: number | undefined },
+): Promise<void> {
+  const event = { at: now().toISOString(), actor, kind: "task-write-refused", subject: `task:${task}` };
+  await db.write((tx) => appendEvent(tx, { ...event, data: { step, epoch: epoch ?? null } }));
 }

@@ -1,13 +1,9 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
+import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import type { JobRow } from "./tables.ts";
 
 type Engine = Database["engine"];
-
-const clock: Record<Engine, RawBuilder<number>> = {
-  sqlite: sql<number>`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
-  postgres: sql<number>`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
-};
 
 /** False when a job for that source is in flight already. */
 export async function insertJob(tx: Query, row: JobRow): Promise<boolean> {
@@ -68,7 +64,7 @@ export async function claimJob(
   if (!next) return undefined;
   return tx
     .updateTable("agent_jobs")
-    .set({ status: "running", started_at: at, beat_at: clock[engine] })
+    .set({ status: "running", started_at: at, beat_at: clockByNow[engine] })
     .where("id", "=", next.id)
     .where("status", "=", "queued")
     .returningAll()
@@ -79,7 +75,7 @@ export async function claimJob(
 export async function adoptJobs(tx: Query, engine: Engine, holder: string): Promise<void> {
   await tx
     .updateTable("agent_jobs")
-    .set({ holder, beat_at: clock[engine] })
+    .set({ holder, beat_at: clockByNow[engine] })
     .where("status", "=", "queued")
     .where("holder", "is", null)
     .execute();
@@ -88,7 +84,7 @@ export async function adoptJobs(tx: Query, engine: Engine, holder: string): Prom
 export async function beatJobs(tx: Query, engine: Engine, holder: string): Promise<void> {
   await tx
     .updateTable("agent_jobs")
-    .set({ beat_at: clock[engine] })
+    .set({ beat_at: clockByNow[engine] })
     .where("status", "in", ["queued", "running"])
     .where("holder", "=", holder)
     .execute();
@@ -108,8 +104,3 @@ export const endJob = (
     .where("status", "in", from)
     .returningAll()
     .executeTakeFirst();
-
-export async function storeClock(query: Query, engine: Engine): Promise<number> {
-  const { rows } = await sql<{ now: number }>`SELECT ${clock[engine]} AS now`.execute(query);
-  return Number(rows[0]?.now ?? 0);
-}

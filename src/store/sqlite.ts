@@ -6,6 +6,7 @@ import { Kysely, SqliteDialect } from "kysely";
 import { crashPoint } from "./crash.ts";
 import type { Database, Query } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
+import { directly } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
@@ -190,7 +191,16 @@ function kyselyOver(connection: Sqlite.Database): Query {
     },
     close: () => connection.close(),
   };
-  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }) });
+  const query = new Kysely<Tables>({
+    dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }),
+  });
+  directly.set(query, (sql, parameters) => {
+    const statement = database.prepare(sql);
+    if (statement.reader) return statement.all(...parameters);
+    statement.run(...parameters);
+    return [];
+  });
+  return query;
 }
 
 async function migrateSqlite(connection: Sqlite.Database, file: string) {

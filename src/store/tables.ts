@@ -301,6 +301,8 @@ export interface EdgeRow {
 export interface TopicRow {
   id: string;
   path: string;
+  /** The node of the graph that its page is. */
+  about: string | null;
   kind: "change" | "question";
   status: "open" | "resolved";
   messages: number;

@@ -73,10 +73,10 @@ export async function addMessage(
 
 /** Saves over what the caller read; false when someone else moved the anchor first. */
 export async function saveAnchor(tx: Query, was: TopicRow, now: TopicRow): Promise<boolean> {
-  const { path, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob } = now;
+  const { path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob } = now;
   const saved = await tx
     .updateTable("topics")
-    .set({ path, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob })
+    .set({ path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob })
     .where("id", "=", was.id)
     .where("path", "=", was.path)
     .where("seen_blob", "=", was.seen_blob)

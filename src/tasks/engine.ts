@@ -1,20 +1,16 @@
 import { ok, type Result, refuse } from "../result.ts";
+import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { lateness, recordLate } from "../store/fence.ts";
 import {
   dependenciesOf,
-  expiredTasks,
   findTask,
-  limitRun,
   listTasks,
   lockTasks,
   lostAncestors,
-  readyTasks,
-  renewLease,
-  roomOfRuns,
   type StoredTask,
   saveWords,
-  storeClock,
 } from "../store/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
 import { claimReady, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
@@ -38,12 +34,17 @@ type Deps = {
 };
 
 type Request = { move: Move } | { want: Want };
-type Answer = Result<Task> | Task | undefined;
+type Answer = Result<StoredTask> | StoredTask | undefined;
 
-/** SQLite has one writer; on PostgreSQL a second transaction works while the first waits for its commit. */
+/** SQLite has one writer; on PostgreSQL others work while the first waits for its commit. Few, so that many share one. */
 const lanes = { sqlite: 1, postgres: 4 };
+/** Where nobody shares, as many as leave a connection for those who read. */
+const lanesAlone = { sqlite: 1, postgres: 8 };
 const candidates = 16;
 const mostTries = 50;
+/** While everyone who asks is given a task, nobody looks around more often than this. */
+const lookEveryMs = 200;
+const mostHeld = 5000;
 
 /**
  * Tasks and who holds them. A claim is a holder, a lease by the store's clock, and an epoch that
@@ -56,26 +57,50 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const { engine } = db;
   const counts = { claims: 0, conflicts: 0 };
 
-  const ask = together<Request, Answer>({ most: mostTogether, lanes: lanes[engine] }, async (requests) => {
-    const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
-    const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
-    // Who waits for work must not write, or those who wait would wake each other without end.
-    if (moves.length === 0 && !(await anythingToTake(wants))) return requests.map(() => undefined);
-    return db.write(async (tx) => {
-      const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
-      const given = wants.length > 0 ? await claimReady(tx, { engine, now }, wants) : [];
-      return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
-    });
-  });
-  const askMove = async (wanted: Move) => (await ask({ move: wanted })) as Result<Task>;
+  const held = heldRows();
+  /** What workers of this process are about to take. */
+  const tried = new Set<string>();
+  let seen: Situation = { ready: false, expired: false, limited: false };
+  let lookAgainAt = 0;
+
+  const ask = together<Request, Answer>(
+    { most: mostTogether, lanes: (mostTogether === 1 ? lanesAlone : lanes)[engine] },
+    async (requests) => {
+      const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
+      const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
+      // Who waits for work must not write, or those who wait would wake each other without end.
+      const takes = wants.length > 0 && (await anythingToTake(wants));
+      if (moves.length === 0 && !takes) return requests.map(() => undefined);
+      return db.write(async (tx) => {
+        const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
+        const given = takes ? await claimReady(tx, { engine, now }, wants, seen) : [];
+        if (takes && given.includes(undefined)) lookAgainAt = 0;
+        return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
+      });
+    },
+  );
+
+  async function askMove(wanted: Move): Promise<Result<Task>> {
+    const moved = (await ask({ move: wanted })) as Result<StoredTask>;
+    if (!moved.ok) return moved;
+    held.keep(moved.value);
+    return ok(fromRow(moved.value));
+  }
 
   async function anythingToTake(wants: Want[]): Promise<boolean> {
+    if (performance.now() < lookAgainAt) return true;
+    seen = await situationNow(db.read, engine);
+    const takes = seen.expired || (seen.ready && (await anyReady(wants)));
+    lookAgainAt = takes ? performance.now() + lookEveryMs : 0;
+    return takes;
+  }
+
+  async function anyReady(wants: Want[]): Promise<boolean> {
     const runs = new Set(wants.map((want) => want.run));
-    for (const run of runs) {
-      const [ready] = await readyTasks(db.read, engine, { run, limit: 1, locked: false });
-      if (ready) return true;
-    }
-    return (await expiredTasks(db.read, engine, { limit: 1, locked: false })).length > 0;
+    if (runs.has(undefined)) return true;
+    for (const run of runs)
+      if ((await readyTasks(db.read, engine, { run, limit: 1, locked: false })).length > 0) return true;
+    return false;
   }
 
   const claimOf = (task: Task): Claim => ({ task, epoch: task.epoch, expiresAt: iso(task.leaseUntil) });
@@ -84,8 +109,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const ways: Record<Strategy, (worker: string, run: string | undefined) => Promise<Claim | undefined>> = {
     /** Look and take in one transaction: nobody else can have looked at the same task. */
     async queue(worker, run) {
-      const task = (await ask({ want: { worker, run, leaseMs } })) as Task | undefined;
-      return task && claimOf(task);
+      const row = (await ask({ want: { worker, run, leaseMs } })) as StoredTask | undefined;
+      if (!row) return undefined;
+      held.keep(row);
+      return claimOf(fromRow(row));
     },
     /** Look, then lock that one: the lock is explicit, and says who has it. */
     lease: (worker, run) =>
@@ -107,17 +134,21 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     run: string | undefined,
     attempt: (row: StoredTask) => Promise<Claim | undefined>,
   ): Promise<Claim | undefined> {
-    const [expired] = await expiredTasks(db.read, engine, { limit: 1, locked: false });
+    const { expired } = await situationNow(db.read, engine);
     if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
     for (let tries = 0; tries < mostTries; tries++) {
       const room = await roomOfRuns(db.read, engine, false);
       const full = [...room].filter(([, left]) => left <= 0).map(([name]) => name);
       if (run !== undefined && full.includes(run)) return undefined;
-      const ready = await readyTasks(db.read, engine, { run, limit: candidates, without: full, locked: false });
-      const best = ready.filter((row) => row.priority === ready[0]?.priority);
+      const limit = candidates + tried.size;
+      const found = await readyTasks(db.read, engine, { run, limit, without: full, locked: false });
+      // Workers of one process do not stand in each other's way; between processes chance keeps them apart.
+      const free = found.filter((row) => !tried.has(row.id) && !held.isPast(row));
+      const best = free.filter((row) => row.priority === free[0]?.priority);
       const row = best[Math.floor(Math.random() * best.length)];
       if (!row) return undefined;
-      const claim = await attempt(row);
+      tried.add(row.id);
+      const claim = await attempt(row).finally(() => tried.delete(row.id));
       if (claim) return claim;
       counts.conflicts++;
     }
@@ -130,7 +161,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       if (row.holder !== null && (row.lease_until ?? 0) >= clock) return refuse("conflict", "held", heldBy(row, clock));
       return ok({ type: row.state === "worker_completed" ? "verify" : "claim", by: worker });
     };
-    const [expired] = await expiredTasks(db.read, engine, { limit: 1, locked: false });
+    const { expired } = await situationNow(db.read, engine);
     if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
     const locked = await askMove({ id, actor: worker, decide, leaseMs: ms });
     if (locked.ok) return ok(claimOf(locked.value));
@@ -144,17 +175,11 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       const fenced = fence(row, clock, epoch);
       return fenced.ok ? ok(wanted) : fenced;
     };
-    const done = await askMove({ id, actor, decide });
-    if (!done.ok && done.problem.details?.late) await recordLate(id, actor, wanted.type, epoch);
+    const done = await askMove({ id, actor, decide, known: held.under(id, epoch) });
+    if (!done.ok && done.problem.details?.late)
+      await recordLate({ db, now }, { actor, task: id, step: wanted.type, epoch });
     return done;
   }
-
-  /** A worker that woke up too late is worth knowing about. */
-  const recordLate = (id: string, actor: string, type: string, epoch: number | undefined) =>
-    db.write((tx) => {
-      const event = { at: now().toISOString(), actor, kind: "task-write-refused", subject: `task:${id}` };
-      return appendEvent(tx, { ...event, data: { step: type, epoch: epoch ?? null } });
-    });
 
   /** Words and priority can be changed by whoever holds the task, or by anyone while nobody does. */
   async function edit(
@@ -166,7 +191,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     return db.write(async (tx): Promise<Result<Task>> => {
       const [row] = await lockTasks(tx, engine, [id]);
       if (!row) return noTask(id);
-      const fenced = fence(row, await storeClock(tx, engine), epoch);
+      const fenced = fence(row, Number(row.now), epoch);
       if (!fenced.ok) return fenced;
       const at = now().toISOString();
       const turn = change.priority === undefined ? {} : { turn_at: turnAt(row.created_at, change.priority) };
@@ -195,7 +220,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     },
 
     async renew(id: string, epoch: number, ms = leaseMs): Promise<Result<{ expiresAt: string }>> {
-      const until = await db.write((tx) => renewLease(tx, engine, id, epoch, ms));
+      const until = await db.write((tx) => renewLease(tx, engine, { id, epoch, ms }));
       if (until !== undefined) return ok({ expiresAt: iso(until) });
       return refuse("conflict", `task ${id}: epoch ${epoch} holds it no longer`, { late: true });
     },
@@ -257,11 +282,28 @@ function fence(row: StoredTask, clock: number, epoch: number | undefined): Resul
     const message = `task ${row.id} is held by ${held.holder} until ${held.until}; a write under a claim names its epoch`;
     return refuse("conflict", message, held);
   }
-  const expired = row.holder !== null && (row.lease_until ?? 0) < clock;
-  if (epoch === row.epoch && row.holder !== null && !expired) return ok(true);
-  const why = epoch < row.epoch ? `epoch ${epoch} is over, the task is at ${row.epoch}` : "its lease has run out";
-  const details = { late: true, epoch: row.epoch, state: row.state };
-  return refuse("conflict", `task ${row.id}: ${why}; nothing was written`, details);
+  const late = lateness(row, clock, epoch);
+  return late ? refuse("conflict", late, { late: true, epoch: row.epoch, state: row.state }) : ok(true);
+}
+
+/** Rows as this process's claims left them, so that the step that ends a claim need not read them again. */
+function heldRows() {
+  const rows = new Map<string, StoredTask>();
+  return {
+    keep(row: StoredTask) {
+      rows.delete(row.id);
+      if (row.holder === null) return;
+      rows.set(row.id, row);
+      const [oldest] = rows.keys();
+      if (rows.size > mostHeld && oldest !== undefined) rows.delete(oldest);
+    },
+    /** Whether it was seen before we took it. */
+    isPast: ({ id, epoch }: StoredTask) => epoch < (rows.get(id)?.epoch ?? 0),
+    under(id: string, epoch: number | undefined): StoredTask | undefined {
+      const row = rows.get(id);
+      return row?.epoch === epoch ? row : undefined;
+    },
+  };
 }
 
 const iso = (ms: number | null) => new Date(Number(ms ?? 0)).toISOString();

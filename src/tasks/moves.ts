@@ -1,19 +1,16 @@
 import { ok, type Result, refuse } from "../result.ts";
-import type { Database, Query } from "../store/database.ts";
-import { appendEvents } from "../store/events.ts";
 import {
+  type Change,
   expiredTasks,
-  freeDependents,
-  lockShape,
-  lockTasks,
   readyTasks,
   roomOfRuns,
-  type StoredTask,
+  type Saved,
+  type Situation,
   saveTasks,
-  storeClock,
-  tellDescendants,
-} from "../store/tasks.ts";
-import { fromRow, isLost, type State, type Task } from "./task.ts";
+} from "../store/claims.ts";
+import type { Database, Query } from "../store/database.ts";
+import { freeDependents, lockShape, lockTasks, type StoredTask, tellDescendants } from "../store/tasks.ts";
+import { fromRow, isLost, type State } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
 /** One step that someone wants to take with a task. */
@@ -24,38 +21,57 @@ export type Move = {
   decide(row: StoredTask, clock: number): Result<Step>;
   /** For steps that begin to hold the task. */
   leaseMs?: number;
+  /** The row as the claim under which this is done left it. If it still is so, it need not be read again. */
+  known?: StoredTask | undefined;
 };
 
 /** One worker that wants any task that is ready, of one run or of all. */
 export type Want = { worker: string; run: string | undefined; leaseMs: number };
 
 type Deps = { engine: Database["engine"]; now(): Date };
-type Taken = { row: StoredTask; step: Step; actor: string; leaseMs?: number | undefined };
+type Taken = { row: StoredTask; step: Step; actor: string; leaseMs?: number | undefined; underClaim?: boolean };
 
 const expiredAtOnce = 50;
+/** The fence of a row that is not read again is in the predicate that saves it. */
+const leftToTheStore = Number.NEGATIVE_INFINITY;
 
-/** Takes each step in the caller's transaction, and answers each by itself. */
-export async function move(tx: Query, deps: Deps, moves: Move[]): Promise<Result<Task>[]> {
-  const answers = new Map<Move, Result<Task>>();
-  const clock = await storeClock(tx, deps.engine);
-  for (const round of oneForEachTask(moves)) {
-    const rows = new Map((await lockTasks(tx, deps.engine, [...round.keys()])).map((row) => [row.id, row]));
-    const taken: (Taken & { move: Move })[] = [];
-    for (const [id, move] of round) {
-      const row = rows.get(id);
-      const step = row ? move.decide(row, clock) : noTask(id);
-      if (row && step.ok) taken.push({ row, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
-      else if (!step.ok) answers.set(move, step);
-    }
-    const admitted = await withinLimits(tx, deps, taken);
-    for (const { move, row } of taken)
-      answers.set(move, refuse("conflict", `run ${row.run} has all it may have in work`));
-    const saved = await take(tx, deps, clock, admitted);
-    admitted.forEach(({ move }, index) => {
-      answers.set(move, saved[index] as Result<Task>);
-    });
+/** Takes each step in the caller's transaction, and answers each by itself with the row it led to. */
+export async function move(tx: Query, deps: Deps, moves: Move[]): Promise<Result<StoredTask>[]> {
+  const answers = new Map<Move, Result<StoredTask>>();
+  const [first = new Map<string, Move>()] = oneForEachTask(moves.filter(({ known }) => known));
+  const taken = [...first.values()].flatMap((move) => {
+    const { known: row, actor } = move;
+    const step = row && move.decide(row, leftToTheStore);
+    return row && step?.ok ? { row, step: step.value, actor, move, underClaim: true } : [];
+  });
+  const saved = await take(tx, deps, taken);
+  taken.forEach(({ move }, index) => {
+    if (saved[index]?.ok) answers.set(move, saved[index]);
+  });
+  // Whatever has changed since it was known is looked at, to say why not.
+  for (const round of oneForEachTask(moves.filter((move) => !answers.has(move))))
+    for (const [move, answer] of await moveAfterLook(tx, deps, round)) answers.set(move, answer);
+  return moves.map((move) => answers.get(move) as Result<StoredTask>);
+}
+
+async function moveAfterLook(tx: Query, deps: Deps, round: Map<string, Move>): Promise<Map<Move, Result<StoredTask>>> {
+  const answers = new Map<Move, Result<StoredTask>>();
+  const rows = new Map((await lockTasks(tx, deps.engine, [...round.keys()])).map((row) => [row.id, row]));
+  const taken: (Taken & { move: Move })[] = [];
+  for (const [id, move] of round) {
+    const { now, ...row } = rows.get(id) ?? { now: 0 };
+    const step = "id" in row ? move.decide(row, Number(now)) : noTask(id);
+    if ("id" in row && step.ok) taken.push({ row, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
+    else if (!step.ok) answers.set(move, step);
   }
-  return moves.map((move) => answers.get(move) as Result<Task>);
+  const admitted = await withinLimits(tx, deps, taken);
+  for (const { move, row } of taken)
+    answers.set(move, refuse("conflict", `run ${row.run} has all it may have in work`));
+  const saved = await take(tx, deps, admitted);
+  admitted.forEach(({ move }, index) => {
+    answers.set(move, saved[index] as Result<StoredTask>);
+  });
+  return answers;
 }
 
 /** All but the claims for which their run has no room. */
@@ -81,11 +97,15 @@ function oneForEachTask(moves: Move[]): Map<string, Move>[] {
 }
 
 /** Gives each the task whose turn it is, as long as there are any. */
-export async function claimReady(tx: Query, deps: Deps, wants: Want[]): Promise<(Task | undefined)[]> {
-  await freeExpired(tx, deps);
-  const clock = await storeClock(tx, deps.engine);
-  const room = await roomOfRuns(tx, deps.engine, true);
-  const given = new Map<Want, Task>();
+export async function claimReady(
+  tx: Query,
+  deps: Deps,
+  wants: Want[],
+  { expired, limited }: Omit<Situation, "ready">,
+): Promise<(StoredTask | undefined)[]> {
+  if (expired) await freeExpired(tx, deps);
+  const room = limited ? await roomOfRuns(tx, deps.engine, true) : new Map<string, number>();
+  const given = new Map<Want, StoredTask>();
   for (const run of new Set(wants.map((want) => want.run))) {
     const asking = wants.filter((want) => want.run === run);
     const rows = await rowsFor(tx, deps, run, asking.length, room);
@@ -93,7 +113,7 @@ export async function claimReady(tx: Query, deps: Deps, wants: Want[]): Promise<
       const want = asking[index] as Want;
       return { row, step: { type: "claim", by: want.worker }, actor: want.worker, leaseMs: want.leaseMs, want };
     });
-    const saved = await take(tx, deps, clock, taken);
+    const saved = await take(tx, deps, taken);
     taken.forEach(({ want }, index) => {
       const task = saved[index];
       if (task?.ok) given.set(want, task.value);
@@ -132,42 +152,39 @@ async function rowsFor(
 
 /** Leases that ran out go back before anyone looks for work. */
 export async function freeExpired(tx: Query, deps: Deps): Promise<void> {
-  const rows = await expiredTasks(tx, deps.engine, { limit: expiredAtOnce, locked: true });
-  if (rows.length === 0) return;
+  const rows = await expiredTasks(tx, deps.engine, expiredAtOnce);
   const step: Step = { type: "release", reason: "the lease ran out" };
   await take(
     tx,
     deps,
-    await storeClock(tx, deps.engine),
     rows.map((row) => ({ row, step, actor: row.holder ?? "nobody" })),
   );
 }
 
 /** Saves what the steps make of the tasks, with their events, and tells the tasks behind them. */
-async function take(tx: Query, { engine, now }: Deps, clock: number, wanted: Taken[]): Promise<Result<Task>[]> {
+async function take(tx: Query, { engine, now }: Deps, wanted: Taken[]): Promise<Result<StoredTask>[]> {
+  if (wanted.length === 0) return [];
   const at = now().toISOString();
   const decided = wanted.map((taken) => ({ ...taken, next: transition(fromRow(taken.row), taken.step) }));
-  const changes = decided.flatMap(({ row, next, leaseMs = 0 }) => {
+  const changes = decided.flatMap(({ row, step, actor, next, leaseMs = 0, underClaim = false }): Change[] => {
     if (!next.ok) return [];
-    const lease = next.value.holder === null ? null : Math.round(clock + leaseMs);
-    const held = { claimed_at: lease === null ? null : clock, lease_until: lease };
-    return { row, change: { ...next.value, result: JSON.stringify(next.value.result), ...held } };
+    const to = { ...next.value, result: JSON.stringify(next.value.result) };
+    const lease = to.holder === null ? null : Math.round(leaseMs);
+    return [{ row, to, leaseMs: lease, underClaim, event: eventOf({ ...row, ...to }, step, actor, at) }];
   });
-  const saved = changes.length > 0 ? await saveTasks(tx, engine, changes, at) : new Map<number, StoredTask>();
-  const done = decided.flatMap(({ row, step, actor }) => {
-    const after = saved.get(row.num);
-    return after ? { from: row.state as State, row: after, event: eventOf(after, step, actor, at) } : [];
-  });
-  await appendEvents(
+  const saved = await saveTasks(tx, engine, changes);
+  await tellOthers(
     tx,
     engine,
-    done.map(({ event }) => event),
+    wanted.flatMap(({ row }) => {
+      const after = saved.get(row.num);
+      return after ? { ...after, from: row.state as State } : [];
+    }),
   );
-  await tellOthers(tx, engine, done);
   return decided.map(({ row, next }) => {
     const after = saved.get(row.num);
     if (!next.ok) return next;
-    return after ? ok(fromRow(after)) : refuse("conflict", `task ${row.id} changed while you were at it`);
+    return after ? ok(after.row) : refuse("conflict", `task ${row.id} changed while you were at it`);
   });
 }
 
@@ -178,8 +195,8 @@ function eventOf(row: StoredTask, { type, ...said }: Step, actor: string, at: st
   return { at, actor, kind: `task-${type}`, subject: `task:${row.id}`, data };
 }
 
-async function tellOthers(tx: Query, engine: Database["engine"], changes: { from: State; row: StoredTask }[]) {
-  const completed = changes.filter(({ row }) => row.state === "completed").map(({ row }) => row.id);
+async function tellOthers(tx: Query, engine: Database["engine"], changes: (Saved & { from: State })[]) {
+  const completed = changes.filter(({ row, awaited }) => awaited && row.state === "completed").map(({ row }) => row.id);
   if (completed.length > 0) await freeDependents(tx, engine, completed);
   for (const { from, row } of changes) {
     const change = isLost(row.state as State) ? 1 : isLost(from) ? -1 : 0;

@@ -81,12 +81,15 @@ export const nouns: Noun[] = [
   },
   {
     type: "run",
-    from: "(SELECT run AS id, count(*) AS tasks, min(created_at) AS created_at, max(updated_at) AS updated_at, min(created_by) AS created_by FROM tasks WHERE run IS NOT NULL GROUP BY run) AS runs",
+    // Todos may name a run that nobody planned.
+    from: `(SELECT id, title, state, request, created_at, created_by, version,
+        coalesce(ended_at, started_at, planned_at, created_at) AS updated_at FROM runs
+      UNION ALL SELECT run, run, NULL, NULL, min(created_at), min(created_by), 1, max(updated_at) FROM tasks
+      WHERE run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = tasks.run) GROUP BY run) AS runs`,
     key: "runs.id",
-    exists: { from: "tasks", key: "tasks.run" },
-    title: "runs.id",
-    properties: { title: "runs.id", tasks: "runs.tasks" },
-    version: "1",
+    title: "runs.title",
+    properties: { title: "runs.title", state: "runs.state", request: "runs.request" },
+    version: "runs.version",
     createdAt: "runs.created_at",
     updatedAt: "runs.updated_at",
     createdBy: "runs.created_by",
@@ -94,10 +97,35 @@ export const nouns: Noun[] = [
     instead: "a run changes as its tasks do",
   },
   {
+    type: "topic",
+    from: "topics",
+    key: "topics.id",
+    title: "topics.kind || ' about ' || topics.path",
+    properties: {
+      title: "topics.kind || ' about ' || topics.path",
+      path: "topics.path",
+      kind: "topics.kind",
+      status: "topics.status",
+      anchor: "topics.anchor_state",
+      messages: "topics.messages",
+    },
+    version: "1",
+    createdAt: "topics.created_at",
+    updatedAt: "coalesce(topics.resolved_at, topics.created_at)",
+    createdBy: "topics.created_by",
+    order: "desc",
+    instead: "answer it with reply_topic",
+  },
+  {
     type: "page",
-    from: "(SELECT DISTINCT substr(to_id, 6) AS path FROM entry_links WHERE to_id >= 'page:' AND to_id < 'page;') AS pages",
+    from: `(SELECT substr(to_id, 6) AS path FROM entry_links WHERE to_id >= 'page:' AND to_id < 'page;'
+      UNION SELECT substr(about, 6) FROM topics WHERE about >= 'page:' AND about < 'page;') AS pages`,
     key: "pages.path",
-    exists: { from: "entry_links p", key: "p.to_id", whole: true },
+    exists: {
+      from: "(SELECT to_id FROM entry_links UNION ALL SELECT about FROM topics) AS p",
+      key: "p.to_id",
+      whole: true,
+    },
     title: "pages.path",
     properties: { title: "pages.path" },
     version: "1",
@@ -183,6 +211,18 @@ export const ties: Tie[] = [
     createdAt: "t.created_at",
     createdBy: "t.created_by",
     instead: "a task's run is named when it is created",
+  },
+  {
+    types: ["about"],
+    type: "'about'",
+    from: { noun: "topic", column: "t.id" },
+    to: { column: "t.about" },
+    table: "topics t",
+    where: "t.about IS NOT NULL",
+    properties: {},
+    createdAt: "t.created_at",
+    createdBy: "t.created_by",
+    instead: "a topic is opened on its page, and follows it",
   },
 ];
 

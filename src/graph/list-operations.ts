@@ -1,0 +1,140 @@
+import * as z from "zod";
+import { everyone, operation } from "../operation.ts";
+import { ok, refuse } from "../result.ts";
+import { readable } from "../search/hit.ts";
+import { searchNodes } from "../search/nodes.ts";
+import { entriesThatLink, linksToNowhere } from "../store/edges.ts";
+import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/graph.ts";
+import { type Chosen, choose, fitting, weightOf } from "./budget.ts";
+import { condition, indexedValue, mustHave, predicate } from "./filter.ts";
+import { anyNodeId, nodeFrom, typeName } from "./node.ts";
+import { chosen, cursor, cursorAt, fields, line, placeAt, room, truncated } from "./shapes.ts";
+
+export const queryNodes = operation({
+  name: "memory_query_nodes",
+  summary: "List nodes by type and properties, newest first.",
+  guidance:
+    "All conditions must hold. Types entry, source, task, run, topic and page are what the workspace keeps itself. Answers are short: go on with `cursor`, and name in `fields` the properties you need.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "post", path: "/graph/query" },
+  input: z.object({
+    type: typeName.optional().describe("Only nodes of this type"),
+    where: z.array(condition).max(20).default([]).describe("Conditions on properties; all must hold"),
+    limit: z.int().min(1).max(100).default(20).describe("How many nodes at the most"),
+    cursor,
+    fields,
+  }),
+  output: z.object({
+    nodes: z.array(line.extend({ version: z.int(), ...chosen.partial().shape })),
+    cursor: z.string().optional(),
+  }),
+  async run(app, { type, where, limit, cursor, fields }) {
+    await app.links.catchUp();
+    const rows = await nodesWhere(app.db, {
+      type,
+      where: where.map((one) => predicate(app.db.engine, one)),
+      names: mustHave(where),
+      value: indexedValue(where),
+      after: placeAt(cursor),
+      limit: limit + 1,
+    });
+    const nodes = fitting(
+      rows.slice(0, limit).map((row) => nodeItem(row, fields)),
+      room,
+    );
+    const last = rows[nodes.length - 1];
+    return ok({ nodes, ...(rows.length > nodes.length && last ? { cursor: cursorAt(last.place) } : {}) });
+  },
+});
+
+const nodeItem = (row: StoredNode, fields: string[] | undefined): NodeLine & { version: number } & Partial<Chosen> => {
+  const { id, type, title, version } = row;
+  return { id, type, title, version, ...(fields ? choose(nodeFrom(row).properties, { fields }) : {}) };
+};
+
+export const search = operation({
+  name: "memory_search_nodes",
+  summary: "Search titles and texts of the knowledge graph: nodes, entries and tasks.",
+  guidance:
+    "Best first, with « » around what matched. Any words work; there are no operators. Start here, then read neighbours or a subgraph.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/search" },
+  input: z.object({
+    query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
+    type: typeName.optional().describe("Only nodes of this type"),
+    limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
+  }),
+  output: z.object({ nodes: z.array(line.extend({ score: z.number(), snippet: z.string() })), truncated }),
+  async run(app, { query, type, limit }, caller) {
+    await app.links.catchUp();
+    const hits = await searchNodes(app, caller, query, type === undefined ? { limit } : { limit, type });
+    const lines = new Map(
+      (
+        await nodeLines(
+          app.db,
+          hits.map((hit) => hit.id),
+        )
+      ).map((node) => [node.id, node]),
+    );
+    const found = hits.flatMap((hit) => {
+      const node = lines.get(hit.id);
+      const { score, snippet } = readable(hit);
+      return node ? [{ ...node, score, snippet: snippet.slice(0, 300) }] : [];
+    });
+    const nodes = fitting(found, room);
+    return ok({ nodes, ...(nodes.length < found.length ? { truncated: true } : {}) });
+  },
+});
+
+const brokenAtOnce = 20;
+
+export const listBacklinks = operation({
+  name: "list_backlinks",
+  summary: "List the entries that link to a page, a source or a node, and the links of an entry that lead nowhere.",
+  guidance:
+    "Give `id` (vision, entry:vision, source:logs/a.txt, service:billing) or the `path` of a file. What nobody has written yet has backlinks too: those are the entries that wait for it.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/backlinks" },
+  input: z.object({
+    id: anyNodeId.optional().describe("A node's id; without a colon, an entry's"),
+    path: z.string().min(1).max(400).optional().describe("A file of the workspace, such as docs/deploy.md"),
+    limit: z.int().min(1).max(100).default(20).describe("How many entries at the most"),
+    cursor: z.string().min(1).max(260).optional().describe("The cursor of the answer before, to go on from there"),
+  }),
+  output: z.object({
+    id: z.string(),
+    exists: z.boolean(),
+    backlinks: z.array(line),
+    broken: z.array(z.string()).optional().describe("What this entry links to and nobody has written"),
+    cursor: z.string().optional(),
+  }),
+  async run(app, { id, path, limit, cursor }) {
+    if ((id === undefined) === (path === undefined)) return refuse("invalid", "give either an id or a path");
+    const node = path === undefined ? asNode(id ?? "") : app.links.nodeOf(path);
+    if (node === undefined) return refuse("invalid", `path: ${path} is no markdown file, and none of the sources`);
+    await app.links.catchUp();
+    const exists = (await findNode(app.db.read, app.db.engine, node)) !== undefined;
+    const found = await entriesThatLink(app.db, node, cursor ?? "", limit + 1);
+    const lines = found.map(({ id, title }) => ({ id: `entry:${id}`, type: "entry", title: title ?? id }));
+    const entry = node.startsWith("entry:") ? node.slice("entry:".length) : undefined;
+    const nowhere = entry === undefined ? [] : await linksToNowhere(app.db, entry, brokenAtOnce);
+    const broken = fitting(
+      nowhere.map(({ to }) => to),
+      room / 3,
+    );
+    const backlinks = fitting(lines.slice(0, limit), room - weightOf(broken));
+    const last = found[backlinks.length - 1];
+    return ok({
+      id: node,
+      exists,
+      backlinks,
+      ...(broken.length > 0 ? { broken } : {}),
+      ...(found.length > backlinks.length && last ? { cursor: last.id } : {}),
+    });
+  },
+});
+
+const asNode = (id: string) => (id.includes(":") ? id : `entry:${id}`);

@@ -1,0 +1,128 @@
+import * as z from "zod";
+import { everyone, operation } from "../operation.ts";
+import { ok } from "../result.ts";
+import { edgesBetween, linksAfter, placeOf } from "../store/edges.ts";
+import { findNode, nodeLines } from "../store/graph.ts";
+import { fitting, weightOf } from "./budget.ts";
+import { noNode } from "./changes.ts";
+import { anyNodeId, typeName } from "./node.ts";
+import { cursor, cursorAt, edgeTypes, id, line, placeAt, room, step, truncated } from "./shapes.ts";
+import { pageOf } from "./subgraph.ts";
+import { nodesAround, shortestPath } from "./walk.ts";
+
+export const getNeighbors = operation({
+  name: "memory_get_neighbors",
+  summary: "List the nodes that one node is connected to, with the edges between.",
+  guidance: "Oldest edge first; direction `out` is from the node you name. Go on with `cursor` when there are many.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/nodes/{id}/neighbors" },
+  input: z.object({
+    id,
+    edge_type: typeName.optional().describe("Only over edges of this type"),
+    direction: z.enum(["out", "in", "both"]).default("both").describe("Edges that leave the node, enter it, or both"),
+    limit: z.int().min(1).max(100).default(20).describe("How many neighbours at the most"),
+    cursor,
+  }),
+  output: z.object({
+    neighbors: z.array(
+      line.extend({ edge: z.object({ id: z.string(), type: z.string(), direction: z.enum(["out", "in"]) }) }),
+    ),
+    cursor: z.string().optional(),
+  }),
+  async run(app, { id, edge_type, direction, limit, cursor }) {
+    await app.links.catchUp();
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    const types = edge_type === undefined ? undefined : [edge_type];
+    const links = await linksAfter(app.db, id, { types, direction, after: placeAt(cursor), limit: limit + 1 });
+    const lines = new Map(
+      (
+        await nodeLines(
+          app.db,
+          links.map((link) => link.far),
+        )
+      ).map((node) => [node.id, node]),
+    );
+    const all = links.slice(0, limit).map(({ far, id, type, direction }) => ({
+      ...(lines.get(far) ?? { id: far, type: "", title: far }),
+      edge: { id, type, direction },
+    }));
+    const neighbors = fitting(all, room);
+    const last = links[neighbors.length - 1];
+    return ok({ neighbors, ...(links.length > neighbors.length && last ? { cursor: cursorAt(placeOf(last)) } : {}) });
+  },
+});
+
+export const getSubgraph = operation({
+  name: "memory_get_subgraph",
+  summary: "Show the nodes within a few edges of a node, nearest first, and the edges between them.",
+  guidance:
+    "Edges are followed in both directions. When `truncated` is true there is more than fits: go on with `cursor`, or ask for less depth or for certain edge_types.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/nodes/{id}/subgraph" },
+  input: z.object({
+    id,
+    depth: z.int().min(1).max(4).describe("How many edges away at the most, 1 to 4"),
+    max_nodes: z.int().min(1).max(200).default(50).describe("How many nodes at the most"),
+    edge_types: edgeTypes,
+    cursor: z
+      .string()
+      .regex(/^[1-9]\d{0,3}$/, "expected the cursor of an earlier answer")
+      .optional()
+      .describe("The cursor of the answer before, to go on from there"),
+  }),
+  output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
+  async run(app, { id, depth, max_nodes, edge_types, cursor }) {
+    await app.links.catchUp();
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    const given = Number(cursor ?? 0);
+    const bounds = { depth, maxNodes: given + max_nodes, ...(edge_types ? { edgeTypes: edge_types } : {}) };
+    const around = await nodesAround(app.db, id, bounds);
+    const found = await nodeLines(app.db, around.ids);
+    const ids = found.map((node) => node.id);
+    const between = await edgesBetween(app.db, ids.slice(given), ids, edge_types, mostEdges);
+    const page = pageOf(found, between, given, room);
+    const isMore = around.more || given + page.nodes.length < found.length;
+    const isCut = isMore || around.truncated || page.cut || between.length === mostEdges;
+    return ok({
+      nodes: page.nodes,
+      edges: page.edges,
+      ...(isCut ? { truncated: true } : {}),
+      ...(isMore ? { cursor: String(given + page.nodes.length) } : {}),
+    });
+  },
+});
+
+/** Looked at for one answer, of which a fraction fits. */
+const mostEdges = 2000;
+
+export const findPath = operation({
+  name: "memory_find_path",
+  summary: "Find the shortest way between two nodes.",
+  guidance:
+    "Edges are followed in both directions; `edges` are in the order of the way. Not found means: not within max_depth edges.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/graph/path" },
+  input: z.object({
+    from: anyNodeId.describe("The id of the node to start from"),
+    to: anyNodeId.describe("The id of the node to reach"),
+    max_depth: z.int().min(1).max(10).default(6).describe("How many edges at the most"),
+  }),
+  output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
+  async run(app, { from, to, max_depth }) {
+    await app.links.catchUp();
+    for (const end of [from, to]) if (!(await findNode(app.db.read, app.db.engine, end))) return noNode(end);
+    const { links, truncated } = await shortestPath(app.db, from, to, max_depth);
+    if (!links) return ok({ found: false, nodes: [], edges: [], ...(truncated ? { truncated } : {}) });
+    const way = await nodeLines(app.db, [from, ...links.map((link) => link.far)]);
+    const steps = links.map(({ near, far, type, direction }) =>
+      direction === "out" ? { from: near, type, to: far } : { from: far, type, to: near },
+    );
+    const edges = fitting(steps, room * 0.55);
+    const nodes = fitting(way, room - edges.reduce((sum, edge) => sum + weightOf(edge), 0));
+    const isCut = truncated || nodes.length < way.length || edges.length < steps.length;
+    return ok({ found: true, nodes, edges, ...(isCut ? { truncated: true } : {}) });
+  },
+});
