@@ -26,6 +26,7 @@ export async function buildAll(outdir = "dist") {
     external: ["better-sqlite3", "pg", "pino", "chokidar", "onnxruntime-web", "unpdf", "mammoth"],
     // Its other build is CommonJS, of which nothing can be left out.
     alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
+    plugins: [oneLanguage],
     // Parsing is most of a cold start; names stay, so that a stack trace can be read.
     minifyWhitespace: true,
     minifySyntax: true,
@@ -47,6 +48,17 @@ export async function buildAll(outdir = "dist") {
   const files = (await readdir(outdir, { withFileTypes: true })).filter((item) => item.isFile());
   await Promise.all(files.filter(({ name }) => !fresh.has(name)).map(({ name }) => rm(join(outdir, name))));
 }
+
+/** Zod brings its messages in fifty languages; ours are English, and every command would read the rest. */
+const oneLanguage = {
+  name: "one-language",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: `export { default as en } from "./en.js";`,
+      loader: "js",
+    }));
+  },
+};
 
 if (import.meta.url === `file://${process.argv[1]}`) {
   await buildAll();

@@ -41,12 +41,17 @@ const hiddenRanges: [number, number][] = [
   [0x0e, 0x1f],
   [0x7f, 0x9f],
   [0xad, 0xad], // soft hyphen
+  [0x034f, 0x034f], // a joiner that joins nothing one can see
   [0x061c, 0x061c], // Arabic letter mark
+  [0x115f, 0x1160], // letters that are empty: they pass for part of a name
+  [0x17b4, 0x17b5],
   [0x180e, 0x180e],
   [0x200b, 0x200f], // zero-width characters and direction marks
   [0x2028, 0x202e], // line separators, bidi embeddings and overrides
   [0x2060, 0x206f], // word joiner, invisible operators, bidi isolates
+  [0x3164, 0x3164], // an empty letter again, and its narrow twin
   [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
   [0xfff9, 0xfffb],
   [0xe0000, 0xe0fff], // tags and the further variation selectors, which can spell out whole texts
 ];

@@ -42,7 +42,7 @@ export function operation<I, O>({ run, ...definition }: Definition<I, O>): Opera
           `${article(kind)} may not call ${definition.name}; it takes ${orList(definition.callers)}`,
         );
       }
-      const input = definition.input.safeParse(raw);
+      const input = definition.input.safeParse(raw, { reportInput: true });
       if (!input.success) return refuse("invalid", describe(input.error), { issues: input.error.issues.map(briefly) });
       return run(app, input.data, caller);
     },
@@ -53,9 +53,16 @@ const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${w
 const orList = (words: readonly string[]) => words.map(article).join(" or ");
 
 const describe = (error: z.core.$ZodError) =>
-  error.issues.map((issue) => `${briefly(issue).path || "input"}: ${issue.message}`).join("; ");
+  error.issues.map((issue) => `${briefly(issue).path || "input"}: ${sentence(issue)}`).join("; ");
 
-const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: issue.message });
+const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: sentence(issue) });
+
+/** What is wrong, for someone who has never heard of our schemas. */
+function sentence(issue: z.core.$ZodIssue): string {
+  const isMissing = issue.input === undefined && (issue.code === "invalid_type" || issue.code === "invalid_value");
+  const message = issue.message.replace(/^Invalid (?:input|option): /, "");
+  return isMissing ? `this is missing; ${message.replace(/, received undefined$/, "")}` : message;
+}
 
 /** The JSON Schema of what an operation takes or gives. */
 export const jsonSchema = (type: z.ZodType, io: "input" | "output" = "input") =>

@@ -57,7 +57,7 @@ describe("R8, R18: a program run as an agent", () => {
     expect(result).toMatchObject({ ended: "timeout", errorTail: "half\n", error: expect.stringContaining("200 ms") });
   });
 
-  test("is ended when it says nothing for too long", async () => {
+  test("T31: is ended when it says nothing for too long", async () => {
     const result = await runScript("echo one; exec sleep 60", { limits: { idleMs: 200 } });
     expect(result).toMatchObject({ ended: "idle", log: "one\n" });
   });

@@ -307,7 +307,7 @@ test("wrong input is answered with the field's name and what was expected", asyn
   const { root } = await newWorkspace();
   const { call } = await overStdio(root, "planner");
   const wrong: [string, Record<string, unknown>, RegExp][] = [
-    ["fetch_entry", {}, /^id: .*expected string/],
+    ["fetch_entry", {}, /^id: this is missing; expected string$/],
     ["fetch_entry", { id: "../schema" }, /^id: expected lower-case letters/],
     ["fetch_entry", { id: 7 }, /^id: .*expected string/],
     ["commit_entry", { id: "vision", content: "x" }, /^version: .*expected number/],

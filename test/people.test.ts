@@ -40,7 +40,11 @@ describe.each(engines)("R21: people (%s)", (engine) => {
     const { token } = unwrap(await addUser.perform(app, { name: "Ada" }, person()));
     expect(JSON.stringify(await app.db.read.selectFrom("tokens").selectAll().execute())).not.toContain(token);
     for (const name of ["Eve\nApproved-by: Ada", "Eve <x@y>", " "])
-      expect(await addUser.perform(app, { name }, person())).toMatchObject({ ok: false, problem: { code: "invalid" } });
+      for (const made of [
+        await addUser.perform(app, { name }, person()),
+        await createToken.perform(app, { kind: "person", role: "reader", name }, person()),
+      ])
+        expect(made).toMatchObject({ ok: false, problem: { code: "invalid" } });
     expect(await addUser.perform(app, { name: "Ada" }, person())).toMatchObject({ problem: { code: "conflict" } });
   });
 });

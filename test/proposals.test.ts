@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config.ts";
 import type { Caller } from "../src/people/caller.ts";
-import { unwrap } from "../src/result.ts";
+import { ok, refuse, unwrap } from "../src/result.ts";
 import {
   approveProposal,
   insertProposal,
@@ -13,6 +13,7 @@ import {
   requestRevision,
   showProposal,
 } from "../src/review/operations.ts";
+import { type Effect, proposalStore } from "../src/review/proposals.ts";
 import { proposePage } from "../src/review/propose.ts";
 import { getTopic, openTopic } from "../src/review/topic-operations.ts";
 import { historyRef } from "../src/store/recorder.ts";
@@ -168,6 +169,9 @@ describe("R3: what no person should have to read is refused", () => {
     const asked = (wanted: string) => propose(app, wanted, blobOf(log), about);
     expect(await asked(log.replace("SQLite", "Excel"))).toMatchObject({ problem: { code: "denied" } });
     expect(await asked(log.replace("---\n\n", "---\n\n- earlier\n"))).toMatchObject({ problem: { code: "denied" } });
+    expect(await asked(log.replace(/\n$/, ", and not Excel\n")), "more in the last line").toMatchObject({
+      problem: { code: "denied" },
+    });
     expect(await asked(`${log}- later\n`.replace("title:", "title: [")), "broken frontmatter").toMatchObject({
       problem: { code: "invalid", message: expect.stringContaining("wiki/decisions.md") },
     });
@@ -297,6 +301,18 @@ describe.each(engines)("R4: approval, on %s", (engine) => {
     expect(results.filter((r) => r.ok)).toHaveLength(1);
     for (const r of results) if (!r.ok) expect(r.problem.code).toBe("conflict");
     expect(git("log", "--format=%s", "-2")).toBe("Rewrite docs/deploy.md, approved by Ada Lovelace\nBegin");
+  });
+
+  test("R4: an approval that was refused leaves nothing behind that a later start would carry out", async () => {
+    const { app } = await workspace({ engine });
+    const { id } = unwrap(await propose(app));
+    const refusing: Effect = {
+      prepare: async () => ok({ intent: { text: better }, apply: async () => refuse("conflict", "it changed") }),
+    };
+    const { db, now, newId } = app;
+    const proposals = proposalStore({ db, effects: { page: refusing }, now, newId });
+    expect(await proposals.approve(id, { name: "Ada Lovelace" })).toMatchObject({ problem: { message: "it changed" } });
+    expect(await proposals.unfinished()).toEqual([]);
   });
 
   test("T5: no agent and no reader decides anything", async () => {

@@ -5,7 +5,7 @@ import { seeded } from "../support/measure.ts";
 export type Page = { name: string; text: string };
 
 /** Runbooks as teams write them, full of sentences that return from page to page and within one, and our own docs. */
-export const corpus = (): Page[] => [...Array.from({ length: 24 }, (_, n) => runbook(n)), ...ownPages()];
+export const corpus = (seed = 0): Page[] => [...Array.from({ length: 24 }, (_, n) => runbook(n, seed)), ...ownPages()];
 
 function ownPages(): Page[] {
   const folders = [".", "docs", "docs/decisions", "example/wiki", "example/wiki/runbooks", "example/wiki/services"];
@@ -45,8 +45,8 @@ const remarks = [
   "Nobody is blamed for asking.",
 ];
 
-function runbook(n: number): Page {
-  const chance = seeded(1000 + n);
+function runbook(n: number, seed: number): Page {
+  const chance = seeded(seed + 1000 + n);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T;
   const number = (most: number) => String(1 + Math.floor(chance() * most));
   const service = services[n % services.length] as string;

@@ -62,7 +62,6 @@ const mostLogBytes = 64 * 1024 * 1024;
  */
 export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promise<ProcessResult> {
   const startedAt = Date.now();
-  const log = spec.logFile ? openLog(spec.logFile) : undefined;
   const tail = boundedTail(tailBytes);
   const { interruptMs, terminateMs } = spec.patience ?? patience;
   const result = (rest: Pick<ProcessResult, "exitCode" | "ended" | "error">): ProcessResult => ({
@@ -72,6 +71,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   });
   if (signal.aborted) return result({ exitCode: null, ended: "stopped" });
 
+  const log = spec.logFile ? openLog(spec.logFile) : undefined;
   const child = await start(spec);
   if (child instanceof Error) {
     await log?.close();

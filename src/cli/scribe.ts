@@ -1,10 +1,13 @@
+import { existsSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { App } from "../app.ts";
+import { configName } from "../config.ts";
 import { jobOperations, jobTools } from "../jobs/tools.ts";
 import { jsonSchema, type Operation } from "../operation.ts";
 import { allOperations } from "../operations.ts";
 import { type Caller, newTurn } from "../people/caller.ts";
-import { type Result, refusalFor, refuse, unwrap } from "../result.ts";
+import { Refused, type Result, refusalFor, refuse, unwrap } from "../result.ts";
 import { version } from "../version.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
@@ -94,7 +97,7 @@ type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?:
 >;
 
 async function perform(operation: Operation, fields: string[], stdin: string | undefined, given: Given): Promise<void> {
-  const dir = given.config ? given.config.replace(/[^/]*$/, "") || "." : given.dir;
+  const dir = given.config === undefined ? given.dir : folderOf(given.config);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
@@ -109,6 +112,13 @@ async function perform(operation: Operation, fields: string[], stdin: string | u
       complain({}, result.problem);
     }
   });
+}
+
+/** The workspace is where its configuration is; a path that names none must not lead to another workspace above it. */
+function folderOf(config: string): string {
+  const file = resolve(config);
+  if (basename(file) === configName && existsSync(file)) return dirname(file);
+  throw new Refused({ code: "invalid", message: `--config: ${config} is no ${configName}; give the workspace's own` });
 }
 
 /** Bound to its job where there is one (R11); else in a role of the schema. */

@@ -34,7 +34,7 @@ export async function preambleFor(
   crew: Planning,
   kind: Kind,
   role: string,
-  signal = new AbortController().signal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Result<string>> {
   const hash = preambleHash(kind, role);
   const file = join(crew.app.config.root, folder, `${kind}-${hash}.md`);

@@ -3,7 +3,8 @@ import type { App } from "../app.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
 
 const page = 100;
-const heartbeatMs = 15_000;
+/** Also how long a reader whose token was revoked may still hear something. */
+const heartbeatMs = 5000;
 const recheckMs = 1000;
 
 type Reader = { stopping: AbortSignal; isWelcome: () => Promise<boolean> };

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -136,8 +136,10 @@ async function recover(config: Config): Promise<void> {
 
 /** The example handbook: made on first use, an ordinary workspace from then on. */
 export async function openExample(folder: string): Promise<string> {
-  const root = join(folder, ".example");
-  if (existsSync(join(root, "scriptorium.yaml"))) return root;
+  const finished = join(folder, ".example");
+  if (existsSync(join(finished, "scriptorium.yaml"))) return finished;
+  // Whoever stops it half-way must not find half a workspace the next time.
+  const root = join(folder, `.example-${process.pid}`);
   const example = new URL("../example/", import.meta.url);
   const inSource = new URL("../../example/", import.meta.url);
   const from = existsSync(example) ? example : inSource;
@@ -156,5 +158,6 @@ export async function openExample(folder: string): Promise<string> {
     unwrap(await app.sources.add(name, await readFile(new URL(`sources/${name}`, from)), { name: "Larkspur Freight" }));
   }
   await app.close();
-  return root;
+  await rename(root, finished);
+  return finished;
 }

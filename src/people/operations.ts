@@ -14,6 +14,14 @@ const token = z.object({
   revoked_at: z.string().nullable(),
 });
 
+// A newline in a name would forge a line of a commit message.
+const personName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}<>]+$/u, "a name has no line breaks and no angle brackets");
+
 const days = z.int().min(1).max(3650).optional().describe("Days until it stops working; never if left out");
 
 export const createToken = operation({
@@ -29,7 +37,7 @@ export const createToken = operation({
       .min(1)
       .max(64)
       .describe("An agent's role in schema.yaml; a person's is reader, collaborator or admin"),
-    name: z.string().trim().min(1).max(100).optional().describe("Whose it is; for an agent, the role if left out"),
+    name: personName.optional().describe("Whose it is; for an agent, the role if left out"),
     days,
   }),
   output: token.extend({ token: z.string() }),
@@ -72,14 +80,7 @@ export const revokeToken = operation({
 
 const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
 const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("What they may do");
-// A newline in a name would forge a line of a commit message.
-const userName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(/^[^\p{Cc}<>]+$/u, "a name has no line breaks and no angle brackets")
-  .describe("Their name, as it will stand in the record");
+const userName = personName.describe("Their name, as it will stand in the record");
 const user = z.object({
   name: z.string(),
   email: z.string().nullable(),
@@ -122,7 +123,7 @@ export const listUsers = operation({
 
 export const changeUser = operation({
   name: "change_user",
-  summary: "Change what a person may do; whatever they are signed in with follows at once.",
+  summary: "Change what a person may do: less from now on, more with their next token.",
   effect: "writes",
   callers: ["admin"],
   http: { method: "put", path: "/people/{name}" },

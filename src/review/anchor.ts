@@ -69,18 +69,15 @@ export function refinder(before: string | undefined, after: string, blob: string
     const known = anchor.prefix + anchor.quote + anchor.suffix;
     const start = anchor.prefix.length;
     const passage = { start, end: start + anchor.quote.length };
-    return butOnlyWithin(anchor, climb(compare(known, after), passage, anchor, blob));
+    return butOnlyInPlace(anchor, climb(compare(known, after), passage, anchor, blob));
   };
 }
 
-/** When nobody can say whether these words stood elsewhere too, both sides must be as they were. */
-function butOnlyWithin(was: Anchor, found: Refound): Refound {
+/** Nobody can say whether these words stood elsewhere too: they are ours only where they stood, with both sides as they were. */
+function butOnlyInPlace(was: Anchor, found: Refound): Refound {
   if (found.state === "needs-review" || found.state === "orphaned") return found;
-  const spaced = (text: string) => spacedView(text).text;
-  const left = spaced(found.anchor.prefix).endsWith(spaced(was.prefix.slice(-24)));
-  const right = spaced(found.anchor.suffix).startsWith(spaced(was.suffix.slice(0, 24)).trimEnd());
-  if (left && right) return found;
-  const { start, end } = found.anchor;
+  const { start, end, prefix, suffix } = found.anchor;
+  if (start === was.start && prefix === was.prefix && suffix === was.suffix) return found;
   return { state: "needs-review", anchor: was, place: { start, end }, how: found.how, score: found.score };
 }
 

@@ -18,7 +18,7 @@ const proposal = z.object({
   kind: z.string(),
   subject: z.string().describe("For a page its path, for a section its id"),
   data: z.record(z.string(), z.unknown()),
-  proposedBy: z.string().nullable().describe("Null when an agent proposed it"),
+  proposedBy: z.string().nullable().describe("Null when an agent wrote the text; for a section, the role that asked"),
   status,
   createdAt: z.string(),
   decidedAt: z.string().nullable(),

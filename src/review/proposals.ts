@@ -241,7 +241,15 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
         const approval = JSON.stringify({ by, note: asked.note, ...intent });
         await db.write((tx) => tx.updateTable("proposals").set({ approval }).where("id", "=", id).execute());
       }
-      return carryOut(id, by, asked.note, deed.value);
+      const done = await carryOut(id, by, asked.note, deed.value);
+      // Otherwise a person who later writes these very words themselves would find them approved.
+      if (!done.ok && intent) {
+        const none = { approval: null };
+        await db.write((tx) =>
+          tx.updateTable("proposals").set(none).where("id", "=", id).where("status", "=", "open").execute(),
+        );
+      }
+      return done;
     },
 
     async reject(id: string, by: Approver, note?: string): Promise<Result<Proposal>> {

@@ -168,7 +168,7 @@ async function checkSources(app: App): Promise<Finding[]> {
   ];
   return found.length > 0
     ? found
-    : [{ check: "sources", level: "ok", message: `${report.intact} sources, none changed` }];
+    : [{ check: "sources", level: "ok", message: `${report.intact} of ${report.intact} unchanged` }];
 }
 
 async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {

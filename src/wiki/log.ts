@@ -26,5 +26,8 @@ export const logLine = (at: string, remark: string) => `- ${at} ${remark}\n`;
 export const appendTo = (body: string, line: string) =>
   body === "" || body.endsWith("\n") ? body + line : `${body}\n${line}`;
 
-/** Append-only means that every earlier body begins every later one. */
-export const keepsLog = (before: string, after: string) => after.startsWith(before.trimEnd());
+/** Append-only means that every earlier line stands in every later body, to its end. */
+export function keepsLog(before: string, after: string): boolean {
+  const kept = before.trimEnd();
+  return kept === "" || (after.startsWith(kept) && /^[ \t\r]*(\n|$)/.test(after.slice(kept.length)));
+}

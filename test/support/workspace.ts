@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
@@ -10,6 +10,7 @@ import { loadConfig } from "../../src/config.ts";
 import { type Caller, newTurn } from "../../src/people/caller.ts";
 import { unwrap } from "../../src/result.ts";
 import type { Database } from "../../src/store/database.ts";
+import { historyRef } from "../../src/store/recorder.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
 
 export type Backend = { store: "files" | "database"; engine: Database["engine"] };
@@ -44,13 +45,21 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-export async function freshDatabase(): Promise<string> {
+/** An empty database, or a copy of another. */
+export async function freshDatabase(template = "template1"): Promise<string> {
   const name = `test_${randomBytes(6).toString("hex")}`;
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  return `${inject("postgresUrl")}/${name}`;
+}
+
+async function administer(statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: inject("postgresUrl") });
   await client.connect();
-  await client.query(`CREATE DATABASE ${name}`);
-  await client.end();
-  return `${inject("postgresUrl")}/${name}`;
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
 }
 
 export const sampleSchema = `# What this team writes down, and who may.
@@ -115,22 +124,27 @@ export async function newWorkspace({
   files = {},
 }: Options = {}): Promise<TestWorkspace> {
   const root = temporaryFolder();
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-C", root, ...args], { encoding: "utf8", env: testEnvironment() }).trim();
-  execFileSync("git", ["init", "-q", "-b", "main", root]);
-  git("config", "user.name", gitPerson.name);
-  git("config", "user.email", gitPerson.email);
-  execFileSync("mkdir", ["-p", join(root, "wiki")]);
-  writeFileSync(join(root, "wiki/schema.yaml"), schema);
-  const url = engine === "postgres" ? await freshDatabase() : "sqlite";
-  writeFileSync(join(root, "scriptorium.yaml"), `name: Test\nstore: ${store}\ndatabase: ${url}\n${config}`);
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), text);
+  const git = gitIn(root);
+  const template = await templateOf({ store, engine, schema });
+  cpSync(template.folder, root, { recursive: true });
+  const isPlain = Object.keys(files).length === 0;
+  const url = engine === "postgres" ? await freshDatabase(isPlain ? template.database : undefined) : "sqlite";
+  const history = join(root, ".git", historyRef);
+  if (!isPlain) {
+    rmSync(join(root, ".scriptorium/scriptorium.db"), { force: true });
+    rmSync(history, { force: true });
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    }
+    git("add", "-A");
   }
-  unwrap(await initWorkspace(root, "crew", testEnvironment()));
-  git("add", "-A");
-  git("commit", "-qm", "Begin");
+  const own = configFor(store, url, config);
+  if (own !== read(join(root, "scriptorium.yaml")) || !isPlain) {
+    writeFileSync(join(root, "scriptorium.yaml"), own);
+    git("commit", "-qa", "--amend", "--no-edit");
+    if (existsSync(history)) cpSync(join(root, ".git/refs/heads/main"), history);
+  }
 
   const open = async () => {
     const app = await openApp(unwrap(loadConfig(root, testEnvironment())));
@@ -144,6 +158,55 @@ export async function newWorkspace({
     open,
     file: (path) => join(root, path.endsWith(".md") ? `wiki/${path}` : path),
   };
+}
+
+const configFor = (store: string, url: string, more = "") => `name: Test\nstore: ${store}\ndatabase: ${url}\n${more}`;
+
+type Kind = Backend & { schema: string };
+
+/**
+ * To make a repository, a database and its index takes some twenty processes and as many fsyncs, for
+ * hundreds of tests. So each kind of workspace is made once, by whichever test comes first, and copied.
+ */
+async function templateOf(kind: Kind): Promise<{ folder: string; database: string }> {
+  const hash = createHash("sha256").update(JSON.stringify(kind)).digest("hex").slice(0, 16);
+  const folder = join(inject("templates"), hash);
+  const database = `template_${hash}`;
+  if (existsSync(folder)) return { folder, database };
+
+  const draft = `${folder}.${randomBytes(6).toString("hex")}`;
+  const url = kind.engine === "postgres" ? await freshDatabase() : "sqlite";
+  await makeTemplate(draft, url, kind);
+  try {
+    if (kind.engine === "postgres") {
+      await administer(`ALTER DATABASE ${url.split("/").at(-1)} RENAME TO ${database}`).catch((error) => {
+        // Another worker was quicker with the same one.
+        if (error.code !== "42P04") throw error;
+      });
+    }
+    renameSync(draft, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return { folder, database };
+}
+
+async function makeTemplate(root: string, url: string, { store, schema }: Kind): Promise<void> {
+  const git = gitIn(root);
+  execFileSync("git", ["init", "-q", "--template=", "-b", "main", root]);
+  git("config", "user.name", gitPerson.name);
+  git("config", "user.email", gitPerson.email);
+  mkdirSync(join(root, "wiki"));
+  writeFileSync(join(root, "wiki/schema.yaml"), schema);
+  writeFileSync(join(root, "scriptorium.yaml"), configFor(store, url));
+  unwrap(await initWorkspace(root, "crew", testEnvironment()));
+  git("add", "-A");
+  git("commit", "-qm", "Begin");
+  const config = loadConfig(root, testEnvironment());
+  // A schema that is wrong on purpose has no index.
+  const app = config.ok ? await openApp(config.value).catch(() => undefined) : undefined;
+  await app?.close();
 }
 
 export const agent = (role: string, run?: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });

@@ -99,14 +99,32 @@ function wikiLink(inner: string, linkTo: LinkTo, start?: number): Element | unde
   const label = (bar >= 0 && trimSpaces(inner.slice(bar + 1))) || id;
   if (id === "") return undefined;
 
-  const href = linkTo(id);
-  const target = href === undefined ? undefined : destination(href);
+  const target = placeOf(id, linkTo);
   const at = start === undefined ? undefined : start + inner.indexOf(label, bar < 0 ? 0 : bar + 1);
   const shown = revealed(label, at === undefined ? undefined : { from: at, to: at + label.length });
   return target
     ? element("a", { className: ["wiki-link"], ...target }, shown)
     : element("span", { className: ["missing-link"], title: "no such entry" }, shown);
 }
+
+/** `vision#Some heading`, and `entry:vision` as the graph calls it, lead to the entry as well. */
+function placeOf(name: string, linkTo: LinkTo) {
+  const hash = name.indexOf("#");
+  const id = trimSpaces(hash < 0 ? name : name.slice(0, hash)).replace(/^entry:/, "");
+  const href = linkTo(id);
+  if (href === undefined) return undefined;
+  const heading = hash < 0 ? "" : headingId(name.slice(hash + 1));
+  return destination(heading === "" ? href : `${href}#${idPrefix}${heading}`);
+}
+
+/** As headings are called in a rendered page. */
+const headingId = (heading: string) =>
+  encodeURIComponent(
+    trimSpaces(heading)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{M}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
 
 // `trim()` would also take a byte order mark away, which is to be shown.
 function trimSpaces(text: string): string {
