@@ -55,9 +55,12 @@ const words = [
   "--quote",
   "read them through views",
   "--message",
-  "Which views? Name them, so that a new service finds them.",
+  "Which views? Name them, so that a new service finds them. I would expect:\n\n- `shipments_current`\n- `deliveries_today`",
 ];
 const topic = JSON.parse(await run(["topic", "open", "wiki/architecture.md", ...words, "--json"], root)).id;
+await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
+await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--role", "collaborator"], root);
+await run(["user", "add", "Alan Turing", "--role", "reader"], root);
 const demo = await run(["demo", "--no-open"], folder);
 const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
 
@@ -72,6 +75,7 @@ const views = [
   ["inbox", "/inbox"],
   ["graph", "/graph?node=entry:architecture"],
   ["people", "/people"],
+  ["source", "/source/2026-10-06-quaywise-incident-chat.txt"],
 ];
 const browser = await chromium.launch({
   executablePath: process.env.SCRIPTORIUM_CHROMIUM ?? "/usr/bin/chromium",
@@ -89,7 +93,9 @@ async function take(link, wanted) {
     await page.goto(link);
     for (const [name, path] of wanted) {
       await page.goto(new URL(link).origin + path);
-      await page.waitForTimeout(1500);
+      await page.locator("main h1").first().waitFor();
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      await page.waitForTimeout(1000);
       await page.screenshot({ path: `docs/images/${name}-${colorScheme}.png` });
     }
     await context.close();
@@ -102,6 +108,7 @@ if (report?.[1] && report[2]) {
   const crew = await served([], report[1]);
   await take(crew.link, [
     ["run", `/runs/${report[2]}`],
+    ["plan", `/runs/${report[2]}?tab=plan`],
     ["report", `/runs/${report[2]}?tab=report`],
     ["figures", `/runs/${report[2]}?tab=figures`],
   ]);

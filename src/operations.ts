@@ -3,6 +3,7 @@ import * as crew from "./crew/operations.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import * as runs from "./crew/run-operations.ts";
 import { taskRecord } from "./crew/task-record.ts";
+import { runUsage } from "./crew/usage.ts";
 import * as graphLists from "./graph/list-operations.ts";
 import * as graph from "./graph/operations.ts";
 import * as graphWalks from "./graph/walk-operations.ts";
@@ -36,6 +37,7 @@ export const operations = {
   show_schema: wiki.showSchema,
   add_source: wiki.addSource,
   list_sources: wiki.listSources,
+  read_source: wiki.readSource,
   verify_sources: wiki.verifySources,
   follow_folder: wiki.followSources,
   memory_search_nodes: graphLists.search,
@@ -99,6 +101,7 @@ export const operations = {
   list_runs: runs.listRuns,
   show_run: runs.showRun,
   run_report: runs.runReport,
+  run_usage: runUsage,
   cancel_run: runs.cancelRun,
   start_run: startRun,
   execute_run: executeRunHere,

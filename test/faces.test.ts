@@ -176,6 +176,7 @@ const personSteps: PersonStep[] = [
     with: { name: "in/raw.txt", content: "raw" },
   },
   { cli: ["source", "list"], name: "list_sources", with: {}, json: (v: { sources: [] }) => v.sources },
+  { cli: ["source", "read", "in/raw.txt"], name: "read_source", with: { path: "in/raw.txt" } },
   { cli: ["source", "verify"], name: "verify_sources", with: {} },
   {
     cli: ["proposal", "list", "--status", "open"],

@@ -4,6 +4,7 @@ import { renderMarkdown } from "../src/http/markdown.ts";
 import { closeBrowser, noBrowser, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { hostileMarkdown } from "./support/hostile-markdown.ts";
+import { ask } from "./support/requests.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
 const bad = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
@@ -45,7 +46,7 @@ const noteViolations = `
   document.addEventListener("securitypolicyviolation", (event) => noteViolation(event.violatedDirective + " " + event.blockedURI));`;
 
 const partsOfPage = `(() => {
-  const all = [...document.querySelectorAll(".page .prose *, .page h1 *, .page .facts *")];
+  const all = [...document.querySelectorAll(".page .prose *, .page h1 *, .page .facts *, .messages *")];
   const foreign = "script,style,link,meta,base,iframe,object,embed,img,video,audio,source,template,form";
   return {
     foreign: all.filter((node) => node.matches(foreign)).map((node) => node.outerHTML),
@@ -97,6 +98,33 @@ describe.skipIf(noBrowser)("pages in a browser", () => {
       expect(await page.locator("h1").textContent()).toBe(bad);
     };
     expect(await withPage(named, look)).toEqual(nothing);
+  });
+
+  test("T15: T16: hostile messages run nothing and load nothing, and a thread is rendered with one request", async () => {
+    const { root } = await newWorkspace();
+    const { link, token } = await serve(root);
+    const texts = hostileMarkdown.filter((text) => text.trim() !== "" && !text.includes("```mermaid")).slice(0, 400);
+    const asked: string[] = [];
+    const { page, faults, url } = await visit(link, {}, async (context) => {
+      await context.route(/\/api\/topics\/t-/, async (route) => {
+        const answer = await route.fetch();
+        const topic = await answer.json();
+        const messages = texts.map((text, seq) => ({ ...topic.messages[0], seq, text }));
+        await route.fulfill({ response: answer, json: { ...topic, messages: [...topic.messages, ...messages] } });
+      });
+      context.on("request", (request) => {
+        if (request.url().includes("/api/rendered/texts")) asked.push(request.url());
+      });
+    });
+    const body = { path: "wiki/vision.md", kind: "change", message: "# Please\n\nMake it **short**." };
+    const { id } = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
+    await page.goto(`${url}/topics/${id}`);
+    await page.waitForURL(/\/entries\/vision/);
+    await page.locator(".messages strong").getByText("short").waitFor();
+    await page.locator(`.messages li:nth-child(${texts.length + 1}) .prose`).waitFor();
+    await onlyKnownParts(page);
+    expect(await page.locator("h1").count(), "a heading in a message is none of the page").toBe(1);
+    expect([asked.length, faults]).toEqual([1, []]);
   });
 
   test("T15: a diagram comes as a picture, whatever its text asks for", async () => {

@@ -15,6 +15,21 @@ test -e "$(of 'Repo root')/.scriptorium/broken" && { echo 'out of credit' >&2; e
 sed 's/the button/the big green button/' "$page" |
   "$scribe" insert-proposal -config "$config" --topic-id "$topic" --base-sha "$(of 'Base source SHA')"`;
 
+/** Another, which re-tells a page by the line that says what to do. */
+const teller = `prompt=$(cat)
+of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
+printf '# Told for you\\n\\nIt says: %s\\n' "$(grep ^Pu "$(of 'Source path')")" |
+  "$(of 'Agent CLI path')" put-perspective --config "$(of 'Config file')" --source-path "$(of 'Source name')" \\
+  --persona "$(of 'Persona name')" --source-sha "$(of 'Source SHA')" --persona-sha "$(of 'Persona SHA')"`;
+
+/** Configures a program as the workspace's agent. */
+function employ(root: string, text: string): void {
+  const config = join(root, "scriptorium.yaml");
+  const block = { ...authorship, runner: "command", isolation: "workspace", command: [program(root, text)] };
+  const others = readFileSync(config, "utf8").replace(/^agent: .*\n/m, "");
+  writeFileSync(config, `${others}agent: ${JSON.stringify(block)}\n`);
+}
+
 describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
   afterAll(closeBrowser);
 
@@ -22,10 +37,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     timeout: 90_000,
   }, async () => {
     const { root, git } = await jobWorkspace();
-    const config = join(root, "scriptorium.yaml");
-    const block = { ...authorship, runner: "command", isolation: "workspace", command: [program(root, scribbler)] };
-    const others = readFileSync(config, "utf8").replace(/^agent: .*\n/m, "");
-    writeFileSync(config, `${others}agent: ${JSON.stringify(block)}\n`);
+    employ(root, scribbler);
     writeFileSync(join(root, ".scriptorium/broken"), "");
     const { link } = await serve(root);
     const { page, faults, url } = await visit(link);
@@ -68,6 +80,49 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByText("Push the big green button.").waitFor();
     await page.locator(".thread .state").first().waitFor();
     expect(faults).toEqual([]);
+  });
+
+  test("R3, R5: a page is read as a persona, stale once it changed and written again; a topic that lost its words gets others", {
+    timeout: 90_000,
+  }, async () => {
+    const { root } = await jobWorkspace();
+    employ(root, teller);
+    const { link, token } = await serve(root);
+    const { page, faults, url } = await visit(link);
+    const write = async (content: string) => {
+      const { version } = (await ask(url, "/api/entries/notes", { token })).json();
+      await ask(url, "/api/entries/notes", { method: "PUT", token, body: { content, version } });
+    };
+    await write("Push the button.\n\nWait for the light.\n");
+    const body = { path: "wiki/notes.md", kind: "change", message: "Which light?", quote: "Wait for the light." };
+    const topic = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
+
+    await page.goto(`${url}/entries/notes`);
+    await page.getByRole("combobox", { name: "Read as" }).selectOption("newcomer");
+    await page.getByText("Nobody has re-told this page for newcomer yet.").waitFor();
+    await page.getByRole("button", { name: "Have it written" }).click();
+    await page.getByText("It says: Push the button.").waitFor({ timeout: 20_000 });
+    await page.getByRole("button", { name: "Show the source beside it" }).click();
+    await page.getByRole("region", { name: "The page itself" }).getByText("Wait for the light.").waitFor();
+    await expectAccessible(page, "a perspective");
+
+    await write("Pull the lever.\n\nThen go home, all of you.\n");
+    await page.getByText(/This is out of date: the page changed/).waitFor({ timeout: 20_000 });
+    await page.getByRole("button", { name: "Write it again" }).click();
+    await page.getByText("It says: Pull the lever.").waitFor({ timeout: 20_000 });
+    await page.getByText("This is out of date").waitFor({ state: "detached" });
+
+    await page.goto(`${url}/entries/notes?topic=${topic.id}`);
+    const thread = page.locator(".thread.active");
+    await thread.getByText("orphaned").waitFor({ timeout: 20_000 });
+    await expectAccessible(page, "an orphan");
+    await select(page, "Then go home");
+    await page.getByRole("button", { name: "Re-anchor here" }).click();
+    await thread.getByText("orphaned").waitFor({ state: "detached" });
+    const painted = "[...(CSS.highlights.get('topic-active') ?? [])].map(String)";
+    await expect.poll(() => page.evaluate(painted)).toEqual(["Then go home"]);
+    // Before anyone has re-told the page there is nothing to show, and the server says so.
+    expect(faults.filter((fault) => !fault.includes("404 (Not Found)"))).toEqual([]);
   });
 
   test("a page is edited and saved; a clash shows both texts and loses neither; a draft survives a reload", {
@@ -126,6 +181,10 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
 
     await first.stop("SIGKILL");
     await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByRole("link", { name: "Sources" }).click();
+    await page.getByText("this part of the application is not here yet").waitFor();
+    await page.goBack();
+    await page.getByText("seen at once").waitFor();
     const config = join(root, "scriptorium.yaml");
     writeFileSync(config, `${readFileSync(config, "utf8")}port: ${new URL(url).port}\n`);
     const again = start("scriptorium.js", ["serve"], root);
@@ -139,17 +198,29 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     again.kill("SIGKILL");
   });
 
-  test("R21: what a reader may not do is absent or explained", async () => {
+  test("R21: an admin lets people in, changes what they may do and keeps them out; what a reader may not do is absent or explained", {
+    timeout: 60_000,
+  }, async () => {
     const { root } = await newWorkspace();
     const { link, token, url } = await serve(root);
-    const body = { kind: "person", role: "reader", name: "Rea" };
-    const made = (await ask(url, "/api/tokens", { method: "POST", token, body })).json();
+    const admin = await visit(link);
+    await admin.page.goto(`${url}/people`);
+    await admin.page.getByText("Nobody else yet").waitFor();
+    await admin.page.keyboard.press("n");
+    await admin.page.getByRole("textbox", { name: "Name" }).fill("Rea");
+    await admin.page.getByRole("combobox", { name: "May" }).selectOption("reader");
+    await admin.page.keyboard.press("Enter");
+    const reas = (await admin.page.locator(".secret").textContent()) ?? "";
+    await expectAccessible(admin.page, "a new person");
+    await admin.page.keyboard.press("Escape");
+    const rank = admin.page.getByRole("combobox", { name: "What Rea may do" });
+    expect(await rank.inputValue()).toBe("reader");
     await ask(url, "/api/sections", {
       method: "POST",
       token,
       body: { id: "extra", title: "Extra", mode: "snapshot", writable_by: [], description: "More." },
     });
-    const { page } = await visit(link.replace(/token=.*/, `token=${made.token}`));
+    const { page } = await visit(reas);
     await page.goto(`${url}/entries/vision?side=talk`);
     await page.getByText("opening one needs a collaborator").waitFor();
     expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
@@ -158,5 +229,17 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByText("Deciding needs a collaborator").waitFor();
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
     expect(await page.getByRole("link", { name: "People" }).count()).toBe(0);
+    await page.goto(`${url}/people`);
+    await page.getByText("Who may come in is an admin's to see and to say.").waitFor();
+
+    await rank.selectOption("collaborator");
+    await admin.page.getByText("Rea is collaborator now").waitFor();
+    await page.goto(`${url}/entries/vision`);
+    await page.getByRole("button", { name: "Edit" }).waitFor();
+    await admin.page.getByRole("button", { name: "Remove Rea" }).click();
+    await admin.page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await admin.page.getByText("Rea can no longer sign in").waitFor();
+    await page.goto(`${url}/entries/vision`);
+    expect(await page.locator("h1").textContent()).toBe("Sign in");
   });
 });

@@ -1,10 +1,32 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { appendFileSync } from "node:fs";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
 import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
-import { serve } from "./support/commands.ts";
-import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
-import { newWorkspace, person } from "./support/workspace.ts";
+import { serve, start } from "./support/commands.ts";
+import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
+import { modelServer } from "./support/model-server.ts";
+import type { Heard, Reply } from "./support/model-wire.ts";
+import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
+
+/** A model that plays every part of a crew, told apart by the tools it is given. */
+const crewMind =
+  (tasks: ReturnType<typeof planned>[]) =>
+  (heard: Heard): Reply => {
+    const call = (tool: string, input: unknown): Reply | undefined => {
+      const name = heard.tools.find((one) => one.endsWith(tool));
+      return name === undefined ? undefined : { calls: [{ name, input }] };
+    };
+    const said = heard.messages.map((message) => message.text).join("\n");
+    const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
+    const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: "output" }];
+    return (
+      call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) }) ??
+      call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks }) ??
+      call("submit_verdict", verdictOf(true, { evidence })) ??
+      call("submit_output", { output: `made ${number}` }) ?? { text: "I have nothing to do." }
+    );
+  };
 
 describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
   afterAll(closeBrowser);
@@ -19,15 +41,8 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
 
     await page.goto(`${url}/runs/${run}?tab=plan`);
     const plan = page.getByRole("textbox", { name: "The plan" });
-    // By the selection, not by a click: in a plan that is scrolled a click can land on the line above.
-    await plan
-      .getByText("Do 1.1")
-      .first()
-      .evaluate((line) => {
-        const selection = line.ownerDocument.getSelection();
-        selection?.selectAllChildren(line);
-        selection?.collapseToEnd();
-      });
+    await plan.getByText("Do 1.1").first().click();
+    await page.keyboard.press("End");
     await page.keyboard.type(" with care");
     await plan.getByText("Do 1.1 with care").waitFor();
     await page.getByRole("button", { name: "Save the plan" }).click();
@@ -51,6 +66,61 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     await page.locator(".verdict").getByText("It is as asked.").waitFor();
     await page.getByText("What the agents were told").waitFor();
     await expectAccessible(page, "a task");
+    expect(faults).toEqual([]);
+  });
+
+  test("O3, O5, O15: a request is planned from the browser and carried out, and what it took is drawn", {
+    timeout: 90_000,
+  }, async () => {
+    const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
+    const model = await modelServer(crewMind(tasks));
+    const { root, file } = await newWorkspace();
+    const crew = {
+      agents: { all: { runner: "model", model: "fake/one" } },
+      providers: { fake: { kind: "openai", base_url: `${model.url}/v1`, key_env: "FAKE_KEY" } },
+      sandbox: "none",
+    };
+    appendFileSync(file("scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
+    const { link } = await serve(root, { FAKE_KEY: "sk-1" });
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/runs`);
+    await page.getByText("No runs yet").waitFor();
+    await page.keyboard.press("n");
+    await page.getByRole("textbox", { name: "What do you want" }).fill("Say it twice");
+    await page.getByRole("button", { name: "Plan it" }).click();
+    await page.waitForURL(/\/runs\/run-/);
+    await page.getByRole("button", { name: "Carry it out" }).click({ timeout: 30_000 });
+    await page.getByText("2 of 2 accepted").waitFor({ timeout: 40_000 });
+    await page.locator(".facts .state").getByText("completed").waitFor();
+    await page.keyboard.press("5");
+    for (const what of ["Tokens", "Time", "Last score", "Claims"])
+      await page
+        .locator(".chart")
+        .getByText(new RegExp(`^${what} of each`))
+        .waitFor();
+    await expectAccessible(page, "the figures of a run");
+    expect(faults).toEqual([]);
+  });
+
+  test("O3, O5, O9, O11: the demo is watched from its request to its report", { timeout: 120_000 }, async () => {
+    const env = { BROWSER: "true", TMPDIR: temporaryFolder() };
+    const child = start("scriptorium.js", ["demo"], temporaryFolder(), env, { detached: true });
+    // As Ctrl-C does it: the demo and the server that it started.
+    onTestFinished(() => void process.kill(-(child.pid ?? 0), "SIGINT"));
+    let said = "";
+    child.stdout?.on("data", (chunk) => {
+      said += chunk;
+    });
+    await expect.poll(() => said, { timeout: 30_000 }).toMatch(/Watch it at http:\S+\n/);
+    const { page, faults, url } = await visit(/Watch it at (\S+)/.exec(said)?.[1] ?? "");
+    await page.goto(`${url}/runs`);
+    await page.getByRole("link", { name: "Teach the greeter to say goodbye" }).click({ timeout: 30_000 });
+    await page.locator(".task-node.tone-busy").first().waitFor({ timeout: 30_000 });
+    await page.getByText("5 of 5 accepted").waitFor({ timeout: 60_000 });
+    await page.locator(".facts .state").getByText("completed").waitFor({ timeout: 20_000 });
+    await page.locator(".task-node").getByText("attempt 2").waitFor();
+    await page.keyboard.press("4");
+    await page.locator(".report").getByText("5 of 5 tasks are accepted").waitFor({ timeout: 20_000 });
     expect(faults).toEqual([]);
   });
 

@@ -44,11 +44,12 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     "/tasks",
     "/graph?node=entry:architecture",
     "/sources",
+    "/source/2026-10-07-brambling-books-request.md",
     "/people",
   ];
 
   test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", {
-    timeout: 150_000,
+    timeout: 200_000,
   }, async () => {
     const { link } = await serveExample();
     const { page, faults, url } = await visit(link);
@@ -99,7 +100,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.getByText("There is no entry nowhere").waitFor();
 
     await page.goto(`${url}/search`);
-    await page.getByRole("searchbox", { name: "Search entries" }).fill("webhook retry");
+    await page.getByRole("searchbox", { name: "Search everything" }).fill("webhook retry");
     await page.waitForURL(/q=webhook/);
     await page.locator("mark").first().waitFor();
     await page.goto(`${url}/search?q=zzzzqqq`);
@@ -108,6 +109,8 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.getByRole("button", { name: "Check that nothing changed" }).click();
     await page.getByText("4 sources are as they came").waitFor();
     expect(await page.locator("table.sources tbody tr").count()).toBe(4);
+    await page.getByRole("link", { name: /incident-chat/ }).click();
+    await page.getByRole("region", { name: "Text of the source" }).getByText("Quaywise").first().waitFor();
     expect(faults.filter((fault) => !fault.includes("404 (Not Found)"))).toEqual([]);
   });
 

@@ -1,12 +1,7 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  type RouteComponent,
-} from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, type RouteComponent } from "@tanstack/react-router";
 import { Home } from "./home/home.tsx";
-import { NotHere } from "./parts/state.tsx";
+import { later } from "./parts/later.tsx";
+import { Broken, NotHere } from "./parts/state.tsx";
 import { Frame } from "./shell/frame.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotHere what="There is no such page." /> });
@@ -42,51 +37,55 @@ const home = at("/", Home);
 const entry = createRoute({
   getParentRoute: () => root,
   path: "/entries/$",
-  component: lazyRouteComponent(() => import("./entries/page.tsx"), "EntryPage"),
+  component: later(() => import("./entries/page.tsx").then(({ EntryPage }) => EntryPage)),
   validateSearch: pageSearch,
 });
 const page = createRoute({
   getParentRoute: () => root,
   path: "/pages/$",
-  component: lazyRouteComponent(() => import("./entries/page.tsx"), "WorkspacePage"),
+  component: later(() => import("./entries/page.tsx").then(({ WorkspacePage }) => WorkspacePage)),
   validateSearch: pageSearch,
 });
 const search = createRoute({
   getParentRoute: () => root,
   path: "/search",
-  component: lazyRouteComponent(() => import("./search/search.tsx"), "Search"),
-  validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in) }),
+  component: later(() => import("./search/search.tsx").then(({ Search }) => Search)),
+  validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in), type: text(raw.type) }),
 });
 const sources = at(
   "/sources",
-  lazyRouteComponent(() => import("./sources/sources.tsx"), "Sources"),
+  later(() => import("./sources/sources.tsx").then(({ Sources }) => Sources)),
+);
+const source = at(
+  "/source/$",
+  later(() => import("./sources/source.tsx").then(({ SourcePage }) => SourcePage)),
 );
 const people = at(
   "/people",
-  lazyRouteComponent(() => import("./people/people.tsx"), "People"),
+  later(() => import("./people/people.tsx").then(({ People }) => People)),
 );
 const inbox = at(
   "/inbox",
-  lazyRouteComponent(() => import("./inbox/inbox.tsx"), "Inbox"),
+  later(() => import("./inbox/inbox.tsx").then(({ Inbox }) => Inbox)),
 );
 const proposal = at(
   "/proposals/$id",
-  lazyRouteComponent(() => import("./inbox/proposal.tsx"), "ProposalPage"),
+  later(() => import("./inbox/proposal.tsx").then(({ ProposalPage }) => ProposalPage)),
 );
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
-  component: lazyRouteComponent(() => import("./tasks/tasks.tsx"), "Tasks"),
+  component: later(() => import("./tasks/tasks.tsx").then(({ Tasks }) => Tasks)),
   validateSearch: (raw: Record<string, unknown>) => ({ state: text(raw.state) }),
 });
 const task = at(
   "/tasks/$id",
-  lazyRouteComponent(() => import("./tasks/task.tsx"), "TaskPage"),
+  later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
 );
 const graph = createRoute({
   getParentRoute: () => root,
   path: "/graph",
-  component: lazyRouteComponent(() => import("./graph/graph.tsx"), "GraphPage"),
+  component: later(() => import("./graph/graph.tsx").then(({ GraphPage }) => GraphPage)),
   validateSearch: (raw: Record<string, unknown>) => ({
     node: text(raw.node),
     type: text(raw.type),
@@ -96,26 +95,32 @@ const graph = createRoute({
 
 const runs = at(
   "/runs",
-  lazyRouteComponent(() => import("./runs/runs.tsx"), "Runs"),
+  later(() => import("./runs/runs.tsx").then(({ Runs }) => Runs)),
 );
 const run = createRoute({
   getParentRoute: () => root,
   path: "/runs/$id",
-  component: lazyRouteComponent(() => import("./runs/run.tsx"), "RunPage"),
+  component: later(() => import("./runs/run.tsx").then(({ RunPage }) => RunPage)),
   validateSearch: (raw: Record<string, unknown>) => ({ tab: text(raw.tab) }),
 });
 const topics = createRoute({
   getParentRoute: () => root,
   path: "/topics",
-  component: lazyRouteComponent(() => import("./topics/topics.tsx"), "Topics"),
+  component: later(() => import("./topics/topics.tsx").then(({ Topics }) => Topics)),
   validateSearch: (raw: Record<string, unknown>) => ({ show: text(raw.show) }),
 });
 
+const topic = at(
+  "/topics/$id",
+  later(() => import("./topics/topic.tsx").then(({ TopicPage }) => TopicPage)),
+);
+
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, people, inbox, proposal, topics],
+    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics, topic],
     ...[runs, run, tasks, task, graph],
   ]),
+  defaultErrorComponent: Broken,
   defaultPreload: "intent",
   defaultPreloadDelay: 30,
   scrollRestoration: true,

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
 import { ok, refuse } from "../result.ts";
 import { filesAt } from "../wiki/intake.ts";
-import { addSource, followSources, listSources, verifySources } from "../wiki/operations.ts";
+import { addSource, followSources, listSources, readSource, verifySources } from "../wiki/operations.ts";
 import { largestSource, type Source, type SourceReport, tooLarge } from "../wiki/sources.ts";
 import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
 import { json, plural, table, when } from "./text.ts";
@@ -30,6 +30,12 @@ export const sourceCommand = (common: () => Common) =>
         .action(() => report(common(), listSources, {}, { text: listed, json: (found) => found.sources })),
     )
     .addCommand(
+      new Command("read")
+        .description(readSource.summary)
+        .argument("<path>", "its path in the sources folder")
+        .action((path) => report(common(), readSource, { path }, { text: read, json: (found) => found })),
+    )
+    .addCommand(
       new Command("verify")
         .description(verifySources.summary)
         .action(() => report(common(), verifySources, {}, { text: verified, json: judge })),
@@ -42,6 +48,9 @@ function listed({ sources }: { sources: Source[] }): string {
     ...sources.map((s) => [s.path, String(s.size), s.sha256.slice(0, 12), s.addedBy, when(s.at)]),
   ]);
 }
+
+const read = ({ path, text }: { path: string; text: string | null }) =>
+  text === null ? `there is no text in ${path}` : text;
 
 function verified(found: SourceReport): string {
   judge(found);

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import * as z from "zod";
 import type { App } from "../app.ts";
 import { readPage } from "../wiki/page-operations.ts";
-import { findSection } from "../wiki/schema.ts";
+import { findSection, type Schema } from "../wiki/schema.ts";
 import { readYaml } from "../yaml.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
 import type { Stretch } from "./markdown/compare.ts";
@@ -10,7 +10,10 @@ import type { Renderer } from "./renderer.ts";
 import type { SignIn } from "./sign-in.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
-const texts = z.object({ text: z.string().max(2_000_000), before: z.string().max(2_000_000).optional() });
+const none: string[] = [];
+const text = z.string().max(2_000_000);
+const several = z.object({ texts: z.array(text).max(500) });
+const two = z.object({ before: text, after: text });
 
 /** A page as the browser shows it. */
 export type RenderedPage = {
@@ -28,12 +31,16 @@ export type RenderedPage = {
   section: { description: string; writableBy: string[] } | null;
 };
 
-/** Pages, previews and comparisons as safe HTML. They are views, so they are no operations. */
+/** Pages, other texts and comparisons as safe HTML. They are views, so they are no operations. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
   const routes = new Hono<Env>();
+  const idsOf = new WeakMap<Schema, string[]>();
   const knownIds = async () => {
     const schema = await app.schema();
-    return schema.ok ? schema.value.sections.map((section) => section.id) : [];
+    if (!schema.ok) return none;
+    const ids = idsOf.get(schema.value) ?? schema.value.sections.map(({ id }) => id);
+    idsOf.set(schema.value, ids);
+    return ids;
   };
 
   routes.use(async (c, next) => {
@@ -79,15 +86,24 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     return c.json(shown);
   });
 
-  routes.post("/preview", async (c) => {
+  routes.post("/texts", async (c) => {
     const body = await readBody(c);
     if (body instanceof Response) return body;
-    const read = texts.safeParse(body);
-    if (!read.success) return c.json({ status: "invalid", error: "send text, and before to compare" }, 400);
-    const { text, before } = read.data;
+    const read = several.safeParse(body);
+    if (!read.success) return c.json({ status: "invalid", error: "send texts, a list of at most 500" }, 400);
     const ids = await knownIds();
-    if (before === undefined) return c.json({ html: await renderer.render({ text, ids }) });
-    const stretches: Stretch[] | null = JSON.parse(await renderer.render({ text, before, ids }));
+    return c.json({ htmls: await Promise.all(read.data.texts.map((text) => renderer.render({ text, ids }))) });
+  });
+
+  routes.post("/comparison", async (c) => {
+    const body = await readBody(c);
+    if (body instanceof Response) return body;
+    const read = two.safeParse(body);
+    if (!read.success) return c.json({ status: "invalid", error: "send the texts before and after" }, 400);
+    const { before, after } = read.data;
+    const stretches: Stretch[] | null = JSON.parse(
+      await renderer.render({ text: after, before, ids: await knownIds() }),
+    );
     return c.json({ stretches });
   });
   return routes;

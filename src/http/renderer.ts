@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { Log } from "../app.ts";
 import { plainText } from "./markdown.ts";
-import type { Question } from "./renderer/worker.ts";
+import type { Asked, Question } from "./renderer/worker.ts";
 
 // The build puts the thread's code beside every other file that is started.
 const thread = new URL("./renderer-worker.js", import.meta.url);
@@ -15,11 +15,15 @@ const keptCharacters = 32 * 1024 * 1024;
  */
 export function openRenderer(log: Log) {
   const kept = new Map<string, { html: Promise<string>; length: number }>();
+  // There may be tens of thousands of ids, and they rarely change: the thread is told when they do.
+  const stamps = new WeakMap<string[], string>();
+  let told: string | undefined;
   let size = 0;
   let worker: Worker | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   function start(): Worker {
+    told = undefined;
     const fresh = new Worker(thread, { resourceLimits: heap });
     fresh.on("error", (error) => log.warn({ error: String(error) }, "renderer-failed"));
     fresh.on("exit", () => {
@@ -29,9 +33,20 @@ export function openRenderer(log: Log) {
     return fresh;
   }
 
-  function ask(question: Question): Promise<string> {
+  function stampOf(ids: string[]): string {
+    const known = stamps.get(ids);
+    if (known) return known;
+    const stamp = hashOf(ids);
+    stamps.set(ids, stamp);
+    return stamp;
+  }
+
+  function ask({ ids, ...question }: Question): Promise<string> {
     worker ??= start();
     const asked = worker;
+    const stamp = stampOf(ids);
+    const message: Asked = told === stamp ? question : { ...question, ids };
+    told = stamp;
     return new Promise((answer) => {
       const settle = (html: string) => {
         asked.off("message", settle).off("exit", giveUp);
@@ -39,7 +54,7 @@ export function openRenderer(log: Log) {
       };
       const giveUp = () => settle(plainText(question.text, "it takes too much memory to lay out"));
       asked.on("message", settle).on("exit", giveUp);
-      asked.postMessage(question);
+      asked.postMessage(message);
     });
   }
 
@@ -53,7 +68,7 @@ export function openRenderer(log: Log) {
 
   return {
     render(question: Question): Promise<string> {
-      const key = createHash("sha256").update(JSON.stringify(question)).digest("base64");
+      const key = hashOf({ ...question, ids: stampOf(question.ids) });
       const known = kept.get(key);
       if (known) return known.html;
 
@@ -67,10 +82,16 @@ export function openRenderer(log: Log) {
         return text;
       });
     },
+    /** Starts the thread, so that the first page need not wait for it. */
+    warm() {
+      worker ??= start();
+    },
     async close() {
       await worker?.terminate();
     },
   };
 }
+
+const hashOf = (value: object) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
 export type Renderer = ReturnType<typeof openRenderer>;

@@ -48,7 +48,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     return c.body(await prometheusText(app), 200, { "content-type": contentType });
   });
   server.route("/api", apiRoutes(app, people, stopping));
-  server.route("/", siteRoutes(app));
+  server.route("/", siteRoutes(app, renderer));
 
   server.onError((error, c) => {
     if (error instanceof Refused) return refusalAnswer(c, error.problem);

@@ -8,6 +8,7 @@ import type { CallerKind } from "../operation.ts";
 import { allOperations } from "../operations.ts";
 import type { Person } from "../people/caller.ts";
 import type { Env } from "./api.ts";
+import type { Renderer } from "./renderer.ts";
 
 // The build puts the web application beside every other file that is started.
 const folder = new URL("./web/", import.meta.url);
@@ -52,7 +53,7 @@ export function assetRoutes(): Hono<Env> {
 }
 
 /** Every other address is the web application's to read; the server gives the same page for each. */
-export function siteRoutes(app: App): Hono<Env> {
+export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env> {
   const site = new Hono<Env>();
   const page = existsSync(folder) ? readFileSync(new URL("index.html", folder), "utf8") : "";
   const operations = Object.fromEntries(
@@ -65,6 +66,7 @@ export function siteRoutes(app: App): Hono<Env> {
     return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
   });
   site.get("*", (c) => {
+    renderer.warm();
     const { person } = c.get("principal");
     const boot: Boot = {
       workspace: { name: app.config.name, wiki: app.config.wiki },

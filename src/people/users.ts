@@ -24,9 +24,10 @@ export function userStore(db: Database, now: () => Date) {
       });
     },
 
-    /** Changes what someone may do; their tokens follow at once. */
+    /** Changes what someone may do; their tokens follow at once, but for those that allow something else. */
     async change(name: string, role: Rank, by: string): Promise<Result<User>> {
       return db.write(async (tx): Promise<Result<User>> => {
+        const before = await tx.selectFrom("users").select("role").where("name", "=", name).executeTakeFirst();
         const row = await tx
           .updateTable("users")
           .set({ role })
@@ -34,7 +35,15 @@ export function userStore(db: Database, now: () => Date) {
           .where("removed_at", "is", null)
           .returningAll()
           .executeTakeFirst();
-        if (!row) return noUser(name);
+        if (!row || !before) return noUser(name);
+        await tx
+          .updateTable("tokens")
+          .set({ role })
+          .where("kind", "=", "person")
+          .where("name", "=", name)
+          .where("role", "=", before.role)
+          .where("revoked_at", "is", null)
+          .execute();
         const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
         await appendEvent(tx, { ...event, kind: "user-changed", data: { role } });
         return ok(row);

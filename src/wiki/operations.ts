@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { join } from "node:path";
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
 import { collaborators, everyone, operation, people, writers } from "../operation.ts";
@@ -8,6 +9,7 @@ import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
 import { followFolder } from "./follow.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
+import { sourceText } from "./searchable.ts";
 
 const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
 
@@ -352,6 +354,28 @@ export const listSources = operation({
   input: z.object({}),
   output: z.object({ sources: z.array(source) }),
   run: async (app) => ok({ sources: await app.sources.list() }),
+});
+
+const longestSource = 400_000;
+
+export const readSource = operation({
+  name: "read_source",
+  summary: "Read what a source says, also out of a PDF or a Word file.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources/text" },
+  input: z.object({ path: z.string().max(1000).describe("Its path in the sources folder, as list_sources shows it") }),
+  output: source.extend({
+    text: z.string().nullable().describe("Null when there is no text in it"),
+    truncated: z.boolean().describe("Whether there is more of it than is given"),
+  }),
+  async run(app, { path }) {
+    const found = (await app.sources.list()).find((source) => source.path === path);
+    if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
+    const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
+    const truncated = text !== null && text.length > longestSource;
+    return ok({ ...found, text: truncated ? text.slice(0, longestSource) : text, truncated });
+  },
 });
 
 export const verifySources = operation({

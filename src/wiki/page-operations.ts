@@ -11,14 +11,16 @@ export const listPages = operation({
   effect: "reads",
   callers: people,
   http: { method: "get", path: "/pages" },
-  input: z.object({}),
+  input: z.object({
+    others: z.boolean().default(false).describe("Only the pages that are no entries"),
+  }),
   output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
-  async run(app) {
-    const paths = await app.pages.list();
-    const pages = await Promise.all(
-      paths.map(async (path) => ({ path, entry: (await app.pages.entryId(path)) ?? null })),
-    );
-    return ok({ pages });
+  async run(app, { others }) {
+    const schema = await app.schema();
+    const ids = schema.ok ? schema.value.sections.map(({ id }) => id) : [];
+    const entryAt = new Map(ids.map((id) => [`${app.config.wiki}/${id}.md`, id]));
+    const paths = await app.pages.list((path) => !others || !entryAt.has(path));
+    return ok({ pages: paths.map((path) => ({ path, entry: entryAt.get(path) ?? null })) });
   },
 });
 

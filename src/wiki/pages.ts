@@ -14,8 +14,8 @@ export type PageEntry = { id: string; mode: "snapshot" | "log"; metadata: EntryM
 
 export interface PageReader {
   read(raw: string): Promise<Result<Page>>;
-  /** Every page's path, in order. */
-  list(): Promise<string[]>;
+  /** The paths of all pages, or of those that are wanted, in order. */
+  list(isWanted?: (path: string) => boolean): Promise<string[]>;
   /** The id of the entry that this page is, if a section is written there. */
   entryId(path: string): Promise<string | undefined>;
 }
@@ -61,13 +61,13 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
       return ok(entry ? { ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } } : page);
     },
 
-    async list() {
+    async list(isWanted = () => true) {
       const listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
       const found = (await git.text([...listed, "--", "*.md", "*.markdown"])).split("\0");
-      const files = found.filter((path) => pagePath(path).ok && isPlainFile(root, path));
+      const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
       const read = onDisk ? undefined : await schema();
       const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
-      return [...new Set([...files, ...kept])].sort();
+      return [...new Set([...files, ...kept.filter(isWanted)])].sort();
     },
 
     async entryId(path) {

@@ -28,15 +28,21 @@ export const sourceKind = (db: Database, folder: string, extract = extractor()):
   async read(path) {
     const source = await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst();
     if (!source || source.gone_at !== null) return undefined;
-    const known = await db.read
-      .selectFrom("source_texts")
-      .select("text")
-      .where("sha256", "=", source.sha256)
-      .executeTakeFirst();
-    const text = known?.text ?? (await extracted(db, extract, source.sha256, join(folder, path)));
+    const text = await sourceText(db, folder, source, extract);
     return text === undefined ? undefined : { title: path, text, author: source.added_by, at: source.at };
   },
 });
+
+/** What a source says, also out of a PDF or a Word file; undefined when there is no text in it, or it is not what was added. */
+export async function sourceText(
+  db: Database,
+  folder: string,
+  { path, sha256 }: { path: string; sha256: string },
+  extract: Extractor = extractor(),
+): Promise<string | undefined> {
+  const known = await db.read.selectFrom("source_texts").select("text").where("sha256", "=", sha256).executeTakeFirst();
+  return known?.text ?? (await extracted(db, extract, sha256, join(folder, path)));
+}
 
 async function extracted(db: Database, extract: Extractor, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);

@@ -61,6 +61,12 @@ export async function serve(cwd: string, env?: Record<string, string>): Promise<
   return { ...JSON.parse(line), child, stop };
 }
 
-export function start(bin: string, args: string[], cwd: string, env: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, [join(dist, bin), ...args], { cwd, env: { ...testEnvironment(), ...env } });
+export function start(
+  bin: string,
+  args: string[],
+  cwd: string,
+  env: Record<string, string> = {},
+  more: { detached?: boolean } = {},
+): ChildProcess {
+  return spawn(process.execPath, [join(dist, bin), ...args], { ...more, cwd, env: { ...testEnvironment(), ...env } });
 }

@@ -1,6 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
 
-export type Happening = { id: string; at: string; actor: string; kind: string; subject: string; data: unknown };
 export type LiveState = "connecting" | "live" | "offline";
 
 // Which queries an event makes old: the first word of its kind, and the names of operations that show it.
@@ -29,40 +28,45 @@ const shows: Record<string, RegExp> = {
   user: /user|token/,
 };
 
-/** Makes old whatever shows the noun of this operation or event. */
-export async function touchedBy(queries: QueryClient, name: string): Promise<void> {
+// Lists of every page. In a large base they are megabytes, and a busy crew writes every second.
+const catalogues = /^list_(entries|pages)$/;
+const catalogueEveryMs = 3000;
+
+/** Makes old whatever shows the noun of this operation or event; of `which`, if given. */
+export async function touchedBy(
+  queries: QueryClient,
+  name: string,
+  which: (operation: string) => boolean = () => true,
+): Promise<void> {
   const words = name.split(/[-_.]/);
   const patterns = words.flatMap((word) => shows[word] ?? shows[word.replace(/ies$/, "y").replace(/s$/, "")] ?? []);
   if (name.includes("todo")) patterns.push(shows.task as RegExp);
   const predicate = ({ queryKey: [operation] }: { queryKey: readonly unknown[] }) =>
-    patterns.some((pattern) => pattern.test(String(operation)));
+    which(String(operation)) && patterns.some((pattern) => pattern.test(String(operation)));
   // A first answer that is still on its way may have been made before the change: it is asked for again.
   await queries.cancelQueries({ predicate: (query) => predicate(query) && query.state.data === undefined });
   await queries.invalidateQueries({ predicate });
 }
 
-type Feed = { queries: QueryClient; onState(state: LiveState): void; onEvent(event: Happening): void };
+type Feed = { queries: QueryClient; onState(state: LiveState): void };
 
 /**
  * The event log, read for as long as the page is open. A reader that lost its connection comes back
  * with the last id it has seen, so nothing is missed in between.
  */
-export function follow({ queries, onState, onEvent }: Feed): () => void {
+export function follow({ queries, onState }: Feed): () => void {
   const stopped = new AbortController();
   let cursor: string | undefined;
   let waitMs = 500;
-  const pending = new Set<string>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-
   // Events come in bursts; what they make old is read again once.
+  const soon = gathered(150, (noun) => touchedBy(queries, noun, (operation) => !catalogues.test(operation)));
+  const later = gathered(catalogueEveryMs, (noun) =>
+    touchedBy(queries, noun, (operation) => catalogues.test(operation)),
+  );
   function mark(kind: string): void {
-    pending.add(kind.split("-", 1)[0] ?? kind);
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      const nouns = [...pending];
-      pending.clear();
-      for (const noun of nouns) void touchedBy(queries, noun);
-    }, 150);
+    const noun = kind.split("-", 1)[0] ?? kind;
+    soon.add(noun);
+    later.add(noun);
   }
 
   async function read(): Promise<void> {
@@ -92,10 +96,9 @@ export function follow({ queries, onState, onEvent }: Feed): () => void {
   function take(block: string): void {
     const data = /^data: (.*)$/m.exec(block)?.[1];
     if (data === undefined) return;
-    const event = JSON.parse(data) as Happening;
+    const event = JSON.parse(data) as { id: string; kind: string };
     cursor = event.id;
     mark(event.kind);
-    onEvent(event);
   }
 
   async function keepReading(): Promise<void> {
@@ -110,6 +113,28 @@ export function follow({ queries, onState, onEvent }: Feed): () => void {
   void keepReading();
   return () => {
     stopped.abort();
-    clearTimeout(timer);
+    soon.stop();
+    later.stop();
+  };
+}
+
+/** Works on everything that was added, shortly after the first, and then at most once in `everyMs`. */
+function gathered(everyMs: number, work: (noun: string) => void) {
+  const pending = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let last = 0;
+  const flush = () => {
+    timer = undefined;
+    last = Date.now();
+    const nouns = [...pending];
+    pending.clear();
+    for (const noun of nouns) work(noun);
+  };
+  return {
+    add(noun: string) {
+      pending.add(noun);
+      timer ??= setTimeout(flush, Math.max(150, last + everyMs - Date.now()));
+    },
+    stop: () => clearTimeout(timer),
   };
 }

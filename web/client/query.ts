@@ -53,6 +53,16 @@ export const renderedQuery = (path: string, version?: number) =>
     },
   });
 
+/** Texts that are no pages, such as messages and previews: a whole thread costs one request. */
+export const textsQuery = (texts: string[]) =>
+  queryOptions({
+    queryKey: ["rendered texts", texts] as const,
+    queryFn: async ({ signal }) =>
+      ((await ask("/api/rendered/texts", "post", { texts }, signal)) as { htmls: string[] }).htmls,
+    enabled: texts.length > 0,
+    placeholderData: keepPreviousData,
+  });
+
 /** A write. What it touches is read again; a refusal is shown, unless the caller deals with it. */
 export function useWrite<N extends OperationName>(
   name: N,

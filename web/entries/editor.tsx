@@ -1,12 +1,10 @@
 import { Button } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { RenderedPage } from "../../src/http/rendered.ts";
-import { ask } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
-import { Rendered } from "../parts/rendered.tsx";
+import { Markdown } from "../parts/markdown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
@@ -129,23 +127,10 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
 
 function Preview({ text }: { text: string }) {
   const [shown] = useDebouncedValue(text, 250);
-  const preview = useQuery({
-    queryKey: ["preview", shown],
-    queryFn: async ({ signal }) =>
-      (await ask("/api/rendered/preview", "post", { text: shown }, signal)) as { html: string },
-    placeholderData: (before) => before,
-    gcTime: 1000,
-  });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
     <section className="preview" aria-label="Preview" tabIndex={0}>
-      {preview.error ? (
-        <Failed error={preview.error} />
-      ) : preview.data ? (
-        <Rendered html={preview.data.html} />
-      ) : (
-        <Loading />
-      )}
+      <Markdown text={shown} />
     </section>
   );
 }

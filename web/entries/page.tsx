@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Code2, History, Pencil, Users } from "lucide-react";
-import { lazy, Suspense } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading, NotHere } from "../parts/state.tsx";
 import { countOf, Time } from "../parts/time.tsx";
@@ -16,10 +16,10 @@ import { Crumbs } from "./crumbs.tsx";
 import { PersonaChoice, Perspective } from "./perspective.tsx";
 import { Reading } from "./reading.tsx";
 
-const Editor = lazy(() => import("./editor.tsx").then(({ Editor }) => ({ default: Editor })));
-const HistoryView = lazy(() => import("./history.tsx").then(({ HistoryView }) => ({ default: HistoryView })));
-const Blame = lazy(() => import("./blame.tsx").then(({ Blame }) => ({ default: Blame })));
-const SourceView = lazy(() => import("./source.tsx").then(({ SourceView }) => ({ default: SourceView })));
+const Editor = later(() => import("./editor.tsx").then(({ Editor }) => Editor));
+const HistoryView = later(() => import("./history.tsx").then(({ HistoryView }) => HistoryView));
+const Blame = later(() => import("./blame.tsx").then(({ Blame }) => Blame));
+const SourceView = later(() => import("./source.tsx").then(({ SourceView }) => SourceView));
 
 export function EntryPage() {
   const { _splat: id = "" } = useParams({ strict: false });
@@ -110,12 +110,14 @@ function Page({ path }: { path: string }) {
               <PersonaChoice page={shown} persona={search.as} onChoose={(as) => show({ as })} />
             )}
             {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
-            <ActionButton
-              action={actions.edit}
-              icon={<Pencil size={14} />}
-              variant={view === "read" ? "filled" : "default"}
-              size="xs"
-            />
+            {actions.edit.when && (
+              <ActionButton
+                action={actions.edit}
+                icon={<Pencil size={14} />}
+                variant={view === "read" ? "filled" : "default"}
+                size="xs"
+              />
+            )}
             <ActionButton action={actions.history} icon={<History size={14} />} variant="default" size="xs" />
             <ActionButton action={actions.blame} icon={<Users size={14} />} variant="default" size="xs" label="Blame" />
             <ActionButton
@@ -128,7 +130,9 @@ function Page({ path }: { path: string }) {
           </div>
         </div>
         <p className="facts">
-          {entry ? <span className={`mode mode-${entry.mode}`}>{entry.mode}</span> : <span className="mode">page</span>}
+          {entry?.mode !== "snapshot" && (
+            <span className={isLog ? "mode mode-log" : "mode"}>{entry?.mode ?? "page"}</span>
+          )}
           {entry && <span>version {entry.version}</span>}
           <span>{countOf(shown.words, "word", "words")}</span>
           {shown.lastAuthor && (
@@ -156,18 +160,16 @@ function Page({ path }: { path: string }) {
           </p>
         )}
       </header>
-      <Suspense fallback={<Loading lines={12} />}>
-        {view === "read" && search.as !== undefined && (
-          <Perspective page={shown} persona={search.as} onChoose={(as) => show({ as })} />
-        )}
-        {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
-        {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
-        {view === "history" && entry && (
-          <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />
-        )}
-        {view === "blame" && entry && <Blame id={entry.id} />}
-        {view === "source" && <SourceView path={path} />}
-      </Suspense>
+      {view === "read" && search.as !== undefined && (
+        <Perspective key={search.as} page={shown} persona={search.as} onChoose={(as) => show({ as })} />
+      )}
+      {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
+      {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
+      {view === "history" && entry && (
+        <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />
+      )}
+      {view === "blame" && entry && <Blame id={entry.id} />}
+      {view === "source" && <SourceView path={path} />}
     </article>
   );
 }

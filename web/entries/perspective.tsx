@@ -1,9 +1,9 @@
 import { Button, NativeSelect } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { RenderedPage } from "../../src/http/rendered.ts";
-import { ask, mayCall, Refusal } from "../client/call.ts";
+import { mayCall, Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Markdown } from "../parts/markdown.tsx";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -104,7 +104,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
       {found.isPending && <Loading />}
       {found.data && (
         <div className={isBeside ? "side-by-side" : ""}>
-          <Text text={found.data.text} />
+          <Markdown text={found.data.text} />
           {isBeside && (
             <section aria-label="The page itself">
               <Rendered html={page.html} title={page.title} />
@@ -114,13 +114,4 @@ export function Perspective({ page, persona, onChoose }: Props) {
       )}
     </div>
   );
-}
-
-function Text({ text }: { text: string }) {
-  const rendered = useQuery({
-    queryKey: ["preview", text],
-    queryFn: async () => (await ask("/api/rendered/preview", "post", { text })) as { html: string },
-  });
-  if (rendered.error) return <Failed error={rendered.error} />;
-  return rendered.data ? <Rendered html={rendered.data.html} /> : <Loading />;
 }

@@ -1,14 +1,15 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { useOperation } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
 import { homeOf } from "./homes.ts";
 
-const Drawing = lazy(() => import("./drawing.tsx").then(({ Drawing }) => ({ default: Drawing })));
+const Drawing = later(() => import("./drawing.tsx").then(({ Drawing }) => Drawing));
 
 type Asked = { node?: string; type?: string; depth?: number };
 
@@ -92,14 +93,12 @@ export function GraphPage() {
         {around.error && <Failed error={around.error} />}
         {node !== undefined && around.data && (
           <>
-            <Suspense fallback={<Loading />}>
-              <Drawing
-                nodes={around.data.nodes}
-                edges={around.data.edges}
-                chosen={node}
-                onChoose={(id) => go({ node: id })}
-              />
-            </Suspense>
+            <Drawing
+              nodes={around.data.nodes}
+              edges={around.data.edges}
+              chosen={node}
+              onChoose={(id) => go({ node: id })}
+            />
             <About id={node} truncated={around.data.truncated ?? false} />
           </>
         )}
@@ -110,8 +109,14 @@ export function GraphPage() {
 
 function About({ id, truncated }: { id: string; truncated: boolean }) {
   const node = useOperation("memory_get_node", { id, fields: ["*"] });
-  if (!node.data) return null;
   const home = homeOf(id);
+  if (!node.data) {
+    return (
+      <aside className="graph-about" aria-label="The chosen node">
+        <Loading lines={3} />
+      </aside>
+    );
+  }
   return (
     <aside className="graph-about" aria-label="The chosen node">
       <h2>

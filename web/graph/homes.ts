@@ -11,10 +11,12 @@ export function homeOf(id: string): string | undefined {
       return `/tasks/${rest}`;
     case "run":
       return `/runs/${rest}`;
+    case "topic":
+      return `/topics/${rest}`;
     case "proposal":
       return `/proposals/${rest}`;
     case "source":
-      return "/sources";
+      return `/source/${rest}`;
     default:
       return undefined;
   }

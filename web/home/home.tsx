@@ -111,7 +111,7 @@ function Folders({ entries }: { entries: Line[] }) {
       <ul className="cards">
         {folders.map(([folder, members]) => (
           <li key={folder}>
-            <Link to="/search" search={{ q: undefined, in: folder || undefined }}>
+            <Link to="/search" search={{ q: undefined, in: folder || undefined, type: undefined }}>
               <strong>
                 <Shown text={folder || "Top level"} />
               </strong>
@@ -127,7 +127,7 @@ function Folders({ entries }: { entries: Line[] }) {
 export function Facts({ entry }: { entry: Omit<Line, "id" | "title"> }) {
   return (
     <p className="facts">
-      <span className={`mode mode-${entry.mode}`}>{entry.mode}</span>
+      {entry.mode === "log" && <span className="mode mode-log">log</span>}
       <span>version {entry.version}</span>
       <span>{countOf(entry.wordCount, "word", "words")}</span>
       {entry.lastAuthor && (

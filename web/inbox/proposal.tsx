@@ -13,6 +13,7 @@ import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
+import { Messages } from "../topics/messages.tsx";
 import { PageChange } from "./page-change.tsx";
 
 export type Proposal = Output<"show_proposal">;
@@ -22,7 +23,7 @@ export function ProposalPage() {
   const { id = "" } = useParams({ strict: false });
   const found = useOperation("show_proposal", { id });
   useTitle(found.data ? `Proposal for ${found.data.subject}` : "Proposal");
-  if (found.data) return <Whole proposal={found.data} />;
+  if (found.data) return <Whole key={id} proposal={found.data} />;
   return (
     <div className="column">
       <h1>Proposal</h1>
@@ -77,22 +78,13 @@ function Whole({ proposal }: { proposal: Proposal }) {
       {proposal.comments.length > 0 && (
         <section>
           <h2>What was said about it</h2>
-          <ol className="messages">
-            {proposal.comments.map((comment) => (
-              <li key={comment.id}>
-                <p className="by">
-                  <strong>
-                    <Shown text={comment.author} />
-                  </strong>
-                  , <Time at={comment.at} />
-                  {comment.wantsRevision && <span className="state tone-busy"> wants another revision</span>}
-                </p>
-                <p className="plain">
-                  <Shown text={comment.text} />
-                </p>
-              </li>
-            ))}
-          </ol>
+          <Messages
+            messages={proposal.comments.map(({ wantsRevision, ...comment }) => ({
+              ...comment,
+              id: `comment-${comment.id}`,
+              remark: wantsRevision && <span className="state tone-busy">wants another revision</span>,
+            }))}
+          />
         </section>
       )}
       {proposal.status === "open" && <Decide key={proposal.id} proposal={proposal} />}

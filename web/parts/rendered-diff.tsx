@@ -12,7 +12,7 @@ export function RenderedDiff({ before, after }: { before: string; after: string 
   const compared = useQuery({
     queryKey: ["compared", before, after],
     queryFn: async () =>
-      (await ask("/api/rendered/preview", "post", { before, text: after })) as { stretches: Stretch[] | null },
+      (await ask("/api/rendered/comparison", "post", { before, after })) as { stretches: Stretch[] | null },
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (compared.error) return <Failed error={compared.error} />;

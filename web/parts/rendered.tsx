@@ -6,6 +6,8 @@ type Props = {
   html: string;
   /** The page's title: a first heading that repeats it is left out. */
   title?: string;
+  /** It stands among others of its kind: its headings are no headings of the page, its ids begin with this. */
+  within?: string;
   body?: RefObject<HTMLDivElement | null>;
   onReady?: () => void;
 };
@@ -14,25 +16,27 @@ type Props = {
  * The server's HTML, which it has made safe. It is parsed apart from the document, so that nothing
  * in it loads or runs on the way.
  */
-export function Rendered({ html, title, body, onReady }: Props) {
+export function Rendered({ html, title, within, body, onReady }: Props) {
   const own = useRef<HTMLDivElement>(null);
   const place = body ?? own;
   const navigate = useNavigate();
   const ready = useRef(onReady);
   ready.current = onReady;
+  const isEmpty = html.trim() === "";
 
   useLayoutEffect(() => {
     if (!place.current) return;
     const parsed = new DOMParser().parseFromString(html, "text/html").body;
     const first = parsed.firstElementChild;
     if (title !== undefined && first?.tagName === "H1" && first.textContent?.trim() === title.trim()) first.remove();
+    if (within !== undefined) subordinate(parsed, within);
     place.current.replaceChildren(...parsed.childNodes);
     // What scrolls sideways must be reachable by keys as well.
     for (const wide of place.current.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]")) {
       if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
     }
     ready.current?.();
-  }, [html, title, place]);
+  }, [html, title, within, place]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another text brings other blocks
   useEffect(() => {
@@ -42,6 +46,7 @@ export function Rendered({ html, title, body, onReady }: Props) {
   }, [html, title, place]);
 
   // Links within the workspace are followed without loading the application again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an empty page has no element to listen on
   useEffect(() => {
     const element = place.current;
     const follow = (event: MouseEvent) => {
@@ -55,7 +60,20 @@ export function Rendered({ html, title, body, onReady }: Props) {
     };
     element?.addEventListener("click", follow);
     return () => element?.removeEventListener("click", follow);
-  }, [navigate, place]);
+  }, [navigate, place, isEmpty]);
 
-  return html.trim() === "" ? <p className="empty-text">This page is empty.</p> : <div className="prose" ref={place} />;
+  return isEmpty ? <p className="empty-text">This page is empty.</p> : <div className="prose" ref={place} />;
+}
+
+function subordinate(root: HTMLElement, within: string): void {
+  for (const heading of root.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const line = document.createElement("p");
+    line.className = "heading";
+    line.append(...heading.childNodes);
+    heading.replaceWith(line);
+  }
+  for (const element of root.querySelectorAll("[id]")) element.id = `${within}-${element.id}`;
+  for (const link of root.querySelectorAll("a[href^='#']")) {
+    link.setAttribute("href", `#${within}-${link.getAttribute("href")?.slice(1)}`);
+  }
 }

@@ -41,3 +41,14 @@ export function Snippet({ text }: { text: string }) {
     </>
   );
 }
+
+/** The beginning of a markdown text as one line, without its signs. */
+export function firstWords(text: string, most: number): string {
+  const line = text
+    .replace(/^\s*(?:[-*+>#]+|\d+[.)])\s+/gm, "")
+    .replace(/\[\[([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)/g, "$1$2")
+    .replace(/[*`_~]{1,3}(\S(?:[^*`~]*\S)?)[*`_~]{1,3}/g, "$1")
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > most ? `${line.slice(0, most).replace(/\s\S*$/, "")}…` : line;
+}

@@ -3,9 +3,10 @@ import type { ReactNode } from "react";
 import { Refusal } from "../client/call.ts";
 
 /** Nothing here yet, and what would bring something here. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({ title, icon, children }: { title: string; icon?: ReactNode; children?: ReactNode }) {
   return (
     <div className="empty">
+      {icon}
       <h2>{title}</h2>
       {children}
     </div>
@@ -49,6 +50,21 @@ export function Loading({ lines = 6 }: { lines?: number }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
         <Skeleton key={at} height={14} mt={12} width={`${[92, 84, 96, 70, 88, 60][at % 6]}%`} />
       ))}
+    </div>
+  );
+}
+
+/** A fault of ours: the rest of the application goes on. */
+export function Broken({ error }: { error: unknown }) {
+  return (
+    <div className="column">
+      <div className="message">
+        <h1>This page broke</h1>
+        <p>That is a fault of the application, not yours: {String(error)}</p>
+        <p>
+          <a href={location.href}>Load it again</a>
+        </p>
+      </div>
     </div>
   );
 }

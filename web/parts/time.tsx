@@ -3,7 +3,6 @@ const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "short" });
 
 const steps: [Intl.RelativeTimeFormatUnit, number][] = [
-  ["second", 60],
   ["minute", 60],
   ["hour", 24],
   ["day", 7],
@@ -21,10 +20,10 @@ export function Time({ at }: { at: string }) {
 }
 
 function ago(date: Date): string {
-  let passed = (Date.now() - date.getTime()) / 1000;
-  if (passed < 45) return "just now";
+  let passed = (Date.now() - date.getTime()) / 60_000;
+  if (Math.abs(passed) < 1) return "just now";
   for (const [unit, size] of steps) {
-    if (passed < size) return relative.format(-Math.round(passed), unit);
+    if (Math.abs(passed) < size) return relative.format(-Math.trunc(passed), unit);
     passed /= size;
   }
   return short.format(date);

@@ -1,17 +1,16 @@
-import { useEffect, useRef } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Failed, Loading } from "../parts/state.tsx";
 import { duration } from "../parts/time.tsx";
-import type { Run } from "./run.tsx";
+import { Bars } from "./bars.tsx";
 
-/** How the run went, counted from its record: the ten figures, and scores and attempts task by task. */
-export function Figures({ run }: { run: Run }) {
-  const metrics = useOperation("metrics", { run: run.id });
-  if (metrics.error) return <Failed error={metrics.error} again={() => void metrics.refetch()} />;
-  if (!metrics.data) return <Loading />;
-  const scored = run.tasks.filter(({ score }) => score !== null);
+/** How the run went, counted from its record: the ten figures, and what each task and each worker took. */
+export function Figures({ id }: { id: string }) {
+  const metrics = useOperation("metrics", { run: id });
+  const usage = useOperation("run_usage", { id });
+  const error = metrics.error ?? usage.error;
+  if (error) return <Failed error={error} again={() => void Promise.all([metrics.refetch(), usage.refetch()])} />;
+  if (!metrics.data || !usage.data) return <Loading />;
   return (
     <div className="figures">
       <ul className="figure-list">
@@ -22,89 +21,75 @@ export function Figures({ run }: { run: Run }) {
               {value === null ? "–" : unit === "share" ? `${(value * 100).toFixed(1)} %` : duration(value)}
             </span>
             <span className="muted small">
-              {target && `goal ${target}`}
+              {target && `goal ${target.replace(">=", "≥")}`}
               {met !== null && <span className={`state tone-${met ? "good" : "bad"}`}>{met ? "met" : "missed"}</span>}
             </span>
           </li>
         ))}
       </ul>
-      {scored.length > 0 && (
-        <Bars
-          title="Last score of each task"
-          labels={scored.map(({ number }) => number)}
-          values={scored.map(({ score }) => score ?? 0)}
-          most={100}
-        />
-      )}
-      {run.tasks.length > 0 && (
-        <Bars
-          title="Attempts of each task"
-          labels={run.tasks.map(({ number }) => number)}
-          values={run.tasks.map(({ attempts }) => attempts)}
-          most={Math.max(2, ...run.tasks.map(({ attempts }) => attempts))}
-        />
-      )}
+      <Charts usage={usage.data} />
     </div>
   );
 }
 
-type Chart = { title: string; labels: string[]; values: number[]; most: number };
+const count = (value: number) => (Number.isInteger(value) ? value.toLocaleString("en-GB") : "");
+const money = (value: number) => `$${value.toFixed(value < 0.1 ? 3 : 2)}`;
 
-function Bars({ title, labels, values, most }: Chart) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    const tone = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const axis = { stroke: tone("--muted"), grid: { stroke: tone("--line"), width: 1 }, ticks: { show: false } };
-    const bars = uPlot.paths.bars;
-    const chart = new uPlot(
-      {
-        width: element.clientWidth,
-        height: 200,
-        legend: { show: false },
-        cursor: { show: false },
-        scales: { x: { time: false, range: [-0.6, labels.length - 0.4] }, y: { range: [0, most] } },
-        axes: [
-          {
-            ...axis,
-            grid: { show: false },
-            incrs: [1, 2, 5, 10, 50, 100],
-            values: (_, ticks) => ticks.map((tick) => labels[tick] ?? ""),
-          },
-          axis,
-        ],
-        series: [
-          {},
-          {
-            fill: tone("--accent"),
-            points: { show: false },
-            stroke: tone("--accent"),
-            ...(bars ? { paths: bars({ size: [0.7, 40] }) } : {}),
-          },
-        ],
-      },
-      [labels.map((_, at) => at), values],
-      element,
-    );
-    const watch = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: 200 }));
-    watch.observe(element);
-    return () => {
-      watch.disconnect();
-      chart.destroy();
-    };
-  }, [labels, values, most]);
+/** A chart for everything that is on record; what nobody counted is named and not drawn. */
+function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usage"> }) {
+  const byTask = (of: (task: (typeof tasks)[number]) => number | null) =>
+    tasks.flatMap((task) => {
+      const value = of(task);
+      return value === null ? [] : [{ label: task.number, value }];
+    });
+  const withOthers = (bars: { label: string; value: number }[], value: number | null) =>
+    value ? [...bars, { label: "other", value }] : bars;
+  const byWorker = (of: (worker: (typeof workers)[number]) => number) =>
+    workers.map((worker, at) => ({ label: String(at + 1), value: of(worker) }));
+  const charts = [
+    {
+      title: "Tokens of each task",
+      bars: withOthers(
+        byTask(({ tokens }) => tokens),
+        others.tokens,
+      ),
+      spell: count,
+    },
+    {
+      title: "Money of each task",
+      bars: withOthers(
+        byTask(({ usd }) => usd),
+        others.usd,
+      ),
+      spell: money,
+    },
+    {
+      title: "Time of each task",
+      bars: withOthers(
+        byTask(({ ms }) => ms),
+        others.ms,
+      ),
+      spell: duration,
+    },
+    { title: "Last score of each task", bars: byTask(({ score }) => score), spell: count, most: 100 },
+    { title: "Retries of each task", bars: byTask(({ attempts }) => Math.max(0, attempts - 1)), spell: count },
+    { title: "Claims of each pool of workers", bars: byWorker(({ claims }) => claims), spell: count },
+    {
+      title: "Share of time that each pool was idle",
+      bars: byWorker(({ idleMs, busyMs }) => (100 * idleMs) / Math.max(1, idleMs + busyMs)),
+      spell: (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} %`,
+    },
+  ];
+  const drawn = charts.filter(({ bars }) => bars.some(({ value }) => value > 0));
+  const left = charts.filter((chart) => !drawn.includes(chart)).map(({ title }) => title.toLowerCase());
   return (
-    <figure className="chart">
-      <figcaption>{title}</figcaption>
-      <div
-        ref={place}
-        role="img"
-        aria-label={`${title}: ${labels
-          .slice(0, 40)
-          .map((label, at) => `${label} ${values[at]}`)
-          .join(", ")}`}
-      />
-    </figure>
+    <>
+      <div className="charts">
+        {drawn.map((chart) => (
+          <Bars key={chart.title} {...chart} />
+        ))}
+      </div>
+      {left.length > 0 && tasks.length > 0 && <p className="hint">Nothing is on record for: {left.join(", ")}.</p>}
+    </>
   );
 }

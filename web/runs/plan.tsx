@@ -1,13 +1,14 @@
 import { Button } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
+import { later } from "../parts/later.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import type { Run } from "./run.tsx";
 
-const TaskGraph = lazy(() => import("./task-graph.tsx").then(({ TaskGraph }) => ({ default: TaskGraph })));
+const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
 
 /** The plan as text, to be changed before it starts, with its graph beside it. */
 export function Plan({ run }: { run: Run }) {
@@ -46,9 +47,7 @@ export function Plan({ run }: { run: Run }) {
             {plan.data.text}
           </pre>
         )}
-        <Suspense fallback={<Loading />}>
-          <TaskGraph tasks={run.tasks} />
-        </Suspense>
+        <TaskGraph tasks={run.tasks} />
       </div>
       {canEdit && (
         <div className="editor-foot">

@@ -1,11 +1,9 @@
-import { Button, Textarea } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, Play } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
-import { ask, mayCall, type Output } from "../client/call.ts";
+import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Rendered } from "../parts/rendered.tsx";
+import { later } from "../parts/later.tsx";
+import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -14,11 +12,12 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { stateWords, toneOf } from "../tasks/states.ts";
+import { Questions } from "./questions.tsx";
 import { runTone } from "./tones.ts";
 
-const TaskGraph = lazy(() => import("./task-graph.tsx").then(({ TaskGraph }) => ({ default: TaskGraph })));
-const Plan = lazy(() => import("./plan.tsx").then(({ Plan }) => ({ default: Plan })));
-const Figures = lazy(() => import("./figures.tsx").then(({ Figures }) => ({ default: Figures })));
+const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
+const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
+const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
 export type Run = Output<"show_run">;
 const tabs = { graph: "Tasks", list: "List", plan: "Plan", report: "Report", figures: "Figures" } as const;
@@ -129,13 +128,11 @@ export function RunPage() {
           </Link>
         ))}
       </nav>
-      <Suspense fallback={<Loading />}>
-        {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
-        {tab === "list" && <TaskList run={run} />}
-        {tab === "plan" && <Plan run={run} />}
-        {tab === "report" && <Report id={id} />}
-        {tab === "figures" && <Figures run={run} />}
-      </Suspense>
+      {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
+      {tab === "list" && <TaskList run={run} />}
+      {tab === "plan" && <Plan run={run} />}
+      {tab === "report" && <Report key={id} id={id} />}
+      {tab === "figures" && <Figures id={id} />}
     </div>
   );
 }
@@ -230,57 +227,10 @@ function TaskList({ run }: { run: Run }) {
 
 function Report({ id }: { id: string }) {
   const report = useOperation("run_report", { id });
-  const rendered = useQuery({
-    queryKey: ["preview", report.data?.markdown],
-    queryFn: async () =>
-      (await ask("/api/rendered/preview", "post", { text: report.data?.markdown })) as { html: string },
-    enabled: report.data !== undefined,
-  });
   if (report.error) return <Failed error={report.error} again={() => void report.refetch()} />;
-  return rendered.data ? <Rendered html={rendered.data.html} /> : <Loading lines={12} />;
-}
-
-/** What agents of the run want to know from a person. */
-export function Questions({ run }: { run: Pick<Run, "questions"> }) {
-  const open = run.questions.filter(({ answer }) => answer === null);
-  if (open.length === 0) return null;
   return (
-    <section className="questions" aria-label="Open questions">
-      {open.map((question) => (
-        <Question key={question.id} {...question} />
-      ))}
-    </section>
-  );
-}
-
-function Question({ id, task, question }: Run["questions"][number]) {
-  const [text, setText] = useState("");
-  const answer = useWrite("answer_question", { onDone: () => say("The answer goes to the next attempt") });
-  return (
-    <form
-      className="note question"
-      onSubmit={(event) => {
-        event.preventDefault();
-        answer.mutate({ id, answer: text.trim() });
-      }}
-    >
-      <p>
-        <strong>Task {task} asks:</strong> <Shown text={question} />
-      </p>
-      {mayCall("answer_question") && (
-        <>
-          <Textarea
-            aria-label={`Answer to task ${task}`}
-            autosize
-            minRows={1}
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-          />
-          <Button type="submit" size="xs" disabled={!text.trim()} loading={answer.isPending}>
-            Answer
-          </Button>
-        </>
-      )}
-    </form>
+    <div className="report">
+      {report.data ? <Markdown text={report.data.markdown} lines={12} /> : <Loading lines={12} />}
+    </div>
   );
 }

@@ -8,6 +8,8 @@ import { layers } from "./layers.ts";
 import type { Run } from "./run.tsx";
 
 const size = { width: 200, height: 56 };
+/** A run that would be too small to read as a whole is shown from its beginning instead, with a map of it all. */
+const large = 60;
 
 /** The tasks of a run and what each waits for; only what is in sight is drawn. */
 export function TaskGraph({ tasks }: { tasks: Run["tasks"] }) {
@@ -53,8 +55,9 @@ export function TaskGraph({ tasks }: { tasks: Run["tasks"] }) {
         nodes={nodes}
         edges={edges}
         onNodeClick={(_, node) => void navigate({ to: `/tasks/${(node.data as { task: string }).task}` })}
-        fitView
-        fitViewOptions={{ minZoom: 0.35, maxZoom: 1 }}
+        {...(tasks.length > large
+          ? { defaultViewport: { x: 24, y: 24, zoom: 0.7 } }
+          : { fitView: true, fitViewOptions: { minZoom: 0.35, maxZoom: 1 } })}
         minZoom={0.05}
         nodesConnectable={false}
         nodesDraggable={false}
@@ -63,7 +66,7 @@ export function TaskGraph({ tasks }: { tasks: Run["tasks"] }) {
       >
         <Background gap={24} />
         <Controls showInteractive={false} />
-        {tasks.length > 40 && (
+        {tasks.length > large && (
           <MiniMap pannable zoomable nodeClassName={(node) => `mini-${(node.data as { tone: string }).tone}`} />
         )}
       </ReactFlow>

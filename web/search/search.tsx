@@ -3,22 +3,28 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Search as SearchIcon } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
+import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { homeOf } from "../graph/homes.ts";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
-import { countOf } from "../parts/time.tsx";
+import { countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 
-/** What the texts say: ranked passages, narrowed to a folder if wanted. */
+type Asked = { q?: string; in?: string; type?: string };
+type Hit = Output<"search">["results"][number];
+
+/** What is written down anywhere: ranked passages, narrowed to a type or a folder if wanted. */
 export function Search() {
-  const { q = "", in: section } = useSearch({ strict: false }) as { q?: string; in?: string };
+  const { q = "", in: section, type } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();
   const [text, setText] = useState(q);
   const [wanted] = useDebouncedValue(text.trim(), 200);
   useTitle(q ? `Search: ${q}` : "Search");
   useEffect(() => {
-    if (wanted !== q) void navigate({ to: "/search", search: { q: wanted || undefined, in: section }, replace: true });
-  }, [wanted, q, section, navigate]);
+    if (wanted === q) return;
+    void navigate({ to: "/search", search: { q: wanted || undefined, in: section, type }, replace: true });
+  }, [wanted, q, section, type, navigate]);
 
   const catalogue = useOperation("list_entries", { all: true });
   const folders = useMemo(() => {
@@ -26,13 +32,11 @@ export function Search() {
     return [...new Set(ids.filter((id) => id.includes("/")).map((id) => id.slice(0, id.indexOf("/"))))].sort();
   }, [catalogue.data]);
   const found = useOperation(
-    "search_entries",
-    { query: q, limit: 30, ...(section ? { section } : {}) },
+    "search",
+    { query: type ? `${q} type:${type}` : q, limit: 30, ...(section ? { section } : {}) },
     { enabled: q !== "", keep: true },
   );
-  const inside = section ? (catalogue.data?.entries ?? []).filter(({ id }) => id.startsWith(`${section}/`)) : [];
   const results = found.data?.results ?? [];
-
   return (
     <div className="column">
       <div className="page-head">
@@ -42,73 +46,152 @@ export function Search() {
         <TextInput
           type="search"
           size="md"
-          aria-label="Search entries"
+          aria-label="Search everything"
           placeholder="Words to look for"
           leftSection={<SearchIcon size={18} aria-hidden />}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           autoFocus
         />
+        {q !== "" && found.data && (
+          <Chips
+            label="What to find"
+            all="Everything"
+            names={found.data.types}
+            chosen={type}
+            search={(name) => ({ q, in: section, type: name })}
+          />
+        )}
         {folders.length > 0 && (
-          <div className="chips">
-            {[undefined, ...folders.slice(0, 40)].map((folder) => (
-              <Link
-                key={folder ?? ""}
-                to="/search"
-                search={{ q: q || undefined, in: folder }}
-                className="chip"
-                data-on={section === folder || undefined}
-                activeProps={{}}
-              >
-                {folder ?? "Everywhere"}
-              </Link>
-            ))}
-          </div>
+          <Chips
+            label="Where to look"
+            all="Every folder"
+            names={folders.slice(0, 40)}
+            chosen={section}
+            search={(name) => ({ q: q || undefined, in: name, type })}
+          />
         )}
       </search>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (
         <p className="result-count" role="status">
-          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "entry matches", "entries match")} ${q}`}
+          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "place", "places")} with ${q}`}
         </p>
       )}
+      {found.data?.notes.map((note) => (
+        <p key={note} className="note">
+          {note}
+        </p>
+      ))}
       {q !== "" && found.data && results.length === 0 && (
-        <Empty title="No entry matches">
-          <p>Fewer or other words may help.</p>
+        <Empty title="Nothing matches">
+          {found.data.suggestion ? (
+            <p>
+              Did you mean{" "}
+              <button type="button" className="link-button" onClick={() => setText(found.data?.suggestion ?? "")}>
+                {found.data.suggestion}
+              </button>
+            </p>
+          ) : (
+            <p>Fewer or other words may help.</p>
+          )}
         </Empty>
       )}
       {q !== "" && results.length > 0 && (
         <ol className="entries hits">
           {results.map((hit) => (
-            <li key={hit.id}>
-              <h2>
-                <Link to={`/entries/${hit.id}`}>
-                  <Shown text={hit.title} />
-                </Link>
-              </h2>
-              <p className="id">{hit.id}</p>
-              <p className="summary">
-                <Snippet text={hit.snippet} />
-              </p>
-            </li>
+            <Found key={`${hit.type} ${hit.id}`} hit={hit} />
           ))}
         </ol>
       )}
-      {q === "" && section && (
-        <ul className="entries">
-          {inside.slice(0, 500).map(({ id, title }) => (
-            <li key={id}>
-              <h2>
-                <Link to={`/entries/${id}`}>
-                  <Shown text={title} />
-                </Link>
-              </h2>
-              <p className="id">{id}</p>
-            </li>
-          ))}
-        </ul>
-      )}
+      {q === "" && section && <Inside section={section} />}
     </div>
+  );
+}
+
+function Found({ hit }: { hit: Hit }) {
+  const home = homeOf(`${hit.type}:${hit.id}`);
+  const to = home ? { to: home } : { to: "/graph", search: { node: hit.id } as never };
+  return (
+    <li>
+      <h2>
+        <Link {...to}>
+          <Shown text={hit.title || hit.id} />
+        </Link>
+      </h2>
+      <p className="summary">
+        <Snippet text={hit.snippet} />
+      </p>
+      {hit.more.map(({ line, snippet }) => (
+        <p key={line} className="summary more">
+          <Snippet text={snippet} />
+        </p>
+      ))}
+      <p className="facts">
+        <span className="mode">{hit.type}</span>
+        <span className="id">
+          <Shown text={hit.id} />
+        </span>
+        {hit.heading && <Shown text={hit.heading} />}
+        {hit.author && (
+          <span>
+            <Shown text={hit.author} />
+            {hit.at && (
+              <>
+                , <Time at={hit.at} />
+              </>
+            )}
+          </span>
+        )}
+      </p>
+    </li>
+  );
+}
+
+/** Every entry of a folder, when no word is looked for. */
+function Inside({ section }: { section: string }) {
+  const catalogue = useOperation("list_entries", { all: true });
+  const inside = (catalogue.data?.entries ?? []).filter(({ id }) => id.startsWith(`${section}/`));
+  return (
+    <ul className="entries">
+      {inside.slice(0, 500).map(({ id, title }) => (
+        <li key={id}>
+          <h2>
+            <Link to={`/entries/${id}`}>
+              <Shown text={title} />
+            </Link>
+          </h2>
+          <p className="id">{id}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type ChipsProps = {
+  label: string;
+  all: string;
+  names: string[];
+  chosen: string | undefined;
+  search(name: string | undefined): { q: string | undefined; in: string | undefined; type: string | undefined };
+};
+
+function Chips({ label, all, names, chosen, search }: ChipsProps) {
+  return (
+    <nav className="chips" aria-label={label}>
+      {[undefined, ...names].map((name) => (
+        <Link
+          key={name ?? ""}
+          to="/search"
+          search={search(name)}
+          className="chip"
+          data-on={chosen === name || undefined}
+          activeProps={{}}
+        >
+          {name ?? all}
+        </Link>
+      ))}
+    </nav>
   );
 }

@@ -2,16 +2,17 @@ import { useMantineColorScheme } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Menu, Search } from "lucide-react";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { type Action, listenToKeys, useActions } from "./actions.ts";
 import { Help } from "./help.tsx";
 import { Keys } from "./keys.tsx";
 import { Nav, places } from "./nav.tsx";
 
-const Palette = lazy(() => import("./palette.tsx").then(({ Palette }) => ({ default: Palette })));
+const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
 /** What stands around every page: navigation, the palette, the help, the live feed. */
 export function Frame() {
@@ -22,7 +23,7 @@ export function Frame() {
   const [live, setLive] = useState<LiveState>("connecting");
   const path = useRouterState({ select: (state) => state.location.pathname });
 
-  useEffect(() => follow({ queries, onState: setLive, onEvent: () => undefined }), [queries]);
+  useEffect(() => follow({ queries, onState: setLive }), [queries]);
   useEffect(listenToKeys, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever was open closes when the page changes
   useEffect(() => setOpen(undefined), [path]);
@@ -97,11 +98,9 @@ export function Frame() {
             The server cannot be reached. What you see may be old; it is read again as soon as the server is back.
           </p>
         )}
-        <Suspense fallback={<div className="column" aria-busy="true" />}>
-          <Outlet />
-        </Suspense>
+        <Outlet />
       </main>
-      <Suspense fallback={null}>{open === "palette" && <Palette onClose={() => setOpen(undefined)} />}</Suspense>
+      {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}
       {open === "help" && <Help onClose={() => setOpen(undefined)} />}
     </div>
   );

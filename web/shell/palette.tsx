@@ -23,7 +23,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   const list = useRef<HTMLDivElement>(null);
   const actions = useAvailable();
   const entries = useOperation("list_entries", { all: true });
-  const pages = useOperation("list_pages", {});
+  const pages = useOperation("list_pages", { others: true });
   const tasks = useOperation("list_todos", { limit: 200 });
   const runs = useOperation("list_runs", { limit: 100 });
   const topics = useOperation("list_topics", { limit: 100 });
@@ -38,7 +38,7 @@ export function Palette({ onClose }: { onClose(): void }) {
       .slice(0, most)
       .map(({ id, title }) => ({ key: `e${id}`, kind: "Page", label: title, detail: id, run: open(`/entries/${id}`) }));
     const files = (pages.data?.pages ?? [])
-      .filter(({ path, entry }) => entry === null && words.length > 0 && fits(path))
+      .filter(({ path }) => words.length > 0 && fits(path))
       .slice(0, most)
       .map(({ path }) => ({
         key: `p${path}`,

@@ -12,7 +12,7 @@ import { ancestorsOf, buildTree, flatten, type Leaf } from "./tree-model.ts";
 /** The pages of the workspace, folder by folder; only the rows in sight are in the document. */
 export function Tree() {
   const entries = useOperation("list_entries", { all: true });
-  const pages = useOperation("list_pages", {});
+  const pages = useOperation("list_pages", { others: true });
   const here = decodeURIComponent(useRouterState({ select: (state) => state.location.pathname }));
   const [toggled, setToggled] = useState<Record<string, boolean>>({});
 
@@ -23,14 +23,12 @@ export function Tree() {
       mode,
       to: `/entries/${id}`,
     }));
-    const others: Leaf[] = (pages.data?.pages ?? [])
-      .filter(({ entry }) => entry === null)
-      .map(({ path }) => ({
-        key: `/${path}`,
-        title: path.split("/").at(-1) ?? path,
-        mode: "page",
-        to: `/pages/${path}`,
-      }));
+    const others: Leaf[] = (pages.data?.pages ?? []).map(({ path }) => ({
+      key: `/${path}`,
+      title: path.split("/").at(-1) ?? path,
+      mode: "page",
+      to: `/pages/${path}`,
+    }));
     return buildTree([...known, ...others]);
   }, [entries.data, pages.data]);
 

@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -52,7 +53,9 @@ export function Sources() {
               {sources.map((source) => (
                 <tr key={source.path}>
                   <th scope="row">
-                    <Shown text={source.path} />
+                    <Link to={`/source/${source.path}`}>
+                      <Shown text={source.path} />
+                    </Link>
                   </th>
                   <td className="number">{bytes(source.size)}</td>
                   <td>

@@ -4,7 +4,7 @@ import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, duration, Time } from "../parts/time.tsx";
-import { Questions } from "../runs/run.tsx";
+import { Questions } from "../runs/questions.tsx";
 
 type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
@@ -20,13 +20,21 @@ export function TaskRecord({ id, run }: { id: string; run: string }) {
       <section>
         <p className="facts">
           <Link to={`/runs/${run}`}>Task {number} of its run</Link>
-          <span>
-            worker <Shown text={workerRole} />
-          </span>
-          <span>
-            verifier <Shown text={qcRole} />
-          </span>
         </p>
+        <dl className="about roles-of-task">
+          <div>
+            <dt>Worker</dt>
+            <dd>
+              <Shown text={workerRole} />
+            </dd>
+          </div>
+          <div>
+            <dt>Verifier</dt>
+            <dd>
+              <Shown text={qcRole} />
+            </dd>
+          </div>
+        </dl>
         {requirements.length > 0 && <List title="Requirements" items={requirements} />}
         {criteria.length > 0 && <List title="How it is verified" items={criteria} />}
       </section>
@@ -120,12 +128,19 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
       {attempt.claims.length > 0 && <List title="Claims with evidence" items={attempt.claims} />}
       {attempt.filesChanged.length > 0 && <List title="Files changed" items={attempt.filesChanged} />}
       {attempt.checks.map((check) => (
-        <p key={check.criterion} className="small">
-          <span className={`state tone-${check.passed ? "good" : "bad"}`}>
-            check {check.criterion} {check.passed ? "passed" : "failed"}
-          </span>{" "}
-          <Shown text={check.detail.slice(0, 300)} />
-        </p>
+        <details key={check.criterion}>
+          <summary>
+            <span className={`state tone-${check.passed ? "good" : "bad"}`}>
+              check {check.criterion} {check.passed ? "passed" : "failed"}
+            </span>{" "}
+            <span className="muted">
+              <Shown text={check.detail.split("\n", 1)[0]?.slice(0, 100) ?? ""} />
+            </span>
+          </summary>
+          <pre className="job-log">
+            <Shown text={check.detail} />
+          </pre>
+        </details>
       ))}
       {attempt.verdicts.map((verdict) => (
         <div key={verdict.at} className="verdict" data-outcome={verdict.outcome}>
@@ -166,12 +181,23 @@ function List({ title, items }: { title: string; items: unknown[] }) {
   );
 }
 
-/** A record's item in words: its text, or its fields in a row. */
+/** A record's item in words: its text, or its fields in a row, the one that says most first and unnamed. */
 function spell(item: unknown): string {
   if (typeof item === "string") return item;
   if (item === null || typeof item !== "object") return String(item);
   return Object.entries(item)
     .filter(([, value]) => value !== null && value !== "" && value !== undefined)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => (leading.has(name) ? String(value) : `${name} ${spellValue(value)}`))
     .join(" · ");
+}
+
+const leading = new Set(["criterion", "claim", "evidence", "quote", "text", "detail", "message"]);
+
+function spellValue(value: unknown): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.map(String).join(" ");
+  if (value === null || typeof value !== "object") return String(value);
+  return Object.entries(value)
+    .map(([name, inner]) => `${name} ${spellValue(inner)}`)
+    .join(", ");
 }

@@ -1,15 +1,16 @@
 import { Button, Textarea } from "@mantine/core";
-import { Bot, Check, RotateCcw } from "lucide-react";
+import { Check, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Shown } from "../parts/shown.tsx";
+import { firstWords, Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import type { Topic } from "./discussion.tsx";
+import { Messages } from "./messages.tsx";
 import { TopicWork } from "./work.tsx";
 
 type Props = { topic: Topic; isActive: boolean; onChoose(id: string | undefined): void };
@@ -55,7 +56,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
       ) : (
         <button type="button" className="thread-open" onClick={() => onChoose(topic.id)}>
           <span className="opening">
-            <Shown text={topic.opening.slice(0, 180)} />
+            <Shown text={firstWords(topic.opening, 180)} />
           </span>
           <span className="by">
             <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
@@ -107,31 +108,17 @@ function Talk({ topic }: { topic: Topic }) {
   useActions(Object.values(actions));
   if (whole.error) return <Failed error={whole.error} again={() => void whole.refetch()} />;
   if (!whole.data) return <Loading lines={2} />;
-  const waiting = reply.isPending ? reply.variables?.text : undefined;
   return (
     <>
-      <ol className="messages">
-        {whole.data.messages.map((message) => (
-          <li key={message.seq}>
-            <p className="by">
-              {message.authorKind === "agent" && <Bot size={14} aria-label="agent" />}{" "}
-              <strong>
-                <Shown text={message.author} />
-              </strong>
-              , <Time at={message.at} />
-              {message.editedAt && " (edited)"}
-            </p>
-            <p className="plain">
-              <Shown text={message.text} />
-            </p>
-          </li>
-        ))}
-        {waiting !== undefined && (
-          <li className="waiting">
-            <p className="plain">{waiting}</p>
-          </li>
-        )}
-      </ol>
+      <Messages
+        messages={whole.data.messages.map(({ seq, authorKind, editedAt, ...message }) => ({
+          ...message,
+          id: `${topic.id}-${seq}`,
+          isAgent: authorKind === "agent",
+          remark: editedAt && " (edited)",
+        }))}
+        waiting={reply.isPending ? reply.variables?.text : undefined}
+      />
       <TopicWork topic={topic} />
       {mayCall("reply_topic") && (
         <form

@@ -2,7 +2,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { addressOf } from "../parts/paths.ts";
-import { Shown } from "../parts/shown.tsx";
+import { firstWords, Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
@@ -53,7 +53,7 @@ export function Topics() {
           <li key={topic.id}>
             <h2>
               <Link to={addressOf(topic.path, boot.workspace.wiki)} search={{ topic: topic.id } as never}>
-                <Shown text={topic.opening.slice(0, 160)} />
+                <Shown text={firstWords(topic.opening, 120)} />
               </Link>
             </h2>
             {topic.anchor && (

@@ -15,8 +15,14 @@ export type Question = {
   stampFrom?: number;
 };
 
-parentPort?.on("message", (question: Question) => {
-  const { text, before, stampFrom } = question;
+/** The same as it travels: without ids when they are those of the question before. */
+export type Asked = Omit<Question, "ids"> & { ids?: string[] };
+
+let known = new Set<string>();
+
+parentPort?.on("message", (question: Asked) => {
+  const { text, before, stampFrom, ids } = question;
+  if (ids) known = new Set(ids);
   const settings = settingsFor(question);
   const answer =
     before === undefined
@@ -25,8 +31,7 @@ parentPort?.on("message", (question: Question) => {
   parentPort?.postMessage(answer);
 });
 
-function settingsFor({ ids, path, wiki }: Question): Settings {
-  const known = new Set(ids);
+function settingsFor({ path, wiki }: Asked): Settings {
   const linkTo = (id: string) => (known.has(id) ? `/entries/${id}` : undefined);
   const pageTo = (href: string) => {
     const match = /^([^:?#]+\.(?:md|markdown))(#.*)?$/.exec(href);

@@ -1,0 +1,160 @@
+import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { Secret } from "./secret.tsx";
+import { ranks } from "./users.tsx";
+
+/** What agents, and scripts of people, come in with. */
+export function Tokens() {
+  const tokens = useOperation("list_tokens", {});
+  const [isAdding, setAdding] = useState(false);
+  const add: Action = {
+    id: "token-add",
+    label: "New token",
+    group: "Page",
+    keys: "t n",
+    operation: "create_token",
+    run: () => setAdding(true),
+  };
+  useActions([add]);
+  const live = (tokens.data?.tokens ?? []).filter(({ revoked_at }) => revoked_at === null);
+  return (
+    <section aria-labelledby="tokens">
+      <div className="section-head">
+        <h2 id="tokens">Tokens</h2>
+        <ActionButton action={add} size="xs" variant="default" />
+      </div>
+      {tokens.error && <Failed error={tokens.error} again={() => void tokens.refetch()} />}
+      {tokens.isPending && <Loading lines={3} />}
+      {tokens.data && live.length === 0 && (
+        <Empty title="No tokens yet">
+          <p>A token lets a person sign in, or an agent work in one role.</p>
+        </Empty>
+      )}
+      {live.length > 0 && <TokenTable tokens={live} />}
+      {isAdding && <NewToken onClose={() => setAdding(false)} />}
+    </section>
+  );
+}
+
+type Token = { id: string; kind: string; name: string; role: string; created_at: string; expires_at: string | null };
+
+function TokenTable({ tokens }: { tokens: Token[] }) {
+  const revoke = useWrite("revoke_token", { onDone: () => say("The token no longer works") });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
+    <div className="table-scroll" tabIndex={0}>
+      <table className="list">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Kind</th>
+            <th scope="col">Role</th>
+            <th scope="col">Made</th>
+            <th scope="col">Ends</th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {tokens.map((token) => (
+            <tr key={token.id}>
+              <th scope="row">
+                <Shown text={token.name} />
+              </th>
+              <td>{token.kind}</td>
+              <td>
+                <Shown text={token.role} />
+              </td>
+              <td>
+                <Time at={token.created_at} />
+              </td>
+              <td>{token.expires_at ? <Time at={token.expires_at} /> : "never"}</td>
+              <td>
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`Revoke the token of ${token.name}`}
+                  onClick={() => revoke.mutate({ id: token.id })}
+                >
+                  Revoke
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function NewToken({ onClose }: { onClose(): void }) {
+  const schema = useOperation("show_schema", {});
+  const [kind, setKind] = useState<"person" | "agent">("person");
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("");
+  const [days, setDays] = useState("");
+  const create = useWrite("create_token");
+  const roles = kind === "person" ? ranks : (schema.data?.roles ?? []);
+  const chosen = (roles as string[]).includes(role) ? role : (roles[0] ?? "");
+  const made = create.data;
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={made ? "The token" : "New token"}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {made ? (
+        <Secret token={made.token} isPerson={made.kind === "person"} />
+      ) : (
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            create.mutate({ kind, role: chosen, ...(name ? { name } : {}), ...(days ? { days: Number(days) } : {}) });
+          }}
+        >
+          <NativeSelect
+            label="For"
+            value={kind}
+            onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
+            data={[
+              { value: "person", label: "A person" },
+              { value: "agent", label: "An agent" },
+            ]}
+          />
+          <NativeSelect
+            label={kind === "person" ? "Rank" : "Role"}
+            value={chosen}
+            onChange={(event) => setRole(event.currentTarget.value)}
+            data={roles}
+          />
+          <TextInput
+            label="Name"
+            required={kind === "person"}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            maxLength={100}
+          />
+          <TextInput
+            label="Days until it ends"
+            description="Leave empty for never"
+            inputMode="numeric"
+            pattern="[0-9]*"
+            value={days}
+            onChange={(event) => setDays(event.currentTarget.value)}
+          />
+          <Button type="submit" loading={create.isPending}>
+            Make the token
+          </Button>
+        </form>
+      )}
+    </Modal>
+  );
+}

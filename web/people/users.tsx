@@ -1,0 +1,185 @@
+import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { boot } from "../boot.ts";
+import type { Output } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { Time } from "../parts/time.tsx";
+import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { Secret } from "./secret.tsx";
+
+type User = Output<"list_users">["users"][number];
+type Rank = User["role"];
+
+export const ranks: Rank[] = ["reader", "collaborator", "admin"];
+
+/** The people who may sign in: let in, given another rank, kept out. */
+export function Users() {
+  const found = useOperation("list_users", {});
+  const [isAdding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState<User>();
+  const add: Action = {
+    id: "user-add",
+    label: "Add a person",
+    group: "Page",
+    keys: "n",
+    operation: "add_user",
+    run: () => setAdding(true),
+  };
+  useActions([add]);
+  const users = found.data?.users ?? [];
+  return (
+    <section aria-labelledby="people">
+      <div className="section-head">
+        <h2 id="people">People</h2>
+        <ActionButton action={add} size="xs" />
+      </div>
+      {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
+      {found.isPending && <Loading lines={3} />}
+      {found.data && users.length === 0 && (
+        <Empty title="Nobody else yet">
+          <p>Add someone, and give them the link that signs them in. Yours came from the server itself.</p>
+        </Empty>
+      )}
+      {users.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
+        <div className="table-scroll" tabIndex={0}>
+          <table className="list">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Mail</th>
+                <th scope="col">May</th>
+                <th scope="col">Since</th>
+                <td />
+              </tr>
+            </thead>
+            <tbody>
+              {users.map((user) => (
+                <Line key={user.name} user={user} onRemove={() => setLeaving(user)} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isAdding && <NewUser onClose={() => setAdding(false)} />}
+      {leaving && <Removing user={leaving} onClose={() => setLeaving(undefined)} />}
+    </section>
+  );
+}
+
+function Line({ user, onRemove }: { user: User; onRemove(): void }) {
+  const change = useWrite("change_user", {
+    onDone: ({ name, role }) =>
+      say(`${name} is ${role} now`, role === user.role ? undefined : () => change.mutate({ name, role: user.role })),
+  });
+  // While it is on its way the new rank is shown; a refusal brings the old one back.
+  const shown = change.isPending ? change.variables?.role : user.role;
+  return (
+    <tr>
+      <th scope="row">
+        <Shown text={user.name} />
+        {user.name === boot.person.name && <span className="muted"> (you)</span>}
+      </th>
+      <td>{user.email && <Shown text={user.email} />}</td>
+      <td>
+        <NativeSelect
+          size="xs"
+          aria-label={`What ${user.name} may do`}
+          data={ranks}
+          value={shown ?? user.role}
+          onChange={(event) => change.mutate({ name: user.name, role: event.currentTarget.value as Rank })}
+        />
+      </td>
+      <td>
+        <Time at={user.created_at} />
+      </td>
+      <td>
+        <Button size="xs" variant="default" aria-label={`Remove ${user.name}`} onClick={onRemove}>
+          Remove
+        </Button>
+      </td>
+    </tr>
+  );
+}
+
+function Removing({ user, onClose }: { user: User; onClose(): void }) {
+  const remove = useWrite("remove_user", {
+    onDone: ({ name }) => {
+      onClose();
+      say(`${name} can no longer sign in`);
+    },
+  });
+  return (
+    <Modal opened onClose={onClose} title={`Remove ${user.name}`} closeButtonProps={{ "aria-label": "Close" }}>
+      <div className="stack">
+        <p>None of their tokens and sessions is good any more. What they wrote and decided stays in the record.</p>
+        <div className="row-of-buttons">
+          <Button color="red" loading={remove.isPending} onClick={() => remove.mutate({ name: user.name })}>
+            Remove
+          </Button>
+          <Button variant="default" data-autofocus onClick={onClose}>
+            Keep
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+function NewUser({ onClose }: { onClose(): void }) {
+  const [name, setName] = useState("");
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<Rank>("collaborator");
+  const add = useWrite("add_user");
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={add.data ? `${add.data.name} may come in` : "Add a person"}
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {add.data ? (
+        <Secret token={add.data.token} isPerson />
+      ) : (
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            add.mutate({ name: name.trim(), role, ...(email.trim() ? { email: email.trim() } : {}) });
+          }}
+        >
+          <TextInput
+            label="Name"
+            description="As it will stand in the record"
+            required
+            data-autofocus
+            maxLength={100}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <TextInput
+            label="Mail"
+            description="For the commits they approve; may be left empty"
+            type="email"
+            maxLength={200}
+            value={email}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+          <NativeSelect
+            label="May"
+            data={ranks}
+            value={role}
+            onChange={(event) => setRole(event.currentTarget.value as Rank)}
+          />
+          <Button type="submit" loading={add.isPending} disabled={!name.trim()}>
+            Add them
+          </Button>
+        </form>
+      )}
+    </Modal>
+  );
+}

@@ -1,0 +1,52 @@
+import { Button, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { mayCall } from "../client/call.ts";
+import { useWrite } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { say } from "../parts/toast.tsx";
+import type { Run } from "./run.tsx";
+
+/** What agents of the run want to know from a person. */
+export function Questions({ run }: { run: Pick<Run, "questions"> }) {
+  const open = run.questions.filter(({ answer }) => answer === null);
+  if (open.length === 0) return null;
+  return (
+    <section className="questions" aria-label="Open questions">
+      {open.map((question) => (
+        <Question key={question.id} {...question} />
+      ))}
+    </section>
+  );
+}
+
+function Question({ id, task, question }: Run["questions"][number]) {
+  const [text, setText] = useState("");
+  const answer = useWrite("answer_question", { onDone: () => say("The answer goes to the next attempt") });
+  return (
+    <form
+      className="note question"
+      onSubmit={(event) => {
+        event.preventDefault();
+        answer.mutate({ id, answer: text.trim() });
+      }}
+    >
+      <p>
+        <strong>Task {task} asks:</strong> <Shown text={question} />
+      </p>
+      {mayCall("answer_question") && (
+        <>
+          <Textarea
+            aria-label={`Answer to task ${task}`}
+            autosize
+            minRows={1}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+          <Button type="submit" size="xs" disabled={!text.trim()} loading={answer.isPending}>
+            Answer
+          </Button>
+        </>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,75 @@
+import { SegmentedControl } from "@mantine/core";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { useOperation } from "../client/query.ts";
+import { Lines } from "../parts/lines.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import { Shown } from "../parts/shown.tsx";
+import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { bytes, Time } from "../parts/time.tsx";
+import { useTitle } from "../parts/title.ts";
+
+/** One source: what it says, and where it comes from. */
+export function SourcePage() {
+  const { _splat: path = "" } = useParams({ strict: false });
+  useTitle(path);
+  const found = useOperation("read_source", { path });
+  const [as, setAs] = useState<"rendered" | "text">("rendered");
+  const source = found.data;
+  const isMarkdown = /\.(md|markdown)$/i.test(path);
+  return (
+    <article className="page">
+      <header className="page-top">
+        <nav className="crumbs" aria-label="Breadcrumbs">
+          <ol>
+            <li>
+              <Link to="/sources">Sources</Link>
+            </li>
+          </ol>
+        </nav>
+        <div className="page-title">
+          <h1 className="entry-title">
+            <Shown text={path} />
+          </h1>
+          {isMarkdown && source?.text && (
+            <SegmentedControl
+              size="xs"
+              aria-label="How to show the source"
+              value={as}
+              onChange={(value) => setAs(value as typeof as)}
+              data={[
+                { value: "rendered", label: "Rendered" },
+                { value: "text", label: "Text" },
+              ]}
+            />
+          )}
+        </div>
+        {source && (
+          <p className="facts">
+            <span>{bytes(source.size)}</span>
+            <span>
+              <Shown text={source.addedBy} />, <Time at={source.at} />
+            </span>
+            <span>
+              SHA-256 <code title={source.sha256}>{source.sha256.slice(0, 12)}</code>
+            </span>
+          </p>
+        )}
+        {source?.truncated && <p className="note">It is longer than this; the rest is in the file.</p>}
+      </header>
+      {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
+      {found.isPending && <Loading lines={12} />}
+      {source?.text === null && (
+        <Empty title="There is no text in it">
+          <p>It is kept as it came, in the sources folder of the workspace.</p>
+        </Empty>
+      )}
+      {source?.text &&
+        (isMarkdown && as === "rendered" ? (
+          <Markdown text={source.text} />
+        ) : (
+          <Lines text={source.text} label="Text of the source" />
+        ))}
+    </article>
+  );
+}

@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import { Bot } from "lucide-react";
+import type { ReactNode } from "react";
+import { textsQuery } from "../client/query.ts";
+import { Rendered } from "../parts/rendered.tsx";
+import { Shown } from "../parts/shown.tsx";
+import { Time } from "../parts/time.tsx";
+
+export type Message = { id: string; author: string; isAgent?: boolean; at: string; text: string; remark?: ReactNode };
+
+/** What was said, in order. Until the server has rendered it, and should it fail to, the text itself is shown. */
+export function Messages({ messages, waiting }: { messages: Message[]; waiting?: string | undefined }) {
+  const { data: htmls = [] } = useQuery(textsQuery(messages.map(({ text }) => text)));
+  return (
+    <ol className="messages">
+      {messages.map(({ id, author, isAgent, at, text, remark }, index) => (
+        <li key={id}>
+          <p className="by">
+            {isAgent && <Bot size={14} aria-label="agent" />}{" "}
+            <strong>
+              <Shown text={author} />
+            </strong>
+            , <Time at={at} />
+            {remark}
+          </p>
+          {htmls[index] ? <Rendered html={htmls[index]} within={id} /> : <Plain text={text} />}
+        </li>
+      ))}
+      {waiting !== undefined && (
+        <li className="waiting">
+          <Plain text={waiting} />
+        </li>
+      )}
+    </ol>
+  );
+}
+
+const Plain = ({ text }: { text: string }) => (
+  <p className="plain">
+    <Shown text={text} />
+  </p>
+);
