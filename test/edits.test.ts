@@ -1,6 +1,8 @@
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   closeSync,
+  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -10,12 +12,23 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
 import { doctor } from "../src/wiki/doctor.ts";
 import { watchEntries } from "../src/wiki/watch.ts";
-import { agent, backends, gitPerson, newWorkspace, person, read, type TestWorkspace } from "./support/workspace.ts";
+import {
+  agent,
+  backends,
+  gitPerson,
+  newWorkspace,
+  person,
+  read,
+  type TestWorkspace,
+  temporaryFolder,
+} from "./support/workspace.ts";
 
 const fileBackends = backends.filter((backend) => backend.store === "files");
 
@@ -160,6 +173,24 @@ describe.each(fileBackends)("K13: people edit the files themselves ($engine)", (
     }
   });
 
+  test("T13: what a link, a folder or a pipe stands for is never read as an entry", async () => {
+    const { app, file, root } = await newWorkspace(backend);
+    const secret = join(temporaryFolder(), "secret.md");
+    writeFileSync(secret, "a secret of this machine\n");
+    for (const name of ["notes.md", "design.md", "glossary.md"]) rmSync(file(name));
+    symlinkSync(secret, file("notes.md"));
+    mkdirSync(file("design.md"));
+    execFileSync("mkfifo", [file("glossary.md")]);
+    rmSync(join(root, "wiki/api"), { recursive: true });
+    symlinkSync(dirname(secret), join(root, "wiki/api"));
+    writeFileSync(join(dirname(secret), "errors.md"), "a secret of this machine\n");
+    for (const id of ["notes", "design", "glossary", "api/errors"])
+      expect((await app.entries.fetch(id)).content, id).toBe("");
+    const found = await operations.search_entries.perform(app, { query: "secret machine" }, agent("planner"));
+    expect(JSON.stringify(found)).not.toContain("of this machine");
+    expect((await app.entries.list()).length).toBeGreaterThan(4);
+  });
+
   test("T13: a link that leads out of the workspace is not written through", async () => {
     const { app, file, root } = await newWorkspace(backend);
     const { version } = await app.entries.fetch("notes");
@@ -176,7 +207,6 @@ describe.each(fileBackends)("K13: people edit the files themselves ($engine)", (
   test("T13: a folder that is a link out of the workspace is not written through", async () => {
     const { app, root } = await newWorkspace(backend);
     const { version } = await app.entries.fetch("api/errors");
-    const { mkdirSync } = await import("node:fs");
     mkdirSync(`${root}-away`);
     rmSync(`${root}/wiki/api`, { recursive: true });
     symlinkSync(`${root}-away`, `${root}/wiki/api`);

@@ -123,7 +123,7 @@ export const listUsers = operation({
 
 export const changeUser = operation({
   name: "change_user",
-  summary: "Change what a person may do: less from now on, more with their next token.",
+  summary: "Change what a person may do; tokens that allow just what they may follow at once.",
   effect: "writes",
   callers: ["admin"],
   http: { method: "put", path: "/people/{name}" },

@@ -88,7 +88,7 @@ export function pageApproval(deps: Deps): PageApproval {
         const { by, note, text, blob, base } = approval as { by: Approver; note?: string } & Record<string, string>;
         const path = proposal.subject;
         const entry = await pages.entryId(path);
-        const isWritten = blobOf(readIfThere(join(root, path)) ?? "") === blob;
+        const isWritten = blobOf(readIfThere(join(root, path), root) ?? "") === blob;
         const author = authorOf(deps.agent, proposal, by, { note });
         if (!isWritten || !author.ok || text === undefined || base === undefined) {
           if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
@@ -112,7 +112,7 @@ async function writePage(
   await lockEntry(tx, db.engine, `page:${path}`);
   const file = join(root, path);
   const bytes = Buffer.from(text);
-  const held = readIfThere(file);
+  const held = readIfThere(file, root);
   const isThere = held?.equals(bytes) ?? false;
   const changed = refuse("conflict", `${path} changed while you approved; look at it again`);
   if (!isThere && (!held || blobOf(held) !== base)) return changed;

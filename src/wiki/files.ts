@@ -61,7 +61,7 @@ export function fileStore(deps: Deps): FileStore {
   async function current(id: string): Promise<Current> {
     for (let attempt = 1; attempt <= 50; attempt++) {
       const row = await findEntry(db.read, id);
-      const bytes = readIfThere(fileOf(id));
+      const bytes = readIfThere(fileOf(id), root);
       if (!row && !bytes) return { version: 0, blob: undefined, document: emptyDocument, row };
       const blob = blobOf(bytes ?? "");
       if (row?.blob === blob) {
@@ -76,7 +76,7 @@ export function fileStore(deps: Deps): FileStore {
 
   /** Makes a version of what stands in the file, unless someone else has done so by then. */
   async function adopt(id: string, row: IndexedEntry | undefined): Promise<void> {
-    const bytes = await settled(fileOf(id), row?.blob);
+    const bytes = await settled(fileOf(id), root, row?.blob);
     const blob = blobOf(bytes);
     if (blob === row?.blob) return;
     const person = await whoEdited(id, blob);
@@ -86,7 +86,7 @@ export function fileStore(deps: Deps): FileStore {
     await db.write(async (tx) => {
       await lockEntry(tx, db.engine, id);
       const latest = await findEntry(tx, id);
-      if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id)) ?? "") !== blob) return;
+      if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id), root) ?? "") !== blob) return;
 
       const document = parseDocument(bytes);
       const noted = readNote(noteOf(fileOf(id)), blob);
@@ -193,7 +193,7 @@ export function fileStore(deps: Deps): FileStore {
         await lockEntry(tx, db.engine, id);
         await holdClaim(tx, db.engine, by);
         const row = await findEntry(tx, id);
-        const held = readIfThere(file);
+        const held = readIfThere(file, root);
         if (row ? blobOf(held ?? "") !== row.blob : held) return undefined;
         const document = held ? parseDocument(held) : emptyDocument;
         const made = make(row, document.body);
@@ -269,7 +269,7 @@ export function fileStore(deps: Deps): FileStore {
     const row = await findEntry(tx, id);
     // Another process may have found the text of an approval that a crash cut off, and made its version.
     if (row?.blob === blob) return ok({ version: row.version });
-    const held = readIfThere(file);
+    const held = readIfThere(file, root);
     const isThere = held?.equals(bytes) ?? false;
     const changed = refuse("conflict", `${pathOf(id)} changed while you approved; look at it again`);
     if (row?.blob !== base || (!isThere && blobOf(held ?? "") !== base)) return changed;

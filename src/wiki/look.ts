@@ -1,6 +1,7 @@
-import { lstatSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { dirname, relative, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IndexedEntry } from "../store/entries.ts";
 import { blobOf } from "./document.ts";
@@ -10,23 +11,36 @@ import { blobOf } from "./document.ts";
 const quietMs = 80;
 const returnsMs = 250;
 
-export function readIfThere(file: string): Buffer | undefined {
+/**
+ * The bytes of a plain file inside the workspace. A link, also one on the way, could stand for anything
+ * on this machine, and a pipe would be waited for: whatever is no such file is not there (T13).
+ */
+export function readIfThere(file: string, root: string): Buffer | undefined {
+  let handle: number | undefined;
   try {
-    return readFileSync(file);
+    handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if (!fstatSync(handle).isFile()) return undefined;
+    const bytes = readFileSync(handle);
+    const way = relative(realpathSync.native(root), realpathSync.native(dirname(file)));
+    return way === ".." || way.startsWith(`..${sep}`) ? undefined : bytes;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (notThere.has((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
   }
 }
+
+const notThere = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EMLINK"]);
 
 /**
  * Editors save in steps: they truncate and then write, or take the file away and put another in
  * its place. What we see is believed once it has been quiet, and emptiness only after a while.
  */
-export async function settled(file: string, known: string | undefined): Promise<Buffer> {
+export async function settled(file: string, root: string, known: string | undefined): Promise<Buffer> {
   const began = Date.now();
   for (;;) {
-    const bytes = readIfThere(file) ?? Buffer.alloc(0);
+    const bytes = readIfThere(file, root) ?? Buffer.alloc(0);
     if (known !== undefined && blobOf(bytes) === known) return bytes;
     const age = await stat(file).then(
       (found) => Date.now() - found.mtimeMs,
