@@ -51,11 +51,11 @@ describe.each(every)("O12: claims by $strategy on $engine", ({ engine, strategy 
 
   test("an expired lease goes to the next claimer, and whoever had it can change nothing any more", async () => {
     const { app } = await newWorkspace({ engine });
-    const tasks = engineWith(app, strategy, 150);
+    const tasks = engineWith(app, strategy, 600);
     const { id } = unwrap(await tasks.create(wanted, "test"));
     const first = await tasks.claim("sleeper");
     expect(await tasks.claim("other")).toBeUndefined();
-    await sleep(250);
+    await sleep(700);
     const late = { type: "finish", output: "late" } as const;
     expect(await tasks.step(id, late, "sleeper", first?.epoch)).toMatchObject({
       ok: false,
