@@ -1,4 +1,5 @@
 import { splitHidden } from "../../src/hidden.ts";
+import { withoutSigns } from "./plain.ts";
 
 /** Text from agents and people, with hidden characters spelled out. */
 export function Shown({ text }: { text: string }) {
@@ -22,7 +23,7 @@ export function Shown({ text }: { text: string }) {
 
 /** A search snippet: what matched stands between « and ». */
 export function Snippet({ text }: { text: string }) {
-  const [before = "", ...rest] = text.split("«");
+  const [before = "", ...rest] = withoutSigns(text).split("«");
   return (
     <>
       <Shown text={before} />
@@ -40,15 +41,4 @@ export function Snippet({ text }: { text: string }) {
       })}
     </>
   );
-}
-
-/** The beginning of a markdown text as one line, without its signs. */
-export function firstWords(text: string, most: number): string {
-  const line = text
-    .replace(/^\s*(?:[-*+>#]+|\d+[.)])\s+/gm, "")
-    .replace(/\[\[([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)/g, "$1$2")
-    .replace(/[*`_~]{1,3}(\S(?:[^*`~]*\S)?)[*`_~]{1,3}/g, "$1")
-    .replace(/\s+/g, " ")
-    .trim();
-  return line.length > most ? `${line.slice(0, most).replace(/\s\S*$/, "")}…` : line;
 }

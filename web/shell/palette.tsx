@@ -6,6 +6,7 @@ import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { addressOf } from "../parts/paths.ts";
+import { withoutSigns } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { useAvailable } from "./actions.ts";
 import { Keys } from "./keys.tsx";
@@ -88,7 +89,7 @@ export function Palette({ onClose }: { onClose(): void }) {
             key: `h${id}`,
             kind: "Text",
             label: title,
-            detail: snippet.replace(/[«»]/g, ""),
+            detail: withoutSigns(snippet.replace(/[«»]/g, "")),
             run: open(`/entries/${id}`),
           }));
     return [...found, ...files, ...talks, ...carried, ...work, ...doable, ...inTexts];

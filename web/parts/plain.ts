@@ -1,0 +1,22 @@
+/** `[[id|words]]` or `[words](address)`: the words. */
+const link = /\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)/g;
+
+/** Words out of the middle of a markdown text, without its signs. Marks around what was found stay. */
+export const withoutSigns = (text: string): string =>
+  text
+    .replace(link, "$1$2")
+    // The line below the head of a table, then the bars between its cells.
+    .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{2,}:?)?/g, "|")
+    .replace(/(?:\s*\|)+\s*/g, " · ")
+    .replace(/`+|[*~]{2,}/g, "")
+    .replace(/(?<![\w*_])([*_])(\S(?:[^*_]*\S)?)\1(?![\w*_])/g, "$2")
+    .replace(/\s+/g, " ")
+    .replace(/^(…?) · /, "$1")
+    .replace(/ · (…?)$/, "$1")
+    .trim();
+
+/** The beginning of a markdown text as one line, without its signs. */
+export function firstWords(text: string, most: number): string {
+  const line = withoutSigns(text.replace(/^\s*(?:[-*+>#]+|\d+[.)])\s+/gm, ""));
+  return line.length > most ? `${line.slice(0, most).replace(/\s\S*$/, "")}…` : line;
+}
