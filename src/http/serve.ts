@@ -54,13 +54,14 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const watching = await watchEntries(app);
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
-  announce(options.json ?? false, config, bound, token);
-  await host.resume();
-
-  await new Promise<void>((stop) => {
+  // Whoever reads the announcement may tell us to stop at once.
+  const told = new Promise<void>((stop) => {
     process.once("SIGINT", () => stop());
     process.once("SIGTERM", () => stop());
   });
+  announce(options.json ?? false, config, bound, token);
+  await host.resume();
+  await told;
   stopping.abort();
   await http.close();
   await close(server);
