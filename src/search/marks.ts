@@ -15,8 +15,8 @@ export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { 
   const text = body.slice(0, mostCharacters).replaceAll(/[\u0001\u0002]/g, " ");
   const marked = text.replace(token, (raw) => {
     let matches = false;
-    for (const part of wordsOf(raw)) {
-      const word = wanted.get(stem(part)) ?? (begun && part.startsWith(begun) ? begun : undefined);
+    for (const { part, root } of partsOf(raw)) {
+      const word = wanted.get(root) ?? (begun && part.startsWith(begun) ? begun : undefined);
       if (word === undefined) continue;
       matches = true;
       found.add(word);
@@ -24,4 +24,21 @@ export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { 
     return matches ? `${markStart}${raw}${markEnd}` : raw;
   });
   return { text: passage(marked), found: terms.flatMap(({ word }) => (found.has(word) ? [word] : [])) };
+}
+
+type Part = { part: string; root: string };
+
+const mostKnown = 50_000;
+const longestKnown = 40;
+const known = new Map<string, Part[]>();
+
+/** Texts are made of the same words again and again: to take one apart costs more than to remember its parts. */
+function partsOf(raw: string): Part[] {
+  let parts = known.get(raw);
+  if (!parts) {
+    parts = wordsOf(raw).map((part) => ({ part, root: stem(part) }));
+    if (known.size >= mostKnown) known.clear();
+    if (raw.length <= longestKnown) known.set(raw, parts);
+  }
+  return parts;
 }
