@@ -20,6 +20,7 @@ import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
 import * as wiki from "./wiki/operations.ts";
 import * as pages from "./wiki/page-operations.ts";
+import * as sources from "./wiki/source-operations.ts";
 
 /** All there is. The faces are loops over this list. */
 export const operations = {
@@ -35,11 +36,11 @@ export const operations = {
   read_page: pages.readPage,
   entry_blame: entryBlame,
   show_schema: wiki.showSchema,
-  add_source: wiki.addSource,
-  list_sources: wiki.listSources,
-  read_source: wiki.readSource,
-  verify_sources: wiki.verifySources,
-  follow_folder: wiki.followSources,
+  add_source: sources.addSource,
+  list_sources: sources.listSources,
+  read_source: sources.readSource,
+  verify_sources: sources.verifySources,
+  follow_folder: sources.followSources,
   memory_search_nodes: graphLists.search,
   memory_query_nodes: graphLists.queryNodes,
   memory_get_node: graph.getNode,

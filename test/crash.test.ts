@@ -7,7 +7,8 @@ import { ok, type Result, unwrap } from "../src/result.ts";
 import { approveProposal } from "../src/review/operations.ts";
 import { historyRef } from "../src/store/recorder.ts";
 import { doctor } from "../src/wiki/doctor.ts";
-import { addSource, createSection } from "../src/wiki/operations.ts";
+import { createSection } from "../src/wiki/operations.ts";
+import { addSource } from "../src/wiki/source-operations.ts";
 import { type Ran, scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,
