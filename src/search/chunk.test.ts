@@ -31,6 +31,18 @@ test("a part is also found by what stands around it", () => {
   expect(parts[1]?.near).toContain("fine");
 });
 
+test("what stands beside a part under another heading is another matter", () => {
+  const long = "It says something of no weight, at some length. ".repeat(30);
+  const [, first, second, other] = chunk({
+    title: "T",
+    text: `Intro.\n\n# One\n\n${long}\n\n${long}!\n\n# Two\n\nOwls.\n`,
+  });
+  expect(first?.near).not.toContain("Intro");
+  expect(first?.near).toContain("no weight");
+  expect(second?.near).not.toContain("Owls");
+  expect(other?.near).toBe("");
+});
+
 test("a long paragraph is cut between sentences, nothing of it is lost, and lines are counted", () => {
   const sentences = Array.from({ length: 120 }, (_, at) => `Sentence ${at} says something of no weight.`);
   const text = sentences.map((sentence, at) => (at % 3 === 2 ? `${sentence}\n` : `${sentence} `)).join("");

@@ -10,7 +10,7 @@ export type Chunk = {
   /** The line on which it begins, from 1. */
   line: number;
   body: string;
-  /** What stands around it: a question finds its answer, an answer its question. */
+  /** What stands around it under the same headings: a question finds its answer, an answer its question. */
   near: string;
 };
 
@@ -135,9 +135,10 @@ function cutAfter(text: string, from: number): number {
 function around(chunks: Block[], at: number): string {
   const before: string[] = [];
   const after: string[] = [];
+  const bodyAt = (index: number) => (chunks[index]?.heading === chunks[at]?.heading ? (chunks[index]?.body ?? "") : "");
   for (let step = 1; step <= neighbours; step++) {
-    before.unshift(chunks[at - step]?.body ?? "");
-    after.push(chunks[at + step]?.body ?? "");
+    before.unshift(bodyAt(at - step));
+    after.push(bodyAt(at + step));
   }
   return `${before.join("\n").slice(-nearCharacters)}\n${after.join("\n").slice(0, nearCharacters)}`.trim();
 }

@@ -4,7 +4,9 @@ import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
 import type { indexKeeper } from "./keeper.ts";
-import type { Scored, Term, WordIndex } from "./lexical.ts";
+import type { Term } from "./lexical/choose.ts";
+import type { Scored } from "./lexical/engines.ts";
+import type { WordIndex } from "./lexical.ts";
 import { amongNumbers } from "./lists.ts";
 import { snippet } from "./marks.ts";
 import type { Meaning } from "./meaning.ts";
@@ -84,7 +86,7 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
     const [[spoken = [], bridges = []], near, bridgesNear] = await Promise.all([
       words.best(asked.terms, [
         { scope: wanted.scope, limit: considered },
-        { scope: bridge, limit: bridging },
+        { scope: bridge, limit: bridging, amongBest: true },
       ]),
       meaningOf(query, wanted.scope, wanted, notes),
       through.length > 0 ? meaningOf(query, bridge, wanted, []) : undefined,

@@ -1,4 +1,4 @@
-import type { Scored } from "./lexical.ts";
+import type { Scored } from "./lexical/engines.ts";
 
 /** Scores by passage, from 0 to 1. */
 export type Scores = Map<number, number>;

@@ -1,4 +1,4 @@
-import type { Term } from "./lexical.ts";
+import type { Term } from "./lexical/choose.ts";
 import { markEnd, markStart, passage } from "./passage.ts";
 import { stem } from "./stem.ts";
 import { wordsOf } from "./terms.ts";

@@ -3,7 +3,7 @@ import type { Database } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
 import { embeddedText } from "./chunk.ts";
 import type { Embedder } from "./embedder.ts";
-import type { Scored } from "./lexical.ts";
+import type { Scored } from "./lexical/engines.ts";
 import { portions } from "./lists.ts";
 import type { Scope } from "./scope.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import type { Scored } from "./lexical.ts";
+import type { Scored } from "./lexical/engines.ts";
 import { isNarrowed, mayRead, type Scope, within } from "./scope.ts";
 
 /** What never changes of a thing. Whatever else a search is narrowed by is asked of the rows. */

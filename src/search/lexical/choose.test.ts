@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { choose, type Term } from "./choose.ts";
+
+const terms = (counts: Record<string, number>): Term[] =>
+  Object.entries(counts).map(([word, count]) => ({ word, count }));
+
+test.each([
+  ["all words choose while they are in few passages", { a: 900, b: 100 }, 10_000, "b a", "", false],
+  ["the rarest choose, the others only add to the scores", { a: 1500, b: 9000, c: 600 }, 100_000, "c", "a b", false],
+  ["the rarest chooses by itself, however common", { a: 5000, b: 6000 }, 100_000, "a", "b", false],
+  ["a word in more than half of the passages is left out beside another", { a: 60, b: 10 }, 100, "b", "", false],
+  ["and is looked for where there is no other", { a: 60, b: 0 }, 100, "a", "", false],
+  ["of words that are all common the rarest are taken", { a: 9000, b: 60_000, c: 8500 }, 100_000, "c a", "", true],
+])("%s", (_, counts, passages, by, beside, isCommon) => {
+  const chosen = choose(terms(counts), passages);
+  const words = (list: Term[] | undefined) => list?.map(({ word }) => word).join(" ");
+  expect([words(chosen?.by), words(chosen?.beside), chosen?.isCommon]).toEqual([by, beside, isCommon]);
+});
+
+test("without a word that occurs there is nothing to rank", () => {
+  expect(choose(terms({ a: 0 }), 10)).toBeUndefined();
+  expect(choose([], 10)).toBeUndefined();
+});
