@@ -12,14 +12,14 @@ import { speed } from "./retrieval/speed.ts";
 import { openPlace } from "./support/place.ts";
 import { spell, type Table } from "./support/table.ts";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
+const { values } = parseArgs({
   options: {
     data: { type: "string" },
     engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
     model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
     way: { type: "string", multiple: true, default: ["lexical", "vectors", "links", "facts"] },
-    keep: { type: "string" },
+    only: { type: "string", multiple: true, default: [] },
+    size: { type: "string", multiple: true, default: ["6000", "100000"] },
     limit: { type: "string" },
     json: { type: "boolean", default: false },
   },
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
     tables.push(table);
     (values.json ? console.error : console.log)(spell(table));
   };
-  const isAsked = (name: string) => positionals.length === 0 || positionals.some((part) => name.includes(part));
+  const isAsked = (name: string) => values.only.length === 0 || values.only.some((part) => name.includes(part));
   const model = existsSync(join(values.model, "model.onnx")) ? values.model : undefined;
   const say = values.json ? console.error : console.log;
   try {
@@ -42,7 +42,7 @@ async function main(): Promise<void> {
     say(model ? "with all-MiniLM-L6-v2\n" : "no model: scriptorium model install, or --model FOLDER\n");
     if (!values.data) say("no --data DIR: only what is in this repository\n");
     const collections = [
-      ...(isAsked("house") ? [readHouse()] : []),
+      ...(isAsked("house-dev") || isAsked("house-held-back") ? readHouse() : []),
       ...(values.data ? readCollections(values.data) : []),
     ];
     for (const collection of collections.filter(({ name }) => isAsked(name))) {
@@ -57,12 +57,13 @@ async function main(): Promise<void> {
           facts: shortened.facts.length > 0,
         };
         const ways = (Object.keys(possible) as Way[]).filter((way) => possible[way] && values.way.includes(way));
-        for (const table of await measure(place, shortened, { engine, model, ways, keep: values.keep })) show(table);
+        for (const table of await measure(place, shortened, { engine, model, ways })) show(table);
       }
     }
-    if (values.data) show(published);
+    if (collections.some(({ name }) => name.startsWith("locomo") && isAsked(name))) show(published);
     if (isAsked("speed"))
-      for (const engine of values.engine as ("sqlite" | "postgres")[]) show(await speed(place, engine, model));
+      for (const engine of values.engine as ("sqlite" | "postgres")[])
+        for (const size of values.size) show(await speed(place, engine, Number(size), model));
     if (values.json) console.log(JSON.stringify({ tables }));
   } finally {
     await place.leave();

@@ -9,8 +9,9 @@ const folders = ["example/wiki", "example/sources", "docs", "."];
 /**
  * Questions that engineers ask of a handbook (identifiers, paths, error messages, decisions, facts)
  * over the example's and our own. Each names the words that answer it; right is the passage that has them.
+ * What is changed is judged by the first half; the other is only ever counted.
  */
-export function readHouse(): Collection {
+export function readHouse(): Collection[] {
   const texts = new Map(folders.flatMap((folder) => filesIn(folder)).map((file) => [file, textOf(file)]));
   const [, ...lines] = readFileSync("bench/questions/engineering.tsv", "utf8").trim().split("\n");
   const questions = lines.map((line): Question => {
@@ -21,7 +22,13 @@ export function readHouse(): Collection {
     if (parts.length === 0) throw new Error(`${file} does not say "${quote}"`);
     return { text, category, gold: parts.slice(0, 1).map((part) => `${file}#L${part.line}`) };
   });
-  return { name: "house", unit: "line", texts, facts: [], questions };
+  return [0, 1].map((half) => ({
+    name: half === 0 ? "house-dev" : "house-held-back",
+    unit: "line",
+    texts,
+    facts: [],
+    questions: questions.filter((_, at) => at % 2 === half),
+  }));
 }
 
 const filesIn = (folder: string): string[] =>

@@ -7,6 +7,7 @@ import { percentile } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
 import type { Row, Table } from "../support/table.ts";
 import { atLeast } from "../support/table.ts";
+import { embedAll } from "./remember.ts";
 import { categoryFigures, figures, type Scores, score } from "./scores.ts";
 import type { Collection, Question } from "./sets.ts";
 
@@ -17,8 +18,6 @@ type Options = {
   engine: "sqlite" | "postgres";
   model: string | undefined;
   ways: Way[];
-  /** Where SQLite's index stays for the next time, and with it the vectors, which take the longest. */
-  keep: string | undefined;
 };
 
 /** The floors that were set before this was built. */
@@ -32,12 +31,12 @@ const floors: Record<string, Partial<Record<Way, number>>> = {
 export async function measure(
   place: Place,
   collection: Collection,
-  { engine, model, ways, keep }: Options,
+  { engine, model, ways }: Options,
 ): Promise<Table[]> {
   const db = await openDatabase(
     engine === "postgres"
       ? { engine, url: await place.postgres() }
-      : { engine, file: join(keep ?? place.folder("index"), `${collection.name}.db`) },
+      : { engine, file: join(place.folder("index"), "index.db") },
   );
   const kinds = [kindOf("source", new Map([...collection.texts])), kindOf("node", factTexts(collection))];
   const search = openSearch({ db, kinds, modelFolder: model ?? "", embeddings: undefined, sections: async () => [] });
@@ -45,7 +44,7 @@ export async function measure(
     const began = performance.now();
     await search.rebuild();
     const indexing = (performance.now() - began) / 1000;
-    if (model) while ((await search.meaning.embedSome()) > 0);
+    if (model) await embedAll(db, search);
     const answers = new Map<Way, Answered[]>();
     for (const way of ways) answers.set(way, await askAll(search, collection, way));
     return tablesOf(collection, engine, answers, indexing);

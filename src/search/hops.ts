@@ -61,10 +61,13 @@ async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]
   const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${amongNumbers(db.engine, nums)} LIMIT ${sql.lit(mostLinks)}`;
   const first = new Map<string, number>();
   for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
-  const edges = await edgesOf(db, [...first.keys()], undefined, mostLinks);
+  const [{ rows }, edges] = await Promise.all([
+    written.execute(db.read),
+    edgesOf(db, [...first.keys()], undefined, mostLinks),
+  ]);
   const isPlaced = (id: string) => /^(entry|source|task|topic|run):/.test(id);
   return [
-    ...(await written.execute(db.read)).rows,
+    ...rows,
     ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: isPlaced(far) ? far : `node:${far}` })),
   ];
 }

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { choose, type Term } from "./lexical/choose.ts";
-import { count, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
+import { count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
 import { amongNumbers } from "./lists.ts";
 import { type Scope, within } from "./scope.ts";
 
@@ -22,14 +22,14 @@ const prefixLength = 3;
 /** Passages by their words, on either engine. */
 export function wordIndex(db: Database) {
   const totalNow = totals(db);
-  const countOf = counts(db);
+  const countOf = counts(db, totalNow);
 
   /** The rarest words first; with too few that have them, those that have only the others follow. */
   async function ranking(terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Ranking> {
     const found = new Map<number, Scored>();
     let left = terms;
     while (found.size < enough) {
-      const choice = choose(left, total.passages);
+      const choice = choose(left, total.passages, limits[db.engine]);
       if (!choice) break;
       for (const hit of await rank[db.engine](db.read, choice, total, limit, scope))
         if (!found.has(hit.num)) found.set(hit.num, hit);
@@ -92,35 +92,50 @@ async function isAnything(db: Database, scope: Scope): Promise<boolean> {
   return rows.length > 0;
 }
 
-const totalMs = 10_000;
+const leastMs = 10_000;
+/** No more than about a hundredth of all time is spent on it. */
+const shareOfTime = 100;
 
 /** How many passages there are and how long they are: counting them takes a while, and what it was a moment ago will do. */
 function totals(db: Database): () => Promise<Total> {
   let known: Total | undefined;
-  let at = 0;
+  let until = 0;
   return async () => {
-    if (known && Date.now() - at < totalMs) return known;
+    const began = Date.now();
+    if (known && began < until) return known;
     known = await total[db.engine](db.read);
-    at = Date.now();
+    until = Date.now() + Math.max(leastMs, (Date.now() - began) * shareOfTime);
     return known;
   };
 }
 
 const rememberedMs = 60_000;
-const leastRemembered = 1000;
+const leastRemembered = 500;
 
 /** A common word takes long to count, and is as common a moment later. */
-function counts(db: Database) {
-  const known = new Map<string, number>();
+function counts(db: Database, totalNow: () => Promise<Total>) {
+  const remembered = new Map<string, number>();
   let since = Date.now();
   return async (terms: Pick<Term, "word" | "begun">[]): Promise<number[]> => {
-    if (Date.now() - since > rememberedMs) known.clear();
-    if (known.size === 0) since = Date.now();
+    if (Date.now() - since > rememberedMs) {
+      remembered.clear();
+      since = Date.now();
+    }
+    const { common } = await totalNow();
     const words = terms.map((term) => spelled(db.engine, term));
+    const known = new Map(
+      words.flatMap((word) => {
+        const n = common.get(word) ?? remembered.get(word);
+        return n === undefined ? [] : [[word, n] as const];
+      }),
+    );
     const fresh = words.filter((word) => !known.has(word));
     const found = fresh.length > 0 ? await count[db.engine](db.read, fresh) : [];
-    const now = new Map(fresh.map((word, at) => [word, found[at] ?? 0]));
-    for (const [word, n] of now) if (n >= leastRemembered) known.set(word, n);
-    return words.map((word) => now.get(word) ?? known.get(word) ?? 0);
+    for (const [at, word] of fresh.entries()) {
+      const n = found[at] ?? 0;
+      known.set(word, n);
+      if (n >= leastRemembered) remembered.set(word, n);
+    }
+    return words.map((word) => known.get(word) ?? 0);
   };
 }

@@ -9,10 +9,13 @@ export type Choice = {
   isCommon: boolean;
 };
 
-/** The rarest words choose: as many of them as are in so many passages together. */
-const chosen = 2000;
-/** No more passages are ranked at once, whatever is asked. */
-export const mostRanked = 8000;
+export type Limits = {
+  /** The rarest words choose: as many of them as are in so many passages together. */
+  chosen: number;
+  /** No more passages are ranked at once. */
+  ranked: number;
+};
+
 /** Of words that are all common, so many are looked at. */
 const mostCommon = 3;
 
@@ -20,11 +23,11 @@ const mostCommon = 3;
  * Ranking costs by the passage, and what has none of the rare words is seldom among the best. Words in more
  * than half of the passages have no weight in BM25 and are left out beside others.
  */
-export function choose(terms: Term[], passages: number): Choice | undefined {
+export function choose(terms: Term[], passages: number, { chosen, ranked }: Limits): Choice | undefined {
   const [rarest, ...others] = terms.filter((term) => term.count > 0).sort((a, b) => a.count - b.count);
   if (!rarest) return undefined;
   const telling = [rarest, ...others.filter((term) => term.count * 2 <= passages)];
-  if (rarest.count > mostRanked) return { by: telling.slice(0, mostCommon), beside: [], isCommon: true };
+  if (rarest.count > ranked) return { by: telling.slice(0, mostCommon), beside: [], isCommon: true };
   let sum = 0;
   const isChosen = telling.map(({ count }, at) => {
     sum += count;

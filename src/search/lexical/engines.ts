@@ -3,15 +3,29 @@ import type { Database, Query } from "../../store/database.ts";
 import { type Scope, within } from "../scope.ts";
 import { stem } from "../stem.ts";
 import { fieldWeights, rankLevels } from "../words.ts";
-import { type Choice, mostRanked, type Term } from "./choose.ts";
+import type { Choice, Limits, Term } from "./choose.ts";
 
 type Engine = Database["engine"];
 
 /** A passage by number, and how well it fits. */
 export type Scored = { num: number; score: number };
 
-/** How many passages there are, and how many words they have in the mean. */
-export type Total = { passages: number; length: number };
+/** What is known of all passages together. */
+export type Total = {
+  passages: number;
+  /** How many words they have in the mean. */
+  length: number;
+  /** The number of the newest. */
+  last: number;
+  /** Words that the engine itself knows to be common, as it spells them, and about how common. */
+  common: Map<string, number>;
+};
+
+/** PostgreSQL has to visit every passage that it ranks, which takes it longer. */
+export const limits: Record<Engine, Limits> = {
+  sqlite: { chosen: 2000, ranked: 8000 },
+  postgres: { chosen: 1000, ranked: 2000 },
+};
 
 /** Words are letters and digits only, see terms.ts: nothing in them needs escaping. */
 const spell = {
@@ -21,7 +35,7 @@ const spell = {
 export const spelled = (engine: Engine, { word, begun }: Pick<Term, "word" | "begun">) =>
   spell[engine][begun ? "begun" : "whole"](word);
 
-/** In how many passages each is. PostgreSQL has to visit them: there a common word is counted up to what is ranked, and one more. */
+/** In how many passages each is. PostgreSQL visits them for it, and counts no further than it has to know. */
 export const count = {
   async sqlite(query: Query, words: string[]): Promise<number[]> {
     const { rows } = await sql<{ n: number }>`
@@ -31,7 +45,7 @@ export const count = {
   },
   async postgres(query: Query, words: string[]): Promise<number[]> {
     const { rows } = await sql<{ n: number }>`
-      SELECT (SELECT count(*) FROM (SELECT 1 FROM passage_text WHERE words @@ q.word::tsquery LIMIT ${sql.lit(mostRanked + 1)}) AS f) AS n
+      SELECT (SELECT count(*) FROM (SELECT 1 FROM passage_text WHERE words @@ q.word::tsquery LIMIT ${sql.lit(2 * limits.postgres.ranked)}) AS f) AS n
       FROM unnest(${words}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at`.execute(query);
     return rows.map((row) => Number(row.n));
   },
@@ -49,14 +63,14 @@ export const rank = {
       SELECT num, s FROM (
         SELECT rowid AS num, bm25(passage_text, ${sql.lit(title)}, ${sql.lit(body)}, ${sql.lit(near)}) AS s
         FROM passage_text WHERE passage_text MATCH ${match} ${inside("sqlite", scope)}
-        ORDER BY rowid DESC LIMIT ${sql.lit(mostRanked)})`;
+        ORDER BY rowid DESC LIMIT ${sql.lit(limits.sqlite.ranked)})`;
     const { rows } = await sql<Scored>`
       SELECT num, -min(s) AS score FROM (${sql.join(matches(choice).map(select), sql` UNION ALL `)})
       GROUP BY num ORDER BY score DESC, num LIMIT ${limit}`.execute(query);
     return rows;
   },
-  async postgres(query: Query, choice: Choice, { passages, length }: Total, limit: number, scope?: Scope) {
-    const match = choice.by.map((term) => spelled("postgres", term));
+  async postgres(query: Query, choice: Choice, total: Total, limit: number, scope?: Scope): Promise<Scored[]> {
+    const { passages, length } = total;
     const parts = [...choice.by, ...choice.beside].map((term) => {
       const idf = Math.max(1e-6, Math.log((passages - term.count + 0.5) / (term.count + 0.5)));
       const level = sql`width_bucket(ts_rank(${labelWeights}, words, ${spelled("postgres", term)}::tsquery)::float8, ${bounds})`;
@@ -65,7 +79,7 @@ export const rank = {
     const { rows } = await sql<Scored>`
       SELECT num, ${sql.join(parts, sql` + `)} AS score FROM (
         SELECT rowid AS num, words, 1.2 * (0.25::float8 + 0.75 * length::float8 / ${length}::float8) AS k
-        FROM passage_text WHERE words @@ ${match.join(" | ")}::tsquery ${inside("postgres", scope)}
+        FROM passage_text WHERE ${ofChoice(choice, total)} ${inside("postgres", scope)}
       ) AS chosen ORDER BY score DESC, num LIMIT ${limit}`.execute(query);
     return rows;
   },
@@ -76,6 +90,18 @@ function matches({ by, beside, isCommon }: Choice): string[] {
   const any = joined(by, " OR ");
   if (isCommon) return by.length > 1 ? [any, joined(by, " AND ")] : [any];
   return beside.length > 0 ? [any, `(${any}) AND (${joined(beside, " OR ")})`] : [any];
+}
+
+/** Of common words, as far back as there should be as many as are ranked: the index then tells which without visiting the others. */
+function ofChoice({ by, isCommon }: Choice, { passages, last }: Total) {
+  const words = by.map((term) => spelled("postgres", term));
+  const any = sql`words @@ ${words.join(" | ")}::tsquery`;
+  if (!isCommon) return any;
+  const shares = by.map(({ count }) => Math.min(1, count / passages));
+  const newest = (share: number) => sql`rowid > ${Math.floor(last - limits.postgres.ranked / share)}`;
+  const all = shares.reduce((product, share) => product * share);
+  return sql`((${any} AND ${newest(Math.max(...shares))})
+    OR (words @@ ${words.join(" & ")}::tsquery AND ${newest(all)}))`;
 }
 
 const listed = (numbers: number[], type: string) => sql.raw(`'{${numbers.join(",")}}'::${type}[]`);
@@ -95,11 +121,36 @@ const inside = (engine: Engine, scope: Scope | undefined) =>
 export const total = {
   async sqlite(query: Query): Promise<Total> {
     const { rows } = await sql<{ passages: number }>`SELECT count(*) AS passages FROM passages`.execute(query);
-    return { passages: rows[0]?.passages ?? 0, length: 1 };
+    return { passages: rows[0]?.passages ?? 0, length: 1, last: 0, common: new Map() };
   },
   async postgres(query: Query): Promise<Total> {
-    const { rows } = await sql<{ passages: number; length: number | null }>`
-      SELECT count(*) AS passages, avg(length)::float8 AS length FROM passage_text`.execute(query);
-    return { passages: Number(rows[0]?.passages ?? 0), length: Math.max(1, rows[0]?.length ?? 1) };
+    const { rows } = await sql<{ passages: number; length: number | null; last: number | null }>`
+      SELECT count(*) AS passages, avg(length)::float8 AS length, max(rowid) AS last FROM passage_text`.execute(query);
+    const passages = Number(rows[0]?.passages ?? 0);
+    return {
+      passages,
+      length: Math.max(1, rows[0]?.length ?? 1),
+      last: Number(rows[0]?.last ?? 0),
+      common: await commonWords(query, passages),
+    };
   },
 };
+
+/** PostgreSQL keeps statistics of the words it has most of, which are believed as long as it had about as many passages then. */
+async function commonWords(query: Query, passages: number): Promise<Map<string, number>> {
+  const { rows } = await sql<{ words: string[] | null; shares: number[] | null; counted: number }>`
+    SELECT s.most_common_elems::text::text[] AS words, s.most_common_elem_freqs AS shares, c.reltuples AS counted
+    FROM pg_class c JOIN pg_stats s ON s.tablename = 'passage_text' AND s.attname = 'words' AND s.schemaname = current_schema()
+    WHERE c.oid = 'passage_text'::regclass`.execute(query);
+  const { words, shares, counted = 0 } = rows[0] ?? {};
+  if (!words || !shares || Math.abs(counted - passages) > passages / 5) return new Map();
+  return new Map(
+    words.flatMap((word, at): [string, number][] => {
+      const count = Math.round((shares[at] ?? 0) * passages);
+      return count < leastKnown ? [] : [[`'${word}'`, count]];
+    }),
+  );
+}
+
+/** Rarer words are quickly counted. */
+const leastKnown = 500;
