@@ -102,7 +102,7 @@ describe.each(engines)("search on %s", (engine) => {
   });
 
   test("filters narrow a search, and one that makes no sense is explained", async () => {
-    const { call } = await filled(engine);
+    const { app, call } = await filled(engine);
     const types = async (query: string) =>
       new Set((await call("search", { query })).results.map((hit: { type: string }) => hit.type));
     expect(await types("type:source delivery lease webhook")).toEqual(new Set(["source"]));
@@ -111,6 +111,9 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await types("delivery author:nobody")).toEqual(new Set());
     expect(await types("delivery before:2020")).toEqual(new Set());
     expect(await types("lease section:notes")).toEqual(new Set(["entry"]));
+    unwrap(await app.sources.add("🦉/åsa.txt", Buffer.from("the owlet"), { name: "Åsa" }));
+    for (const query of ["owlet section:🦉", "owlet author:Åsa", "owlet section:🦉/åsa.txt"])
+      expect(await types(query), query).toEqual(new Set(["source"]));
     expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/there is no type poem; there are entry/);
     expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
   });
@@ -160,7 +163,8 @@ describe.each(engines)("search on %s", (engine) => {
       all: async () => Object.keys(all),
       read: async (id: string) => ({ title: id, text: all[id] ?? "", author: "", at: "", ...(run ? { run } : {}) }),
     });
-    const secrets = Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`s${n}`, "heron heron heron"]));
+    const secrets = Object.fromEntries(Array.from({ length: 2100 }, (_, n) => [`s${n}`, "heron heron heron"]));
+    secrets.s0 = "the heron and the wryneck";
     const search = openSearch({
       db,
       kinds: [
@@ -174,10 +178,9 @@ describe.each(engines)("search on %s", (engine) => {
     });
     onTestFinished(() => db.close());
     await search.rebuild();
-    const finds = async (caller: Caller) =>
-      (await search.find.pages("heron", { scope: search.scope(caller), limit: 5 })).hits.map(
-        (hit) => `${hit.kind}:${hit.id}`,
-      );
+    const ask = (caller: Caller, query: string) => search.find.pages(query, { scope: search.scope(caller), limit: 5 });
+    const finds = async (caller: Caller, query = "heron") =>
+      (await ask(caller, query)).hits.map((hit) => `${hit.kind}:${hit.id}`);
     const worker = (run: string): Caller => ({
       ...(agent("engineer", run) as Extract<Caller, { kind: "agent" }>),
       task: "t",
@@ -188,6 +191,10 @@ describe.each(engines)("search on %s", (engine) => {
     expect((await finds(worker("r-1"))).sort()).toEqual(["open:a", "task:t"]);
     expect((await finds(person())).every((id) => id.startsWith("secret:") || id === "task:t")).toBe(true);
     expect(search.scope(agent("engineer"), { kinds: ["secret"] }).kinds).toEqual([]);
+    // A rare word that is only in what they may not read hides nothing from them, and is not betrayed.
+    expect((await finds(agent("engineer"), "heron wryneck")).sort()).toEqual(["open:a", "task:t"]);
+    expect((await ask(person(), "wrynek")).suggestion).toBe("wryneck");
+    expect((await ask(agent("engineer"), "wrynek")).suggestion).toBeUndefined();
   });
 
   test("after any edits the index is what a rebuild makes", async () => {
@@ -259,6 +266,33 @@ describe.each(engines)("search on %s", (engine) => {
     );
   });
 
+  test("words that one process knows are learned again when another has made the index anew", async () => {
+    const address = engine === "postgres" ? await freshDatabase() : join(temporaryFolder(), "s.db");
+    const db = await openDatabase(engine === "postgres" ? { engine, url: address } : { engine, file: address });
+    onTestFinished(() => db.close());
+    const kept = new Set<string>();
+    const kind = {
+      name: "entry",
+      readers: ["admin"] as const,
+      all: async () => [...kept],
+      read: async (id: string) => (kept.has(id) ? { title: id, text: "the wryneck", author: "", at: "" } : undefined),
+    };
+    const [one, other] = [indexKeeper(db, [kind]), indexKeeper(db, [kind])];
+    const write = async () => {
+      kept.add("a");
+      await db.write((tx) => tx.insertInto("search_queue").values({ kind: "entry", thing: "a" }).execute());
+      await one.catchUp();
+    };
+    const words = async () => (await db.read.selectFrom("vocabulary").select("word").execute()).map(({ word }) => word);
+    await write();
+    expect(await words()).toEqual(["wryneck"]);
+    kept.clear();
+    await other.rebuild();
+    expect(await words()).toEqual([]);
+    await write();
+    expect(await words()).toEqual(["wryneck"]);
+  });
+
   test("O14, O15: recall gives each text once, within its budget, with the graph between, and is on record for a task", async () => {
     const { app, call } = await filled(engine);
     unwrap(await app.sources.add("copy/retry.md", Buffer.from(texts["retry.md"]), ada));
@@ -275,11 +309,23 @@ describe.each(engines)("search on %s", (engine) => {
     expect(Buffer.byteLength(JSON.stringify(small))).toBeLessThanOrEqual(1000);
     expect(small.omitted).toBeGreaterThan(0);
 
-    const worker: Caller = { ...(agent("engineer") as Extract<Caller, { kind: "agent" }>), task: "task-1", epoch: 1 };
+    const worker: Caller = {
+      ...(agent("engineer", "r-mine") as Extract<Caller, { kind: "agent" }>),
+      task: "task-1",
+      epoch: 1,
+    };
+    const other = { title: "Bind them", description: "", dependsOn: [], priority: 0, run: "r-other", maxRetries: 2 };
+    const task = `task:${unwrap(await app.tasks.create(other, "ada")).id}`;
+    for (const to of ["entry:notes", "entry:glossary"])
+      await call("memory_add_edge", { type: "about", from: task, to });
+    const told = async (caller?: Caller) => JSON.stringify(await call("recall", { query: "lease and fence" }, caller));
+    expect(await told()).toContain(task);
+
     const recalled = await call("recall", { query: "fence" }, worker);
     const refs = recalled.passages.map((one: { ref: string }) => one.ref);
     const events = (await allEvents(app)).filter(({ kind }) => kind === "passages-recalled");
     expect(events).toMatchObject([{ subject: "task:task-1", data: { refs } }]);
+    expect(await told(worker)).not.toContain(task);
     expect(retrievalPrecision(["entry:a", "source:b", "entry:a"], "as [[entry:a]] says")).toBe(0.5);
     expect(retrievalPrecision([], "")).toBeUndefined();
   });

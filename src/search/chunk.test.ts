@@ -43,6 +43,11 @@ test("what stands beside a part under another heading is another matter", () => 
   expect(other?.near).toBe("");
 });
 
+test("what was recorded before and after an entry of a log is not about it", () => {
+  const log = "- 2026-10-01T08:32:10.415Z ada: owls\n- 2026-10-01T13:05:44.902Z bob: herons\n";
+  expect(chunk({ title: "T", text: log }).map(({ near }) => near)).toEqual(["", ""]);
+});
+
 test("a long paragraph is cut between sentences, nothing of it is lost, and lines are counted", () => {
   const sentences = Array.from({ length: 120 }, (_, at) => `Sentence ${at} says something of no weight.`);
   const text = sentences.map((sentence, at) => (at % 3 === 2 ? `${sentence}\n` : `${sentence} `)).join("");

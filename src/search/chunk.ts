@@ -40,6 +40,8 @@ const turn =
   /^(?:\[?\d[\d:., TZ-]{0,40}\]?\s{1,4})?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s{1,4}\S/u;
 /** A log line, or any other that begins with when. */
 const dated = /^(?:[-*]\s{1,4})?\[?\d{4}-\d\d-\d\d[T\s\]]/;
+/** An item that begins with when, as in the logs of a workspace: each is of another matter. */
+const recorded = /^[-*]\s/;
 
 function blocksOf(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
@@ -133,6 +135,8 @@ function cutAfter(text: string, from: number): number {
 }
 
 function around(chunks: Block[], at: number): string {
+  const own = chunks[at]?.body ?? "";
+  if (dated.test(own) && recorded.test(own)) return "";
   const before: string[] = [];
   const after: string[] = [];
   const bodyAt = (index: number) => (chunks[index]?.heading === chunks[at]?.heading ? (chunks[index]?.body ?? "") : "");

@@ -10,7 +10,7 @@ import type { WordIndex } from "./lexical.ts";
 import { amongNumbers } from "./lists.ts";
 import { snippet } from "./marks.ts";
 import type { Meaning } from "./meaning.ts";
-import { type Scope, within } from "./scope.ts";
+import { onlyRights, type Scope, within } from "./scope.ts";
 import type { Speller } from "./spelling.ts";
 import { searchTerms } from "./terms.ts";
 
@@ -79,7 +79,7 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
     const notes: string[] = [];
     const left = await catchUp();
     if (left > 0) notes.push(`${left} changes are not in the index yet`);
-    const asked = await terms(query);
+    const asked = await terms(query, wanted.scope);
     const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));
     const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
 
@@ -131,11 +131,11 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
   }
 
   /** The words to look for; one that is in no text is joined by what it was probably meant to be. */
-  async function terms(query: string): Promise<{ terms: Term[]; suggestion?: string }> {
+  async function terms(query: string, scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
     const terms = await words.count(searchTerms(query));
     const meant = new Map<string, Term>();
     for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
-      const like = (await words.count(await speller.like(word))).find(({ count, begun }) => count > 0 && !begun);
+      const like = await firstWithin(await words.count(await speller.like(word)), scope);
       if (like) meant.set(word, like);
     }
     if (meant.size === 0) return { terms };
@@ -143,6 +143,15 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
     const known = new Set(terms.map(({ word }) => word));
     const all = [...terms, ...[...meant.values()].filter(({ word }) => !known.has(word))];
     return suggestion === query ? { terms: all } : { terms: all, suggestion };
+  }
+
+  /** Nobody is told a word that is only in what they may not read. */
+  async function firstWithin(terms: Term[], scope: Scope): Promise<Term | undefined> {
+    for (const term of terms.filter(({ count, begun }) => count > 0 && !begun)) {
+      const [found = []] = await words.best([term], [{ scope: onlyRights(scope), limit: 1 }]);
+      if (found.length > 0) return term;
+    }
+    return undefined;
   }
 
   async function meaningOf(query: string, scope: Scope, wanted: Wanted, notes: string[]) {
@@ -182,5 +191,3 @@ function weigh(words: Scored[], near: { hits: Scored[]; weight: number } | undef
     { scores: byRange(near.hits), weight: near.weight },
   ]);
 }
-
-const onlyRights = ({ kinds, run }: Scope): Scope => (run === undefined ? { kinds } : { kinds, run });

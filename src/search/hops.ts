@@ -65,11 +65,7 @@ async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]
     written.execute(db.read),
     edgesOf(db, [...first.keys()], undefined, mostLinks),
   ]);
-  const isPlaced = (id: string) => /^(entry|source|task|topic|run):/.test(id);
-  return [
-    ...rows,
-    ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: isPlaced(far) ? far : `node:${far}` })),
-  ];
+  return [...rows, ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: placeOf(far) }))];
 }
 
 /** The passages that each target means: all of a thing, or the one that a line is in. */
@@ -95,8 +91,11 @@ async function placesOf(db: Database, targets: string[], scope: Scope): Promise<
   );
 }
 
+/** The name of a node of the graph with its kind, which the graph's own leave out. */
+export const placeOf = (ref: string) => (/^(entry|source|task|topic|run):/.test(ref) ? ref : `node:${ref}`);
+
 /** Names such as entry:vision as rows of kind and id. */
-const named = {
+export const named = {
   sqlite: (names: string[]) => sql`(
     SELECT substr(value, 1, instr(value, ':') - 1) AS kind, substr(value, instr(value, ':') + 1) AS id
     FROM json_each(${JSON.stringify(names)})) AS w`,

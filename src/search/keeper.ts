@@ -5,14 +5,14 @@ import { nameOf, prepare } from "./keeper/prepare.ts";
 import { replaceAll } from "./keeper/rows.ts";
 import type { Kind } from "./kinds.ts";
 import { portions } from "./lists.ts";
-import { learnWords } from "./spelling.ts";
+import { learner } from "./spelling.ts";
 
 const atOnce = 200;
 
 /** Keeps the index true: behind writes, and before each search. */
 export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () => Promise<string[]> = async () => []) {
   const byName = new Map(kinds.map((kind) => [kind.name, kind]));
-  const known = new Set<string>();
+  const vocabulary = learner();
   let seen: string | undefined;
 
   /** A section that left the schema takes its entry out of sight, though the entry is as it was. */
@@ -45,7 +45,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
         return { kind, id: thing, ticket, found: found && prepare(found) };
       }),
     );
-    await db.write(async (tx) => {
+    const isKept = await db.write(async (tx) => {
       await lockEntry(tx, db.engine, "(search)");
       const waiting = await stillWaiting(
         tx,
@@ -58,7 +58,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
         work.filter(({ ticket }) => waiting.has(ticket)),
       );
       const words = work.flatMap(({ found }) => found?.parts.flatMap(({ words }) => words.body) ?? []);
-      await learnWords(tx, words, known);
+      const learned = await vocabulary.learn(tx, words);
       await tx
         .deleteFrom("search_queue")
         .where(
@@ -67,7 +67,9 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
           tickets.map((row) => row.ticket),
         )
         .execute();
+      return learned;
     });
+    isKept();
     return tickets.length;
   }
 
@@ -81,18 +83,11 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
       const rows = ids.flat();
       await db.write(async (tx) => {
         await lockEntry(tx, db.engine, "(search)");
-        for (const table of [
-          "passage_text",
-          "passage_links",
-          "passages",
-          "things",
-          "vocabulary",
-          "search_queue",
-        ] as const)
+        for (const table of ["passage_text", "passage_links", "passages", "things", "search_queue"] as const)
           await tx.deleteFrom(table).execute();
+        await vocabulary.forget(tx);
         for (const some of portions(rows, 500)) await tx.insertInto("search_queue").values(some).execute();
       });
-      known.clear();
       while ((await catchUp()) > 0);
       return rows.length;
     },

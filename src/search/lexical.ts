@@ -27,13 +27,13 @@ export function wordIndex(db: Database) {
   /** The rarest words first; with too few that have them, those that have only the others follow. */
   async function ranking(terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Ranking> {
     const found = new Map<number, Scored>();
-    let left = terms;
+    let left = terms.filter((term) => term.count > 0);
     while (found.size < enough) {
       const choice = choose(left, total.passages, limits[db.engine]);
       if (!choice) break;
       for (const hit of await rank[db.engine](db.read, choice, total, limit, scope))
         if (!found.has(hit.num)) found.set(hit.num, hit);
-      left = choice.beside;
+      left = left.filter((term) => !choice.by.includes(term));
     }
     return { hits: [...found.values()].slice(0, limit), isAll: left.length === 0 && found.size < limit };
   }

@@ -135,7 +135,7 @@ export const recall = operation({
     const found = await app.search.find.passages(query, { scope, limit: bundled, through: ["node"] });
     const { passages, omitted } = bundle(found.hits, budget * 0.8 - 200);
     const refs = passages.map((one) => one.ref);
-    const { nodes, edges } = await joining(app.db, refs, budget * 0.2);
+    const { nodes, edges } = await joining(app.db, refs, budget * 0.2, app.search.scope(caller));
     const actor = nameOf(caller);
     if (caller.kind === "agent" && caller.task !== undefined) {
       const event = {

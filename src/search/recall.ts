@@ -3,7 +3,9 @@ import type { Database } from "../store/database.ts";
 import { edgesBetween, linksOf } from "../store/edges.ts";
 import { nodeLines } from "../store/graph.ts";
 import { type Hit, refOf } from "./hit.ts";
+import { named, placeOf } from "./hops.ts";
 import { amongTexts } from "./lists.ts";
+import { type Scope, within } from "./scope.ts";
 
 /** A passage as an agent is given it. */
 export type Recalled = {
@@ -69,19 +71,22 @@ export function bundle(hits: Hit[], bytes: number): { passages: Recalled[]; omit
 const normalised = (text: string) => text.toLowerCase().replaceAll(/\s+/g, " ").trim();
 
 const mostLinks = 500;
+const mostBetween = 20;
 
-/** The edges between what was found, and the nodes that stand between two of them. */
-export async function joining(db: Database, refs: string[], bytes: number): Promise<Subgraph> {
+/** The edges between what was found, and the nodes that stand between two of them, as far as the caller may read them. */
+export async function joining(db: Database, refs: string[], bytes: number, scope: Scope): Promise<Subgraph> {
   const found = new Set(refs);
   const links = await linksOf(db, [...found], undefined, mostLinks);
   const touched = new Map<string, Set<string>>();
   for (const { near, far } of links) touched.set(far, (touched.get(far) ?? new Set()).add(near));
-  const between = [...touched].filter(([id, ends]) => !found.has(id) && ends.size > 1).map(([id]) => id);
-  const ids = [...found, ...between.slice(0, 20)];
+  const joints = [...touched].filter(([id, ends]) => !found.has(id) && ends.size > 1).map(([id]) => id);
+  const hidden = await outside(db, joints, scope);
+  const between = joints.filter((id) => !hidden.has(id)).slice(0, mostBetween);
+  const ids = [...found, ...between];
   const [edges, written, nodes] = await Promise.all([
     edgesBetween(db, ids, ids, undefined, 100),
     writtenAmong(db, ids),
-    nodeLines(db, between.slice(0, 20)),
+    nodeLines(db, between),
   ]);
   const all = new Map([...edges, ...written].map((edge) => [`${edge.from}\0${edge.type}\0${edge.to}`, edge]));
   let left = bytes;
@@ -90,6 +95,16 @@ export async function joining(db: Database, refs: string[], bytes: number): Prom
     return left >= 0;
   };
   return { nodes: nodes.filter(fits), edges: [...all.values()].filter(fits) };
+}
+
+/** Which of these the caller may not read. */
+async function outside(db: Database, refs: string[], scope: Scope): Promise<Set<string>> {
+  if (refs.length === 0) return new Set();
+  const { rows } = await sql<{ kind: string; id: string }>`
+    SELECT t.kind, t.id FROM ${named[db.engine](refs.map(placeOf))} JOIN things t ON t.kind = w.kind AND t.id = w.id
+    WHERE NOT (${within(db.engine, scope)})`.execute(db.read);
+  const runs = refs.filter((one) => scope.run !== undefined && one.startsWith("run:") && one !== `run:${scope.run}`);
+  return new Set([...rows.map(refOf), ...runs]);
 }
 
 /** Links that the texts themselves have. */

@@ -24,9 +24,12 @@ export function within(engine: Database["engine"], scope: Scope): RawBuilder<boo
   if (scope.type !== undefined) rules.push(sql`t.type = ${scope.type}`);
   if (scope.section !== undefined) {
     const folder = `${scope.section}/`;
-    rules.push(sql`(t.id = ${scope.section} OR substr(t.id, 1, ${sql.lit(folder.length)}) = ${folder})`);
+    rules.push(sql`(t.id = ${scope.section} OR substr(t.id, 1, ${sql.lit([...folder].length)}) = ${folder})`);
   }
-  if (scope.author !== undefined) rules.push(sql`lower(t.author) LIKE ${`%${likely(scope.author)}%`} ESCAPE '!'`);
+  // SQLite makes only a to z small: others are found as they are written.
+  if (scope.author !== undefined)
+    rules.push(sql`(lower(t.author) LIKE ${likely(scope.author.toLowerCase())} ESCAPE '!'
+      OR t.author LIKE ${likely(scope.author)} ESCAPE '!')`);
   if (scope.before !== undefined) rules.push(sql`t.at < ${scope.before}`);
   if (scope.after !== undefined) rules.push(sql`t.at >= ${scope.after}`);
   return sql<boolean>`${sql.join(rules, sql` AND `)}`;
@@ -36,8 +39,11 @@ export function within(engine: Database["engine"], scope: Scope): RawBuilder<boo
 export const mayRead = (scope: Scope, thing: { kind: string; run: string }): boolean =>
   scope.kinds.includes(thing.kind) && (scope.run === undefined || thing.run === "" || thing.run === scope.run);
 
+/** What the caller may read at all, whatever else they asked for. */
+export const onlyRights = ({ kinds, run }: Scope): Scope => (run === undefined ? { kinds } : { kinds, run });
+
 /** Whether it is narrowed by more than rights. */
 export const isNarrowed = ({ kinds: _kinds, run: _run, ...rest }: Scope): boolean =>
   Object.values(rest).some((value) => value !== undefined);
 
-const likely = (text: string) => text.toLowerCase().replace(/[!%_]/g, "!$&");
+const likely = (text: string) => `%${text.replace(/[!%_]/g, "!$&")}%`;

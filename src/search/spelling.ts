@@ -1,23 +1,49 @@
+import { randomUUID } from "node:crypto";
 import type { Database, Query } from "../store/database.ts";
+import { portions } from "./lists.ts";
 import { isStopWord } from "./terms.ts";
 
 const worth = /^\p{L}[\p{L}\p{N}]{3,23}$/u;
 const mostKnown = 300_000;
 const freshMs = 15_000;
 
-/** Words once learned are remembered, so that a word costs nothing the second time. */
-export async function learnWords(tx: Query, words: string[], known: Set<string>): Promise<void> {
-  const fresh = [...new Set(words.filter((word) => !known.has(word) && worth.test(word) && !isStopWord(word)))];
-  for (let from = 0; from < fresh.length; from += 500) {
-    const rows = fresh.slice(from, from + 500).map((word) => ({ word }));
-    await tx
-      .insertInto("vocabulary")
-      .values(rows)
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
-  if (known.size > mostKnown) known.clear();
-  for (const word of fresh) known.add(word);
+const generation = "search-vocabulary";
+
+/** Keeps the words of all texts. Those that were kept are remembered, so that a word costs nothing the second time. */
+export function learner() {
+  const known = new Set<string>();
+  let since: string | undefined;
+  return {
+    /** To be told once it is committed: a transaction that failed has taught nothing. */
+    async learn(tx: Query, words: string[]): Promise<() => void> {
+      const row = await tx.selectFrom("meta").select("value").where("key", "=", generation).executeTakeFirst();
+      if (row?.value !== since) known.clear();
+      const fresh = [...new Set(words.filter((word) => !known.has(word) && worth.test(word) && !isStopWord(word)))];
+      for (const some of portions(fresh, 500)) {
+        const values = some.map((word) => ({ word }));
+        await tx
+          .insertInto("vocabulary")
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+      }
+      return () => {
+        since = row?.value;
+        if (known.size > mostKnown) known.clear();
+        for (const word of fresh) known.add(word);
+      };
+    },
+    /** The other processes, which remember the words too, learn of it by a new generation. */
+    async forget(tx: Query): Promise<void> {
+      const value = randomUUID();
+      await tx.deleteFrom("vocabulary").execute();
+      await tx
+        .insertInto("meta")
+        .values({ key: generation, value })
+        .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
+        .execute();
+    },
+  };
 }
 
 /**
@@ -26,19 +52,29 @@ export async function learnWords(tx: Query, words: string[], known: Set<string>)
  */
 export function speller(db: Database) {
   let read = 0;
+  let counted = -1;
   let index = new Map<string, string[]>();
+  let refreshing: Promise<void> | undefined;
 
-  async function refresh(): Promise<void> {
+  function refresh(): Promise<void> {
+    refreshing ??= look().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
+  /** Taking all words apart takes a while: only when there are others than before. */
+  async function look(): Promise<void> {
     if (Date.now() - read < freshMs) return;
-    read = Date.now();
-    index = new Map();
-    for (const { word } of await db.read.selectFrom("vocabulary").select("word").limit(mostKnown).execute()) {
-      for (const trigram of trigramsOf(word)) {
-        const words = index.get(trigram);
-        if (words) words.push(word);
-        else index.set(trigram, [word]);
-      }
+    const { count } = await db.read
+      .selectFrom("vocabulary")
+      .select((x) => x.fn.countAll<number>().as("count"))
+      .executeTakeFirstOrThrow();
+    if (Number(count) !== counted) {
+      index = byTrigram(await db.read.selectFrom("vocabulary").select("word").limit(mostKnown).execute());
+      counted = Number(count);
     }
+    read = Date.now();
   }
 
   return {
@@ -61,6 +97,18 @@ export function speller(db: Database) {
 }
 
 export type Speller = ReturnType<typeof speller>;
+
+function byTrigram(rows: { word: string }[]): Map<string, string[]> {
+  const index = new Map<string, string[]>();
+  for (const { word } of rows) {
+    for (const trigram of trigramsOf(word)) {
+      const words = index.get(trigram);
+      if (words) words.push(word);
+      else index.set(trigram, [word]);
+    }
+  }
+  return index;
+}
 
 function trigramsOf(word: string): string[] {
   const padded = ` ${word} `;

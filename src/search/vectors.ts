@@ -44,10 +44,11 @@ export function vectorIndex(db: Database, model: string) {
       if (Number(count) < nums.length * 0.9) forget();
     }
     const before = { num: lastNum, seq: lastSeq };
+    // Asked first: what comes while the vectors are read is read again, where it would be missed otherwise.
+    const { rows } = await sql<{ num: number | null }>`SELECT max(num) AS num FROM passages`.execute(db.read);
     // New vectors of passages that were there, then new passages whose text had a vector already.
     await take(sql`v.seq > ${before.seq}`, "seq");
     await take(sql`p.num > ${before.num} AND v.seq <= ${before.seq}`, "num");
-    const { rows } = await sql<{ num: number | null }>`SELECT max(num) AS num FROM passages`.execute(db.read);
     lastNum = Number(rows[0]?.num ?? 0);
   }
 

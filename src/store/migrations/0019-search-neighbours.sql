@@ -1,2 +1,3 @@
--- What stands under another heading no longer counts as a neighbour: whatever that changes is indexed again.
+-- Neither what stands under another heading nor the entry beside another of a log counts as a neighbour any more:
+-- whatever that changes is indexed again.
 INSERT INTO search_queue (kind, thing) SELECT kind, id FROM things;
