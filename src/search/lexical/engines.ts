@@ -23,7 +23,7 @@ export type Total = {
 
 /** PostgreSQL has to visit every passage that it ranks, which takes it longer. */
 export const limits: Record<Engine, Limits> = {
-  sqlite: { chosen: 2000, ranked: 8000 },
+  sqlite: { chosen: 1000, ranked: 8000 },
   postgres: { chosen: 1000, ranked: 2000 },
 };
 
