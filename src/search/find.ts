@@ -77,7 +77,10 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
 
   async function rank(query: string, wanted: Wanted, limit: number) {
     const notes: string[] = [];
-    const left = await catchUp();
+    const [left] = await Promise.all([
+      catchUp(),
+      wanted.without?.includes("meaning") ? undefined : meaning.begin(query),
+    ]);
     if (left > 0) notes.push(`${left} changes are not in the index yet`);
     const asked = await terms(query, wanted.scope);
     const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));

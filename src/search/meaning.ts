@@ -118,6 +118,11 @@ export function meaning(
 
   return {
     embedSome,
+    /** Begins to embed a question: a local model does it in a thread of its own while words are looked up. */
+    async begin(text: string): Promise<void> {
+      const embedder = await used();
+      if (embedder) vectorOf(embedder, text).catch(() => undefined);
+    },
     /** The passages nearest in meaning; undefined while there is no model. */
     async nearest(text: string, scope: Scope, limit: number): Promise<{ hits: Scored[]; weight: number } | undefined> {
       const embedder = await used();
