@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Database } from "./database.ts";
@@ -8,6 +9,7 @@ import type { Tables } from "./tables.ts";
 const channel = "scriptorium";
 const migrationLock = 7_346_001;
 const connections = 10;
+const betweenNotices = 5;
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
@@ -22,10 +24,10 @@ export async function openPostgres(url: string): Promise<Database> {
   return {
     engine: "postgres",
     read: db,
-    async write(work) {
+    async write(work, how) {
       for (let attempt = 1; ; attempt++) {
         try {
-          const value = await db.transaction().execute(work);
+          const value = how?.oneStatement ? await work(db) : await db.transaction().execute(work);
           tell.others();
           return value;
         } catch (error) {
@@ -57,8 +59,9 @@ const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { 
 
 /**
  * Tells the other processes after a commit that there is something new. Whatever is committed while
- * they are being told is told once more, together. If the process dies in between, they find out at
- * the next change or when they look again by themselves.
+ * they are being told, and for a moment after, is told once more, together: a notice is a commit of its
+ * own. If the process dies in between, they find out at the next change or when they look again by
+ * themselves.
  */
 function teller(pool: pg.Pool) {
   let telling: Promise<void> | undefined;
@@ -67,6 +70,7 @@ function teller(pool: pg.Pool) {
     do {
       more = false;
       await pool.query(`NOTIFY ${channel}`).catch(() => undefined);
+      await sleep(betweenNotices);
     } while (more);
     telling = undefined;
   }
