@@ -2,14 +2,14 @@ import { type RawBuilder, sql } from "kysely";
 import { clock, clockByNow, storeClock } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { insertEach, type WrittenEvent } from "./events.ts";
-import { onEach, prepared, withAll, withEach } from "./prepared.ts";
+import { onEach, withAll, withEach } from "./prepared.ts";
 import { among, columns, locked, type StoredTask } from "./tasks.ts";
 
 /** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
 
 type Engine = Database["engine"];
 
-const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
+export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
 const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
 
 const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
@@ -134,7 +134,7 @@ const saveRow = withEach<{ change: Change; now: number }>(
 type Sent = Pick<StoredTask, "num" | "version" | "awaited" | Changed> &
   WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
 
-const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
+export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
   ...event,
   num: row.num,
   version: row.version,
@@ -149,7 +149,7 @@ const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
   under_claim: underClaim ? 1 : 0,
 });
 
-const savedOf = (list: string) => sql`
+export const savedOf = (list: string) => sql`
   given AS (
     SELECT * FROM json_to_recordset(${list}::text::json) AS given (
       num bigint, version bigint, seen bigint, awaited int, state text, attempt bigint, epoch bigint, holder text,
@@ -166,85 +166,13 @@ const savedOf = (list: string) => sql`
       AND tasks.num = ANY (ARRAY(SELECT num FROM given))
     RETURNING tasks.num, tasks.claimed_at, tasks.lease_until
   )`;
-const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM given JOIN saved USING (num)`;
+export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM given JOIN saved USING (num)`;
 
-const saveList = withAll<Sent, Lease & { num: number }>(
+export const saveList = withAll<Sent, Lease & { num: number }>(
   (list) => sql`
     WITH ${savedOf(list)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})
     SELECT * FROM saved`,
 );
-
-/** What a claim makes of a task that is ready, for a database that claims in its own words. */
-export type ClaimEffect = { state: Record<string, string>; attempt: number; epoch: number };
-
-/** Those who want a task, whichever has its turn. */
-export type Wanting = { holder: string; leaseMs: number };
-
-type AtOnce = { changes: string; wants: string; limit: number; at: string; run: string } & Omit<
-  ClaimEffect,
-  "state"
-> & {
-    states: string;
-  };
-type Either = { saved: number; place: null } | ({ saved: null; place: number } & StoredTask);
-
-const atOnce = (ofRun: boolean) =>
-  prepared<AtOnce, Either>(
-    (_, slot) => sql`
-      WITH ${savedOf(slot("changes"))}, wanted AS (
-        SELECT * FROM json_to_recordset(${slot("wants")}::text::json) AS wanted (place int, holder text, lease_ms bigint)
-      ), picked AS (
-        SELECT num, turn_at FROM tasks
-        WHERE ${isReady} ${ofRun ? sql`AND run IS NOT NULL AND run = ${slot("run")}` : sql``}
-        ORDER BY turn_at, num LIMIT ${slot("limit")} FOR UPDATE SKIP LOCKED
-      ), turns AS (
-        SELECT num, row_number() OVER (ORDER BY turn_at, num) AS place FROM picked
-      ), claimed AS (
-        UPDATE tasks SET state = ${slot("states")}::text::json ->> tasks.state,
-          attempt = tasks.attempt + ${slot("attempt")}::int, epoch = tasks.epoch + ${slot("epoch")}::int,
-          holder = wanted.holder, version = tasks.version + 1, updated_at = ${slot("at")},
-          claimed_at = ${clock.postgres}, lease_until = ${clock.postgres} + wanted.lease_ms
-        FROM turns JOIN wanted USING (place)
-        WHERE tasks.num = turns.num AND tasks.num = ANY (ARRAY(SELECT num FROM picked))
-        RETURNING ${columns}, wanted.place
-      ), logged AS (
-        INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved}
-        UNION ALL SELECT updated_at, holder, 'task-claim', 'task:' || id, json_build_object(
-          'by', holder, 'state', state, 'attempt', attempt, 'epoch', epoch, 'holder', holder, 'run', run)::text
-        FROM claimed
-      )
-      SELECT saved.num AS saved, claimed.* FROM claimed FULL JOIN saved USING (num)`,
-  );
-const claimAny = atOnce(false);
-const claimOfRun = atOnce(true);
-
-/**
- * Saves changes and gives ready tasks to those who want one, in one statement, which on PostgreSQL
- * is a transaction by itself: nothing waits for the way there and back while rows are locked.
- */
-export async function saveAndClaim(
-  query: Query,
-  changes: Change[],
-  wants: Wanting[],
-  { run, at, effect }: { run: string | undefined; at: string; effect: ClaimEffect },
-): Promise<{ saved: Set<number>; claimed: (StoredTask | undefined)[] }> {
-  const { state, attempt, epoch } = effect;
-  const rows = await (run === undefined ? claimAny : claimOfRun)(query, {
-    changes: JSON.stringify(changes.map(sent)),
-    wants: JSON.stringify(wants.map(({ holder, leaseMs }, index) => ({ place: index + 1, holder, lease_ms: leaseMs }))),
-    limit: wants.length,
-    at,
-    run: run ?? "",
-    states: JSON.stringify(state),
-    attempt,
-    epoch,
-  });
-  const claimed = new Map(rows.flatMap((row) => (row.place === null ? [] : [[row.place, row]])));
-  return {
-    saved: new Set(rows.flatMap(({ saved }) => saved ?? [])),
-    claimed: wants.map((_, index) => claimed.get(index + 1)),
-  };
-}
 
 const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until: number }>(
   (engine, slot) => sql`

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Kysely, PostgresDialect } from "kysely";
+import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Database } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
@@ -15,10 +15,10 @@ export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
   // Without a listener an idle connection that the server drops would end the process; the pool replaces it.
   pool.on("error", () => undefined);
-  pool.on("connect", keepPlans);
+  pool.on("connect", nameStatements);
   await migratePostgres(pool);
 
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool, onCreateConnection: planOnce }) });
   const watch = watchChanges(url);
   const tell = teller(pool);
   return {
@@ -45,7 +45,7 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /** Planning costs our short queries more than running them: those that are prepared are sent under their names. */
-function keepPlans(client: pg.PoolClient): void {
+function nameStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   client.query = ((...args: unknown[]) => {
     const [text, values, ...rest] = args;
@@ -53,6 +53,11 @@ function keepPlans(client: pg.PoolClient): void {
     return name ? query({ name, text, values }, ...rest) : query(...args);
   }) as typeof client.query;
 }
+
+/** And planned once for all values, until the table's statistics change. */
+const planOnce = async (connection: DatabaseConnection): Promise<void> => {
+  await connection.executeQuery(CompiledQuery.raw("SET plan_cache_mode = force_generic_plan"));
+};
 
 /** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");

@@ -2,6 +2,7 @@ import { type RawBuilder, type Selectable, sql } from "kysely";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { onEach, prepared } from "./prepared.ts";
+import { lookAgain } from "./statistics.ts";
 import type { TaskRow } from "./tables.ts";
 
 type Engine = Database["engine"];
@@ -94,6 +95,7 @@ export async function insertTasks(
   for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
   const before = [...new Set(dependencies.map((one) => one.depends_on))];
   if (before.length > 0) await markAwaited[engine](tx, { ids: JSON.stringify(before) });
+  if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
 }
 

@@ -2,7 +2,7 @@ import { ok, type Result, refuse } from "../result.ts";
 import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { lateness, recordLate } from "../store/fence.ts";
+import { recordLate } from "../store/fence.ts";
 import {
   dependenciesOf,
   findTask,
@@ -13,6 +13,7 @@ import {
   saveWords,
 } from "../store/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
+import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
 import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
 import { fromRow, type Task } from "./task.ts";
 import { together } from "./together.ts";
@@ -21,15 +22,13 @@ import type { Step } from "./transition.ts";
 export type Strategy = "queue" | "lease" | "optimistic";
 
 export type Claim = { task: Task; epoch: number; expiresAt: string };
-export type Held = { holder: string; since: string; until: string; alive: boolean };
-
 type Deps = {
   db: Database;
   strategy: Strategy;
   leaseMs: number;
   now(): Date;
   newId(prefix: string): string;
-  /** How many requests may share a transaction; 1 gives each its own. */
+  /** How many requests may share a transaction; with 2, one worker ends a task and takes the next. */
   mostTogether?: number;
 };
 
@@ -44,7 +43,6 @@ const candidates = 16;
 const mostTries = 50;
 /** While everyone who asks is given a task, nobody looks around more often than this. */
 const lookEveryMs = 200;
-const mostHeld = 5000;
 
 /**
  * Tasks and who holds them. A claim is a holder, a lease by the store's clock, and an epoch that
@@ -64,7 +62,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   let lookAgainAt = 0;
 
   const ask = together<Request, Answer>(
-    { most: mostTogether, lanes: (mostTogether === 1 ? lanesAlone : lanes)[engine] },
+    { most: mostTogether, lanes: (mostTogether <= 2 ? lanesAlone : lanes)[engine] },
     async (requests) => {
       const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
       const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
@@ -292,43 +290,3 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
 }
 
 export type TaskEngine = ReturnType<typeof taskEngine>;
-
-const heldBy = (task: Task, clock: number): Held => ({
-  holder: task.holder ?? "",
-  since: iso(task.claimedAt),
-  until: iso(task.leaseUntil),
-  alive: (task.leaseUntil ?? 0) >= clock,
-});
-
-function fence(task: Task, clock: number, epoch: number | undefined): Result<true> {
-  if (epoch === undefined && task.holder === null) return ok(true);
-  if (epoch === undefined) {
-    const held = heldBy(task, clock);
-    const message = `task ${task.id} is held by ${held.holder} until ${held.until}; a write under a claim names its epoch`;
-    return refuse("conflict", message, held);
-  }
-  const late = lateness(task, clock, epoch);
-  return late ? refuse("conflict", late, { late: true, epoch: task.epoch, state: task.state }) : ok(true);
-}
-
-/** Tasks as this process's claims left them, so that the step that ends a claim need not read them again. */
-function heldTasks() {
-  const tasks = new Map<string, Task>();
-  return {
-    keep(task: Task) {
-      tasks.delete(task.id);
-      if (task.holder === null) return;
-      tasks.set(task.id, task);
-      const [oldest] = tasks.keys();
-      if (tasks.size > mostHeld && oldest !== undefined) tasks.delete(oldest);
-    },
-    /** Whether it was seen before we took it. */
-    isPast: ({ id, epoch }: Pick<Task, "id" | "epoch">) => epoch < (tasks.get(id)?.epoch ?? 0),
-    under(id: string, epoch: number | undefined): Task | undefined {
-      const task = tasks.get(id);
-      return task?.epoch === epoch ? task : undefined;
-    },
-  };
-}
-
-const iso = (ms: number | null) => new Date(Number(ms ?? 0)).toISOString();

@@ -1,12 +1,6 @@
 import { type Result, refuse } from "../result.ts";
-import {
-  type ClaimEffect,
-  expiredTasks,
-  readyTasks,
-  roomOfRuns,
-  type Situation,
-  saveAndClaim,
-} from "../store/claims.ts";
+import { type ClaimEffect, saveAndClaim } from "../store/claim-at-once.ts";
+import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/claims.ts";
 import type { Database, Query } from "../store/database.ts";
 import { lockTasks } from "../store/tasks.ts";
 import { afterwards, bearsOnOthers, changeOf, type Taken, take } from "./take.ts";
@@ -184,10 +178,8 @@ export async function endAndTakeNext(
   const changes = simple.map(({ taken, next }) => changeOf(taken, next, at));
   const wanting = wants.map(({ worker, leaseMs }) => ({ holder: worker, leaseMs: Math.round(leaseMs) }));
   if (changes.length + wanting.length === 0) return { moved: new Map(), given: [] };
-  const how = { run: wants[0]?.run, at, effect: claimEffect };
-  const { saved, claimed } = await db.write((query) => saveAndClaim(query, changes, wanting, how), {
-    oneStatement: true,
-  });
+  const asked = { changes, wants: wanting, run: wants[0]?.run, at, effect: claimEffect };
+  const { saved, claimed } = await db.write((query) => saveAndClaim(query, asked), { oneStatement: true });
   const kept = simple.filter(({ taken }) => saved.has(taken.task.num));
   const lease = { claimed_at: null, lease_until: null };
   return {
