@@ -3,8 +3,8 @@ import type { Database } from "../store/database.ts";
 import type { Scored } from "./lexical/engines.ts";
 import { isNarrowed, mayRead, type Scope, within } from "./scope.ts";
 
-/** What never changes of a thing. Whatever else a search is narrowed by is asked of the rows. */
-type Thing = { num: number; kind: string; run: string };
+/** What rights go by, which never changes of a thing; there are few of them. Whatever else a search is narrowed by is asked of the rows. */
+type Sort = { kind: string; run: string };
 type Row = { num: number; seq: number; thing: number; kind: string; run: string; vector: Buffer };
 
 const atOnce = 5000;
@@ -16,14 +16,17 @@ const countEveryMs = 10_000;
  */
 export function vectorIndex(db: Database, model: string) {
   let nums: number[] = [];
-  let things: Thing[] = [];
+  let things: number[] = [];
+  let sorts: Sort[] = [];
   let values = new Float32Array(0);
   let size = 0;
   let lastNum = 0;
   let lastSeq = 0;
+  /** How far there was anything when it was last read, of this model or another. */
+  let seen = { num: -1, seq: -1 };
   let counted = 0;
   let refreshing: Promise<void> | undefined;
-  const known = new Map<number, Thing>();
+  const known = new Map<string, Sort>();
   const have = new Set<number>();
 
   /** A search asks twice, for what it wants and for what leads there: both wait for one reading. */
@@ -45,27 +48,32 @@ export function vectorIndex(db: Database, model: string) {
     }
     const before = { num: lastNum, seq: lastSeq };
     // Asked first: what comes while the vectors are read is read again, where it would be missed otherwise.
-    const { rows } = await sql<{ num: number | null }>`SELECT max(num) AS num FROM passages`.execute(db.read);
+    const { rows } = await sql<{ num: number | null; seq: number | null }>`
+      SELECT (SELECT max(num) FROM passages) AS num, (SELECT max(seq) FROM vectors) AS seq`.execute(db.read);
+    const newest = { num: Number(rows[0]?.num ?? 0), seq: Number(rows[0]?.seq ?? 0) };
+    if (newest.num === seen.num && newest.seq === seen.seq) return;
     // New vectors of passages that were there, then new passages whose text had a vector already.
     await take(sql`v.seq > ${before.seq}`, "seq");
     await take(sql`p.num > ${before.num} AND v.seq <= ${before.seq}`, "num");
-    lastNum = Number(rows[0]?.num ?? 0);
+    lastNum = newest.num;
+    seen = newest;
   }
 
   async function take(which: ReturnType<typeof sql>, order: "seq" | "num"): Promise<void> {
     for (let after = 0; ; ) {
       const column = order === "seq" ? sql`v.seq` : sql`p.num`;
+      // From what is new to the rest: by itself SQLite would go through all vectors of the model.
+      const tables = order === "seq" ? sql`vectors v CROSS JOIN passages p` : sql`passages p CROSS JOIN vectors v`;
+      const ofModel = order === "seq" ? sql`v.model || '' = ${model}` : sql`v.model = ${model}`;
       const { rows } = await sql<Row>`
-        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run
-        FROM vectors v JOIN passages p ON p.hash = v.hash JOIN things t ON t.num = p.thing
-        WHERE v.model = ${model} AND ${which} AND ${column} > ${after}
+        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run FROM ${tables} CROSS JOIN things t
+        WHERE ${ofModel} AND p.hash = v.hash AND t.num = p.thing AND ${which} AND ${column} > ${after}
         ORDER BY ${column} LIMIT ${sql.lit(atOnce)}`.execute(db.read);
       for (const row of rows) add(row);
       if (rows.length < atOnce) return;
       // One text may stand in many places: those of the last number are read again rather than missed.
       const next = Number(rows.at(-1)?.[order] ?? 0) - (order === "seq" ? 1 : 0);
-      if (next <= after) return;
-      after = next;
+      after = Math.max(next, after + 1);
     }
   }
 
@@ -84,11 +92,13 @@ export function vectorIndex(db: Database, model: string) {
       values = larger;
     }
     values.set(vector, at * size);
-    const thing = known.get(row.thing) ?? { num: row.thing, kind: row.kind, run: row.run };
-    known.set(row.thing, thing);
+    const name = `${row.kind}:${row.run}`;
+    const sort = known.get(name) ?? { kind: row.kind, run: row.run };
+    known.set(name, sort);
     have.add(row.num);
     nums.push(row.num);
-    things.push(thing);
+    things.push(row.thing);
+    sorts.push(sort);
   }
 
   async function thingsIn(scope: Scope): Promise<Set<number>> {
@@ -101,9 +111,11 @@ export function vectorIndex(db: Database, model: string) {
   function forget(): void {
     nums = [];
     things = [];
+    sorts = [];
     values = new Float32Array(0);
     lastNum = 0;
     lastSeq = 0;
+    seen = { num: -1, seq: -1 };
     known.clear();
     have.clear();
   }
@@ -113,17 +125,11 @@ export function vectorIndex(db: Database, model: string) {
       await refresh();
       if (vector.length !== size) return [];
       const narrowed = isNarrowed(scope) ? await thingsIn(scope) : undefined;
-      const inScope = new Map<Thing, boolean>();
+      const readable = new Set([...known.values()].filter((sort) => mayRead(scope, sort)));
       const top: Scored[] = [];
       let least = Number.NEGATIVE_INFINITY;
       for (let at = 0; at < nums.length; at++) {
-        const thing = things[at] as Thing;
-        let allowed = inScope.get(thing);
-        if (allowed === undefined) {
-          allowed = mayRead(scope, thing) && (narrowed?.has(thing.num) ?? true);
-          inScope.set(thing, allowed);
-        }
-        if (!allowed) continue;
+        if (!readable.has(sorts[at] as Sort) || narrowed?.has(things[at] as number) === false) continue;
         let score = 0;
         for (let d = 0, from = at * size; d < size; d++) score += (values[from + d] as number) * (vector[d] as number);
         if (top.length >= limit && score <= least) continue;
