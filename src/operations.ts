@@ -1,5 +1,6 @@
 import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
+import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
 import * as runs from "./crew/run-operations.ts";
 import { taskRecord } from "./crew/task-record.ts";
@@ -111,6 +112,7 @@ export const operations = {
   task_record: taskRecord,
   metrics: runs.metrics,
   release_task: tasks.releaseTask,
+  overturn_task: overturnTask,
   search: search.search,
   recall: search.recall,
   model_status: search.modelStatus,

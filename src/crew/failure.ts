@@ -94,7 +94,10 @@ function causes(rounds: AttemptRow[], verdictOf: VerdictFor): Failure["rootCause
   const found = new Map<string, number[]>();
   for (const row of rounds) {
     const verdict = verdictOf(row);
-    const said = row.stopped_because ? [row.stopped_because] : [...list(verdict?.issues), ...list(verdict?.objections)];
+    const voided = verdict?.void_reason ? [verdict.void_reason] : [];
+    const said = row.stopped_because
+      ? [row.stopped_because]
+      : [...voided, ...list(verdict?.issues), ...list(verdict?.objections)];
     for (const cause of new Set(said.filter((one) => one !== verifierSaysFail)))
       found.set(cause, [...(found.get(cause) ?? []), row.attempt]);
   }

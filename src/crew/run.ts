@@ -8,6 +8,8 @@ import { type Plan, plan as planSchema } from "./plan.ts";
  *      │ fail            │  └─┘        stop ▼  │
  *      ▼                 │                stopped
  *    failed              └──── every state that is not over ──cancel──▶ cancelled
+ *
+ *   completed ──overturn──▶ failed, when one of its tasks turns out to be wrong
  */
 export type RunState = RunRow["state"];
 
@@ -17,6 +19,7 @@ export type RunStep =
   | { type: "stop"; reason: string }
   | { type: "finish"; failed: number }
   | { type: "fail"; reason: string }
+  | { type: "overturn"; reason: string }
   | { type: "cancel"; reason: string };
 
 export type Run = {
@@ -42,8 +45,8 @@ const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
   planned: { plan: "planned", start: "running", cancel: "cancelled" },
   running: { start: "running", stop: "stopped", finish: "completed", cancel: "cancelled" },
   stopped: { start: "running", cancel: "cancelled" },
-  completed: {},
-  failed: { start: "running" },
+  completed: { overturn: "failed" },
+  failed: { start: "running", overturn: "failed" },
   cancelled: {},
 };
 

@@ -9,6 +9,7 @@ import {
   saveTasks,
 } from "../store/claims.ts";
 import type { Database, Query } from "../store/database.ts";
+import { waitAgain } from "../store/descendants.ts";
 import { freeDependents, lockShape, lockTasks, type StoredTask, tellDescendants } from "../store/tasks.ts";
 import { fromRow, isLost, type State } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
@@ -198,6 +199,8 @@ function eventOf(row: StoredTask, { type, ...said }: Step, actor: string, at: st
 async function tellOthers(tx: Query, engine: Database["engine"], changes: (Saved & { from: State })[]) {
   const completed = changes.filter(({ row, awaited }) => awaited && row.state === "completed").map(({ row }) => row.id);
   if (completed.length > 0) await freeDependents(tx, engine, completed);
+  const undone = changes.filter(({ from }) => from === "completed").map(({ row }) => row.id);
+  if (undone.length > 0) await waitAgain(tx, engine, undone);
   for (const { from, row } of changes) {
     const change = isLost(row.state as State) ? 1 : isLost(from) ? -1 : 0;
     if (change === 0) continue;

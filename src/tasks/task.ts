@@ -1,6 +1,6 @@
 import type { StoredTask } from "../store/tasks.ts";
 
-/** The states of O5. `blocked` is not among them: it follows from what a task depends on. */
+/** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
 export const states = [
   "pending",
   "worker_executing",
@@ -46,9 +46,18 @@ export const isOver = (state: State) => state === "completed" || state === "fail
 /** Over, and not completed: whatever depends on it cannot be done. */
 export const isLost = (state: State) => state === "failed" || state === "cancelled";
 
-/** What people see: a task behind one that failed or was cancelled cannot be done until that one is. */
-export const shownState = (task: Task): State | "blocked" =>
-  task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
+/** What people see beside the states. */
+export const shownStates = [...states, "blocked", "stale"] as const;
+export type ShownState = (typeof shownStates)[number];
+
+/**
+ * A task behind one that failed or was cancelled cannot be done until that one is; one that was done
+ * with what turned out to be wrong is stale.
+ */
+export function shownState(task: Pick<Task, "state" | "lostBlockers" | "result">): ShownState {
+  if (task.state === "failed" && task.result.stale !== undefined) return "stale";
+  return task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
+}
 
 export const fromRow = (row: StoredTask): Task => ({
   id: row.id,

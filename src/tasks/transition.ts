@@ -13,6 +13,7 @@ import type { State, Task } from "./task.ts";
  *
  *   qc_passed ──reject──▶ qc_failed, when what passed does not merge or was changed since
  *   every state that is not over ──cancel──▶ cancelled
+ *   completed ──overturn──▶ failed, when it turns out to be wrong after all; begun on its output ──overturn──▶ pending
  */
 export type Step =
   | { type: "claim"; by: string }
@@ -26,17 +27,21 @@ export type Step =
   | { type: "retry"; reason: string }
   | { type: "give_up"; reason: string }
   | { type: "reopen" }
+  /** `because` names the task before it that turned out to be wrong; without it, it is this one itself. */
+  | { type: "overturn"; reason: string; because?: string }
   | { type: "cancel"; reason: string };
+
+const begun = { cancel: "cancelled", overturn: "pending" } as const;
 
 const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   pending: { claim: "worker_executing", cancel: "cancelled" },
-  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", cancel: "cancelled" },
-  worker_completed: { verify: "qc_executing", cancel: "cancelled" },
-  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", cancel: "cancelled" },
-  qc_passed: { accept: "completed", reject: "qc_failed", cancel: "cancelled" },
-  qc_failed: { retry: "preparing_retry", give_up: "failed", cancel: "cancelled" },
-  preparing_retry: { claim: "worker_executing", cancel: "cancelled" },
-  completed: {},
+  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", ...begun },
+  worker_completed: { verify: "qc_executing", ...begun },
+  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", ...begun },
+  qc_passed: { accept: "completed", reject: "qc_failed", ...begun },
+  qc_failed: { retry: "preparing_retry", give_up: "failed", ...begun },
+  preparing_retry: { claim: "worker_executing", ...begun },
+  completed: { overturn: "failed" },
   failed: { reopen: "pending" },
   cancelled: { reopen: "pending" },
 };
@@ -69,8 +74,12 @@ export function transition(task: Task, step: Step): Result<Next> {
         attempt: task.attempt - 1,
         holder: null,
       });
-    case "reopen":
-      return ok({ ...same, state, attempt: 0, holder: null });
+    case "reopen": {
+      const { stale: _, ...kept } = result;
+      return ok({ ...same, state, attempt: 0, holder: null, result: kept });
+    }
+    case "overturn":
+      return ok({ ...same, state, attempt: state === "pending" ? 0 : task.attempt, holder: null });
     default:
       return ok({ ...same, state, holder: null });
   }
@@ -97,6 +106,8 @@ function recorded(step: Step): Record<string, unknown> {
     case "give_up":
     case "cancel":
       return { reason: step.reason };
+    case "overturn":
+      return { reason: step.reason, ...(step.because === undefined ? {} : { stale: step.because }) };
     default:
       return {};
   }
