@@ -2,6 +2,7 @@ import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
+import { revertRun } from "./crew/revert.ts";
 import * as runs from "./crew/run-operations.ts";
 import { taskRecord } from "./crew/task-record.ts";
 import { runUsage } from "./crew/usage.ts";
@@ -105,6 +106,7 @@ export const operations = {
   run_report: runs.runReport,
   run_usage: runUsage,
   cancel_run: runs.cancelRun,
+  revert_run: revertRun,
   start_run: startRun,
   execute_run: executeRunHere,
   show_plan: showPlan,

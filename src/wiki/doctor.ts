@@ -11,6 +11,7 @@ import { linksToNowhere } from "../store/edges.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
+import { isRevert } from "./revert.ts";
 import type { Schema } from "./schema.ts";
 
 const finding = z.object({
@@ -233,11 +234,12 @@ async function checkLinks(app: App): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: "links", level: "ok", message: "every link leads somewhere" }];
 }
 
-/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before. */
+/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before; a revert says what it is. */
 async function checkLogs(app: App, schema: Schema): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { id } of schema.sections.filter((section) => section.mode === "log")) {
-    const byHand = (await app.entries.history(id, 100_000)).filter((v) => v.role === null && v.version > 1);
+    const versions = await app.entries.history(id, 100_000);
+    const byHand = versions.filter((v) => v.role === null && v.version > 1 && !isRevert(v.summary));
     for (const { version, author, at } of byHand) {
       const [before, after] = await Promise.all([
         app.entries.contentAt(id, version - 1),
