@@ -1,4 +1,5 @@
 import type { AttemptRow, CheckResultRow, VerdictRow } from "../store/crew-tables.ts";
+import { kept } from "../store/kept.ts";
 import { verifierSaysFail } from "./verdict.ts";
 
 /** What the next worker is told about the attempt before: what it made, what was wrong, and how that is known (O9). */
@@ -27,7 +28,7 @@ export function errorContext(
   const reason =
     verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
   const evidence = verdict
-    ? (JSON.parse(verdict.evidence) as { criterion: number; quote: string; from: string; met: boolean }[])
+    ? kept<{ criterion: number; quote: string; from: string; met: boolean }[]>(verdict.evidence, [])
     : [];
   return {
     attempt: attempt.attempt,
@@ -173,4 +174,4 @@ function behind(number: string, tasks: Behind[]): Behind[] {
   return tasks.filter((task) => found.has(task.number));
 }
 
-const list = (json: string | undefined): string[] => (json === undefined ? [] : JSON.parse(json));
+const list = (json: string | undefined): string[] => (json === undefined ? [] : kept(json, []));

@@ -6,6 +6,7 @@ import { ok, type Result } from "../result.ts";
 import type { Query } from "../store/database.ts";
 import { countEdges, readEdge } from "../store/edges.ts";
 import { findNode } from "../store/graph.ts";
+import { kept } from "../store/kept.ts";
 import { isUnder, type Written } from "../wiki/revert.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
@@ -54,7 +55,7 @@ async function changesUnder(query: Query, wanted: Written): Promise<Map<string, 
     ORDER BY seq`.execute(query);
   const found = new Map<string, Change[]>();
   for (const { kind, actor, subject, data } of rows)
-    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: JSON.parse(data) }]);
+    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: kept(data, {}) }]);
   return found;
 }
 

@@ -1,3 +1,4 @@
+import { kept } from "../store/kept.ts";
 import type { StoredTask } from "../store/tasks.ts";
 
 /** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
@@ -74,7 +75,7 @@ export const fromRow = (row: StoredTask): Task => ({
   holder: row.holder,
   claimedAt: row.claimed_at,
   leaseUntil: row.lease_until,
-  result: JSON.parse(row.result),
+  result: kept(row.result, { unreadable: true }),
   version: row.version,
   createdAt: row.created_at,
   createdBy: row.created_by,
