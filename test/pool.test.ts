@@ -73,11 +73,15 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
         new Promise((resolve) => {
           signal.addEventListener("abort", () => resolve({ type: "release", reason: "asked to stop" }));
         }),
-      300,
+      1500,
     );
     const { id } = unwrap(await tasks.create(wanted, "test"));
     pool.spawn(1);
-    await sleep(900);
+    const leased = async () => {
+      const { claimedAt, leaseUntil } = (await tasks.find(id)) ?? {};
+      return (leaseUntil ?? 0) - (claimedAt ?? 0);
+    };
+    await expect.poll(leased, { timeout: 30_000 }).toBeGreaterThan(2 * 1500);
     expect(await tasks.find(id)).toMatchObject({ state: "worker_executing", epoch: 1 });
     await pool.stop(100);
     expect(await tasks.find(id)).toMatchObject({ state: "pending", holder: null, attempt: 0 });
