@@ -88,7 +88,7 @@ async function sideBySide(place: Place, workers: number): Promise<Table> {
 const names = {
   sqlite: "scriptorium, SQLite",
   sqliteGraph: "scriptorium, SQLite, each behind another",
-  postgresSingle: "scriptorium, PostgreSQL, one request a transaction",
+  postgresSingle: "scriptorium, PostgreSQL, one job at a time",
   postgres: "scriptorium, PostgreSQL",
   graphileSingle: "graphile-worker, one job at a time",
   graphileLocal: "graphile-worker, local queue of 500",
@@ -112,7 +112,7 @@ function ways(place: Place): Way[] {
     {
       what: names.postgresSingle,
       durable: "yes",
-      run: async (workers) => ours(await postgres(), workers, { mostTogether: 1 }),
+      run: async (workers) => ours(await postgres(), workers, { mostTogether: 2 }),
     },
     { what: names.postgres, durable: "yes", run: async (workers) => ours(await postgres(), workers) },
     { what: names.graphileSingle, durable: "yes", run: async (w) => graphile(await place.postgres(), jobs, w) },

@@ -1,7 +1,7 @@
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { descendantsOf } from "../store/descendants.ts";
-import { lockShape, lockTasks, type StoredTask } from "../store/tasks.ts";
+import { lockShape, lockTasks } from "../store/tasks.ts";
 import { type Move, move, noTask } from "./moves.ts";
 import { fromRow, isLost, shownState, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";
@@ -72,7 +72,7 @@ export async function reopen(
     actor,
     [task, ...also].map((other) => [other, { type: "reopen" }]),
   );
-  return opened?.ok ? ok({ task: fromRow(opened.value), also }) : (opened ?? noTask(id));
+  return opened?.ok ? ok({ task: opened.value, also }) : (opened ?? noTask(id));
 }
 
 /** The task first. Until the transaction ends nobody changes them, or puts another behind them. */
@@ -84,7 +84,7 @@ async function withThoseBehind(tx: Query, engine: Deps["engine"], id: string): P
   return first ? [first, ...tasks.filter((task) => task !== first)] : [];
 }
 
-const takeAll = (tx: Query, deps: Deps, actor: string, steps: [Task, Step][]): Promise<Result<StoredTask>[]> =>
+const takeAll = (tx: Query, deps: Deps, actor: string, steps: [Task, Step][]): Promise<Result<Task>[]> =>
   move(
     tx,
     deps,
