@@ -98,6 +98,33 @@ describe("T1: texts that give orders", () => {
   });
 });
 
+test("T3: a verifier is told of a source that tells the worker's evidence with other numbers", async () => {
+  const made = await newWorkspace();
+  appendFileSync(made.file("scriptorium.yaml"), "crew: {sandbox: none}\n");
+  const app = await made.open();
+  const fact = "The harbour handled 3,400 containers in the spring quarter.";
+  for (const [name, content] of [
+    ["report.md", `# Report\n\n${fact}\n`],
+    ["copy.md", `# Report\n\n${fact.replace("3,400", "9,400")}\n`],
+    ["other.md", "# Other\n\nThe harbour has 12 cranes.\n"],
+  ])
+    unwrap(await operations.add_source.perform(app, { name, content } as never, person()));
+  const told: string[] = [];
+  const agents = playing({
+    worker: async ({ use }) => {
+      const claims = [{ claim: "9,400 were handled", evidence: fact.replace("3,400", "9,400"), from: "copy.md" }];
+      await use("submit_output", { output: "made 0", claims });
+    },
+    qc: async (scene) => {
+      told.push(scene.told);
+      await passes(scene);
+    },
+  });
+  await executed(app, await newRun(app, [planned("0")]), agents);
+  expect(told[0]).toContain(`9,400 were handled (its evidence is disputed: report.md says "${fact}")`);
+  expect(told[0]).not.toContain("cranes");
+});
+
 describe("T7: a program that forks without end", async () => {
   const found = await findSandbox("bubblewrap", testEnvironment());
   test.runIf(found.ok)("T7: has few processes to fork, and nothing of it is left", async () => {
@@ -285,7 +312,7 @@ describe.each(engines)("T29: a damaged record (%s)", (engine) => {
     });
     expect(await operations.execute_run.perform(later, { id: made }, person())).toMatchObject({ ok: false });
     const { findings } = await perform("doctor", {});
-    expect(JSON.stringify(findings)).toContain(`cannot be read: ${made}`);
+    expect(JSON.stringify(findings)).toMatch(new RegExp(`cannot be read: [^"]*${made}`));
     if (engine === "postgres") return;
 
     const served = await serve(root);
