@@ -19,6 +19,8 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
     const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
     const crew = await crewOf(app, () => undefined);
     if (!crew.ok) return crew;
+    // Someone else may have asked for the same while the crew was put together.
+    if (underWay.has(run)) return ok({ run });
     const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
     keep(run, executeRun(crew.value, run, options));
     return ok({ run });

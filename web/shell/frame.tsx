@@ -23,7 +23,7 @@ export function Frame() {
   const [live, setLive] = useState<LiveState>("connecting");
   const path = useRouterState({ select: (state) => state.location.pathname });
 
-  useEffect(() => follow({ queries, onState: setLive }), [queries]);
+  useEffect(() => follow({ queries, from: boot.cursor, onState: setLive }), [queries]);
   useEffect(listenToKeys, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever was open closes when the page changes
   useEffect(() => setOpen(undefined), [path]);
