@@ -1,10 +1,8 @@
 import { Button } from "@mantine/core";
-import { useQueries } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { Check } from "lucide-react";
-import { useState } from "react";
 import { mayCall, type Output } from "../client/call.ts";
-import { operationQuery, useOperation, useWrite } from "../client/query.ts";
+import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -15,81 +13,98 @@ import { Questions } from "../runs/questions.tsx";
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
   useTitle("Inbox");
-  const [which, setWhich] = useState<"open" | "decided">("open");
-  const all = useOperation("list_proposals", {});
-  const waiting = useWaitingRuns();
-  const proposals = (all.data?.proposals ?? []).filter(({ status }) => (status === "open") === (which === "open"));
+  const { show } = useSearch({ strict: false }) as { show?: "decided" };
   return (
     <div className="column">
       <div className="page-head">
         <h1>Inbox</h1>
         <p className="lead">What waits for a person's decision.</p>
       </div>
-      <fieldset className="chips" aria-label="Show">
-        {(["open", "decided"] as const).map((name) => (
-          <button
-            key={name}
-            type="button"
+      <nav className="chips" aria-label="Show">
+        {([undefined, "decided"] as const).map((name) => (
+          <Link
+            key={name ?? ""}
+            to="/inbox"
+            search={{ show: name }}
             className="chip"
-            aria-pressed={which === name}
-            data-on={which === name || undefined}
-            onClick={() => setWhich(name)}
+            data-on={show === name || undefined}
+            aria-current={show === name ? "page" : undefined}
+            activeProps={{}}
           >
-            {name === "open" ? "Waiting" : "Decided"}
-          </button>
+            {name === undefined ? "Waiting" : "Decided"}
+          </Link>
         ))}
-      </fieldset>
-      {all.error && <Failed error={all.error} again={() => void all.refetch()} />}
-      {all.isPending && <Loading />}
-      {all.data && proposals.length === 0 && (which === "decided" || waiting.length === 0) && (
-        <Empty
-          icon={<Check size={28} aria-hidden />}
-          title={which === "open" ? "Nothing waits for you" : "Nothing was decided yet"}
-        >
-          <p>Rewrites of pages, new sections and questions of running work appear here.</p>
-        </Empty>
-      )}
-      {which === "open" && waiting.map((run) => <WaitingRun key={run.id} run={run} />)}
-      <ul className="entries">
-        {proposals.map((proposal) => (
-          <li key={proposal.id}>
-            <h2>
-              <Link to={`/proposals/${proposal.id}`}>
-                {proposal.kind === "section" ? "New section " : "Rewrite of "}
-                <Shown text={proposal.subject} />
-              </Link>
-            </h2>
-            <p className="facts">
-              <span className={`state state-${proposal.status}`}>{proposal.status}</span>
-              <span>
-                <Shown text={proposal.proposedBy ?? "the agent"} />, <Time at={proposal.createdAt} />
-              </span>
-              {proposal.decidedBy && (
-                <span>
-                  {proposal.status} by <Shown text={proposal.decidedBy} />
-                </span>
-              )}
-            </p>
-          </li>
-        ))}
-      </ul>
+      </nav>
+      {show === "decided" ? <Decided /> : <Waiting />}
     </div>
   );
 }
 
-type Waiting = Output<"show_run">;
-
-/** Runs that cannot go on without a person: an agent asks something, or a limit was reached. */
-function useWaitingRuns(): Waiting[] {
-  const runs = useOperation("list_runs", { limit: 20 });
-  const live = (runs.data?.runs ?? []).filter(({ state }) => state === "running" || state === "stopped");
-  const shown = useQueries({ queries: live.slice(0, 5).map(({ id }) => operationQuery("show_run", { id })) });
-  return shown
-    .flatMap(({ data }) => (data ? [data as Waiting] : []))
-    .filter(({ state, questions }) => state === "stopped" || questions.some(({ answer }) => answer === null));
+function Waiting() {
+  const { data, error, refetch } = useOperation("inbox", {});
+  if (error) return <Failed error={error} again={() => void refetch()} />;
+  if (!data) return <Loading />;
+  if (data.waiting === 0) {
+    return (
+      <Empty icon={<Check size={28} aria-hidden />} title="Nothing waits for you">
+        <p>Rewrites of pages, new sections and questions of running work appear here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {data.runs.map((run) => (
+        <WaitingRun key={run.id} run={run} />
+      ))}
+      <Proposals proposals={data.proposals} />
+    </>
+  );
 }
 
-function WaitingRun({ run }: { run: Waiting }) {
+function Decided() {
+  const { data, error, refetch } = useOperation("list_proposals", {});
+  if (error) return <Failed error={error} again={() => void refetch()} />;
+  if (!data) return <Loading />;
+  const decided = data.proposals.filter(({ status }) => status !== "open");
+  if (decided.length > 0) return <Proposals proposals={decided} />;
+  return (
+    <Empty title="Nothing was decided yet">
+      <p>Whatever people approve or reject is kept here, with who decided and why.</p>
+    </Empty>
+  );
+}
+
+function Proposals({ proposals }: { proposals: Output<"list_proposals">["proposals"] }) {
+  return (
+    <ul className="entries">
+      {proposals.map((proposal) => (
+        <li key={proposal.id}>
+          <h2>
+            <Link to={`/proposals/${proposal.id}`}>
+              {proposal.kind === "section" ? "New section " : "Rewrite of "}
+              <Shown text={proposal.subject} />
+            </Link>
+          </h2>
+          <p className="facts">
+            <span className={`state state-${proposal.status}`}>{proposal.status}</span>
+            <span>
+              <Shown text={proposal.proposedBy ?? "the agent"} />, <Time at={proposal.createdAt} />
+            </span>
+            {proposal.decidedBy && (
+              <span>
+                {proposal.status} by <Shown text={proposal.decidedBy} />
+              </span>
+            )}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type Run = Output<"inbox">["runs"][number];
+
+function WaitingRun({ run }: { run: Run }) {
   const resume = useWrite("execute_run", { onDone: () => say("It is being carried out") });
   return (
     <section className="waiting-run" aria-label={`What ${run.title} waits for`}>

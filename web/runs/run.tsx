@@ -13,6 +13,7 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { stateWords, toneOf } from "../tasks/states.ts";
 import { Questions } from "./questions.tsx";
+import { type Tab, tabs } from "./tabs.ts";
 import { runTone } from "./tones.ts";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
@@ -20,8 +21,6 @@ const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
 export type Run = Output<"show_run">;
-const tabs = { graph: "Tasks", list: "List", plan: "Plan", report: "Report", figures: "Figures" } as const;
-type Tab = keyof typeof tabs;
 
 /** One run: its tasks as they go, its plan, its report and its figures. */
 export function RunPage() {
