@@ -61,6 +61,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
     process.once("SIGTERM", () => stop());
   });
   announce(options.json ?? false, config, bound, token);
+  http.warm();
   await host.resume();
   await told;
   stopping.abort();
