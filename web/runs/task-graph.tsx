@@ -2,29 +2,18 @@ import "../style/task-graph.css";
 import { useComputedColorScheme } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { LocateFixed, Maximize, ZoomIn, ZoomOut } from "lucide-react";
-import {
-  type KeyboardEvent,
-  type MouseEvent,
-  memo,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
-import { Shown } from "../parts/shown.tsx";
+import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type Action, useActions } from "../shell/actions.ts";
 import { spellKeys } from "../shell/keys.tsx";
-import { stateWords, toneOf } from "../tasks/states.ts";
+import { useCovered } from "./task-graph/covered.ts";
 import { newEye } from "./task-graph/eye.ts";
 import { listenToGestures } from "./task-graph/gestures.ts";
 import { TaskMap } from "./task-graph/map.tsx";
+import { nameOf, TaskNode } from "./task-graph/node.tsx";
 import { coloursOf, legible, paint } from "./task-graph/paint.ts";
 import { type Box, boxAt, boxesIn, boxesOf, placesOf, stepFrom, type Task } from "./task-graph/scene.ts";
-import { type Area, areaInSight, centred, contains, farthest, fitted, revealing, zoomedAt } from "./task-graph/view.ts";
+import { centred, farthest, fitted, revealing, zoomedAt } from "./task-graph/view.ts";
 
-/** How far around what is in sight tasks stand in the document, so that they are there when they come into sight. */
-const margin = 200;
 /** Where a run is shown that is too large to be read as a whole. */
 const reading = 0.7;
 
@@ -41,7 +30,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
   const lit = useRef<string>(undefined);
   const wanted = useRef<string>(undefined);
   const [eye] = useState(newEye);
-  const [area, setArea] = useState<Area>();
+  const [area, cover] = useCovered();
   const [isWhole, setWhole] = useState(true);
   const [current, setCurrent] = useState(tasks[0]?.number);
 
@@ -68,13 +57,13 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
       setWhole(whole);
       const view = fitted(places.bounds, size, whole ? legible : reading);
       eye.look(view);
-      setArea(areaInSight(view, size, margin));
+      cover(view, size);
     };
     measure();
     const watch = new ResizeObserver(measure);
     watch.observe(element);
     return () => watch.disconnect();
-  }, [eye, places]);
+  }, [eye, places, cover]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another scheme has other colours
   useLayoutEffect(() => {
@@ -83,12 +72,9 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     return eye.watch((view, size) => {
       if (layer.current) layer.current.style.transform = `translate(${view.x}px, ${view.y}px) scale(${view.zoom})`;
       if (canvas.current) paint(canvas.current, { lines: places.lines, boxes, view, size, colours, lit: lit.current });
-      const seen = areaInSight(view, size);
-      setArea((known) =>
-        view.zoom < legible ? undefined : known && contains(known, seen) ? known : areaInSight(view, size, margin),
-      );
+      cover(view, size);
     });
-  }, [eye, places, boxes, scheme]);
+  }, [eye, places, boxes, scheme, cover]);
 
   useEffect(() => (frame.current ? listenToGestures(frame.current, eye) : undefined), [eye]);
   useEffect(() => {
@@ -199,29 +185,3 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     </div>
   );
 }
-
-const wordsOf = ({ state, score, attempts }: Task) =>
-  `${stateWords[state] ?? state}${score === null ? "" : `, ${score}`}${attempts > 1 ? `, attempt ${attempts}` : ""}`;
-const nameOf = (task: Task) => `Task ${task.number}, ${task.title}, ${wordsOf(task)}`;
-
-type NodeProps = { task: Task; x: number; y: number; isStop: boolean };
-
-/** One task, as a link; the keys reach one of them with Tab, and the others with arrows. */
-const TaskNode = memo(function TaskNode({ task, x, y, isStop }: NodeProps) {
-  return (
-    <a
-      href={`/tasks/${task.id}`}
-      className={`task-node tone-${toneOf(task.state)}`}
-      style={{ transform: `translate(${x}px, ${y}px)` }}
-      data-number={task.number}
-      tabIndex={isStop ? 0 : -1}
-      draggable={false}
-      aria-label={nameOf(task)}
-    >
-      <span className="task-title">
-        <b>{task.number}</b> <Shown text={task.title} />
-      </span>
-      <span className="task-words">{wordsOf(task)}</span>
-    </a>
-  );
-});
