@@ -3,7 +3,7 @@ import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import { proposal } from "../review/operations.ts";
 import { runsThatWait } from "../store/runs.ts";
-import { question, runLine } from "./show.ts";
+import { budget, question, runLine } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
@@ -17,7 +17,7 @@ export const inbox = operation({
     waiting: z.int().describe("How many decisions that is"),
     proposals: z.array(proposal),
     runs: z
-      .array(runLine.extend({ reason: z.string().nullable(), questions: z.array(question) }))
+      .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Runs that stopped, with the reason, and runs whose agents ask something"),
   }),
   async run(app) {
@@ -25,6 +25,7 @@ export const inbox = operation({
     const runs = found.map(({ run, questions }) => ({
       ...{ id: run.id, state: run.state, title: run.title, createdBy: run.created_by },
       ...{ createdAt: run.created_at, endedAt: run.ended_at, reason: run.reason, questions },
+      budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({ waiting: decisions.reduce((sum, count) => sum + count, proposals.length), proposals, runs });

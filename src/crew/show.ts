@@ -24,7 +24,11 @@ export const question = z.object({
   answer: z.string().nullable(),
 });
 
+/** How much may be spent on the run; null is without limit. */
+export const budget = z.object({ tokens: z.number().nullable(), usd: z.number().nullable() });
+
 const schema = runLine.extend({
+  budget,
   request: z.string(),
   reason: z.string().nullable(),
   startedAt: z.string().nullable(),
@@ -70,6 +74,7 @@ export const runDetails = {
     const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
     return ok({
       ...{ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt, chain: app.runs.chainPath(id) },
+      budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task }) => ({
         id: task.id,
         number,

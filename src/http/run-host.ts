@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { RunHost } from "../crew/host.ts";
+import type { Budget, RunHost } from "../crew/host.ts";
 import { ok, type Result } from "../result.ts";
 
 /** Plans and carries out runs in the server's own process, for as long as it serves. */
@@ -14,14 +14,14 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
     underWay.set(name, kept);
   }
 
-  async function carryOut(run: string, by: string): Promise<Result<{ run: string }>> {
+  async function carryOut(run: string, by: string, budget: Budget = {}): Promise<Result<{ run: string }>> {
     if (underWay.has(run)) return ok({ run });
     const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
     const crew = await crewOf(app, () => undefined);
     if (!crew.ok) return crew;
     // Someone else may have asked for the same while the crew was put together.
     if (underWay.has(run)) return ok({ run });
-    const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
+    const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true, ...budget };
     keep(run, executeRun(crew.value, run, options));
     return ok({ run });
   }

@@ -1,14 +1,14 @@
-import { Button } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
 import { Check } from "lucide-react";
-import { mayCall, type Output } from "../client/call.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import type { Output } from "../client/call.ts";
+import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
-import { say } from "../parts/toast.tsx";
 import { Questions } from "../runs/questions.tsx";
+import { Resume } from "../runs/resume.tsx";
+import { runTone } from "../runs/tones.ts";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
@@ -52,12 +52,14 @@ function Waiting() {
     );
   }
   return (
-    <>
+    <ul className="entries">
       {data.runs.map((run) => (
         <WaitingRun key={run.id} run={run} />
       ))}
-      <Proposals proposals={data.proposals} />
-    </>
+      {data.proposals.map((proposal) => (
+        <ProposalLine key={proposal.id} proposal={proposal} />
+      ))}
+    </ul>
   );
 }
 
@@ -66,7 +68,15 @@ function Decided() {
   if (error) return <Failed error={error} again={() => void refetch()} />;
   if (!data) return <Loading />;
   const decided = data.proposals.filter(({ status }) => status !== "open");
-  if (decided.length > 0) return <Proposals proposals={decided} />;
+  if (decided.length > 0) {
+    return (
+      <ul className="entries">
+        {decided.map((proposal) => (
+          <ProposalLine key={proposal.id} proposal={proposal} />
+        ))}
+      </ul>
+    );
+  }
   return (
     <Empty title="Nothing was decided yet">
       <p>Whatever people approve or reject is kept here, with who decided and why.</p>
@@ -74,58 +84,57 @@ function Decided() {
   );
 }
 
-function Proposals({ proposals }: { proposals: Output<"list_proposals">["proposals"] }) {
+type Proposal = Output<"list_proposals">["proposals"][number];
+
+function ProposalLine({ proposal }: { proposal: Proposal }) {
+  const { kind, subject, data, status, revisionNumber, proposedBy, decidedBy, createdAt } = proposal;
   return (
-    <ul className="entries">
-      {proposals.map((proposal) => (
-        <li key={proposal.id}>
-          <h2>
-            <Link to={`/proposals/${proposal.id}`}>
-              {proposal.kind === "section" ? "New section " : "Rewrite of "}
-              <Shown text={proposal.subject} />
-            </Link>
-          </h2>
-          <p className="facts">
-            <span className={`state state-${proposal.status}`}>{proposal.status}</span>
-            <span>
-              <Shown text={proposal.proposedBy ?? "the agent"} />, <Time at={proposal.createdAt} />
-            </span>
-            {proposal.decidedBy && (
-              <span>
-                {proposal.status} by <Shown text={proposal.decidedBy} />
-              </span>
-            )}
-          </p>
-        </li>
-      ))}
-    </ul>
+    <li>
+      <h2>
+        <Link to={`/proposals/${proposal.id}`}>
+          {kind === "section" ? "New section " : "Rewrite of "}
+          <Shown text={subject} />
+        </Link>
+      </h2>
+      {typeof data.description === "string" && (
+        <p className="summary">
+          <Shown text={data.description} />
+        </p>
+      )}
+      <p className="facts">
+        <span className={`state state-${status}`}>{status}</span>
+        {revisionNumber !== null && <span>revision {revisionNumber}</span>}
+        <span>
+          <Shown text={proposedBy ?? "the agent"} />, <Time at={createdAt} />
+        </span>
+        {decidedBy && (
+          <span>
+            {status} by <Shown text={decidedBy} />
+          </span>
+        )}
+      </p>
+    </li>
   );
 }
 
 type Run = Output<"inbox">["runs"][number];
 
 function WaitingRun({ run }: { run: Run }) {
-  const resume = useWrite("execute_run", { onDone: () => say("It is being carried out") });
   return (
-    <section className="waiting-run" aria-label={`What ${run.title} waits for`}>
+    <li>
       <h2>
         <Link to={`/runs/${run.id}`}>
           <Shown text={run.title} />
         </Link>
       </h2>
-      {run.state === "stopped" && (
-        <div className="note waiting-reason">
-          <p>
-            <strong>The run stopped.</strong> {run.reason && <Shown text={run.reason} />}
-          </p>
-          {mayCall("execute_run") && (
-            <Button size="xs" loading={resume.isPending} onClick={() => resume.mutate({ id: run.id })}>
-              Resume
-            </Button>
-          )}
-        </div>
-      )}
+      <p className="facts">
+        <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
+        <span>
+          <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+        </span>
+      </p>
+      {run.state === "stopped" && <Resume run={run} />}
       <Questions run={run} />
-    </section>
+    </li>
   );
 }

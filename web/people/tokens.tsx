@@ -54,9 +54,13 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Kind</th>
+            <th scope="col" className="minor">
+              Kind
+            </th>
             <th scope="col">Role</th>
-            <th scope="col">Made</th>
+            <th scope="col" className="minor">
+              Made
+            </th>
             <th scope="col">Ends</th>
             <td />
           </tr>
@@ -67,11 +71,11 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
               <th scope="row">
                 <Shown text={token.name} />
               </th>
-              <td>{token.kind}</td>
+              <td className="minor">{token.kind}</td>
               <td>
                 <Shown text={token.role} />
               </td>
-              <td>
+              <td className="minor">
                 <Time at={token.created_at} />
               </td>
               <td>{token.expires_at ? <Time at={token.expires_at} /> : "never"}</td>

@@ -51,9 +51,13 @@ export function Users() {
             <thead>
               <tr>
                 <th scope="col">Name</th>
-                <th scope="col">Mail</th>
+                <th scope="col" className="minor">
+                  Mail
+                </th>
                 <th scope="col">May</th>
-                <th scope="col">Since</th>
+                <th scope="col" className="minor">
+                  Since
+                </th>
                 <td />
               </tr>
             </thead>
@@ -84,7 +88,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
         <Shown text={user.name} />
         {user.name === boot.person.name && <span className="muted"> (you)</span>}
       </th>
-      <td>{user.email && <Shown text={user.email} />}</td>
+      <td className="minor">{user.email && <Shown text={user.email} />}</td>
       <td>
         <NativeSelect
           size="xs"
@@ -94,7 +98,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
           onChange={(event) => change.mutate({ name: user.name, role: event.currentTarget.value as Rank })}
         />
       </td>
-      <td>
+      <td className="minor">
         <Time at={user.created_at} />
       </td>
       <td>

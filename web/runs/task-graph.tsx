@@ -10,10 +10,12 @@ import { newEye } from "./task-graph/eye.ts";
 import { listenToGestures } from "./task-graph/gestures.ts";
 import { TaskMap } from "./task-graph/map.tsx";
 import { nameOf, TaskNode } from "./task-graph/node.tsx";
-import { coloursOf, legible, paint } from "./task-graph/paint.ts";
+import { coloursOf, legibleFor, paint } from "./task-graph/paint.ts";
 import { type Box, boxAt, boxesIn, boxesOf, placesOf, stepFrom, type Task } from "./task-graph/scene.ts";
 import { centred, farthest, fitted, revealing, zoomedAt } from "./task-graph/view.ts";
 
+/** From so many on a map of the whole helps. */
+const many = 24;
 /** Where a run is shown that is too large to be read as a whole. */
 const reading = 0.7;
 
@@ -30,7 +32,8 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
   const lit = useRef<string>(undefined);
   const wanted = useRef<string>(undefined);
   const [eye] = useState(newEye);
-  const [area, cover] = useCovered();
+  const legible = legibleFor(tasks.length);
+  const [area, cover] = useCovered(legible);
   const [isWhole, setWhole] = useState(true);
   const [current, setCurrent] = useState(tasks[0]?.number);
 
@@ -63,7 +66,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     const watch = new ResizeObserver(measure);
     watch.observe(element);
     return () => watch.disconnect();
-  }, [eye, places, cover]);
+  }, [eye, places, cover, legible]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another scheme has other colours
   useLayoutEffect(() => {
@@ -181,7 +184,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
             </button>
           ))}
       </div>
-      {!isWhole && <TaskMap eye={eye} boxes={boxes} bounds={places.bounds} scheme={scheme} />}
+      {!isWhole && tasks.length > many && <TaskMap eye={eye} boxes={boxes} bounds={places.bounds} scheme={scheme} />}
     </div>
   );
 }

@@ -73,9 +73,15 @@ export function Tasks() {
               <tr>
                 <th scope="col">Task</th>
                 <th scope="col">State</th>
-                <th scope="col">Holder</th>
-                <th scope="col">Attempt</th>
-                <th scope="col">Priority</th>
+                <th scope="col" className="minor">
+                  Holder
+                </th>
+                <th scope="col" className="minor">
+                  Attempt
+                </th>
+                <th scope="col" className="minor">
+                  Priority
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -90,9 +96,9 @@ export function Tasks() {
                     <span className={`state tone-${toneOf(todo.state)}`}>{stateWords[todo.state]}</span>
                     {todo.waitsFor ? <span className="muted"> waits for {todo.waitsFor}</span> : null}
                   </td>
-                  <td>{todo.holder && <Shown text={todo.holder} />}</td>
-                  <td className="number">{todo.attempt ?? ""}</td>
-                  <td className="number">{todo.priority}</td>
+                  <td className="minor">{todo.holder && <Shown text={todo.holder} />}</td>
+                  <td className="number minor">{todo.attempt ?? ""}</td>
+                  <td className="number minor">{todo.priority}</td>
                 </tr>
               ))}
             </tbody>

@@ -3,8 +3,8 @@ import { areaInSight, type Size, touches, type View } from "./view.ts";
 
 export type Colours = Record<Tone | "line" | "lit", string>;
 
-/** Below this a task's words cannot be read: tasks are painted as plain boxes, and none stands in the document. */
-export const legible = 0.5;
+/** Below this tasks are painted as plain boxes and none stands in the document: their words cannot be read, and there are many. */
+export const legibleFor = (tasks: number) => (tasks > 100 ? 0.5 : 0.3);
 /** More lines than this say nothing from afar, and cost a frame each. */
 const mostFromAfar = 1500;
 
@@ -33,7 +33,7 @@ export function paint(canvas: HTMLCanvasElement, { lines, boxes, view, size, col
   context.setTransform(scale, 0, 0, scale, view.x * ratio, view.y * ratio);
 
   const seen = areaInSight(view, size);
-  const isFar = view.zoom < legible;
+  const isFar = view.zoom < legibleFor(boxes.length);
   const visible = lines.filter((line) => touches(line, seen));
   const drawn = isFar && visible.length > mostFromAfar ? visible.filter(isShort) : visible;
   stroke(context, drawn, { colour: colours.line, width: 1 / view.zoom, alpha: isFar ? 0.3 : 0.75 });
