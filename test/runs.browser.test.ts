@@ -1,32 +1,11 @@
-import { appendFileSync } from "node:fs";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
 import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
-import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
-import { modelServer } from "./support/model-server.ts";
-import type { Heard, Reply } from "./support/model-wire.ts";
+import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
+import { crewOfOneModel } from "./support/crew-mind.ts";
 import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
-
-/** A model that plays every part of a crew, told apart by the tools it is given. */
-const crewMind =
-  (tasks: ReturnType<typeof planned>[]) =>
-  (heard: Heard): Reply => {
-    const call = (tool: string, input: unknown): Reply | undefined => {
-      const name = heard.tools.find((one) => one.endsWith(tool));
-      return name === undefined ? undefined : { calls: [{ name, input }] };
-    };
-    const said = heard.messages.map((message) => message.text).join("\n");
-    const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
-    const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: "output" }];
-    return (
-      call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) }) ??
-      call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks }) ??
-      call("submit_verdict", verdictOf(true, { evidence })) ??
-      call("submit_output", { output: `made ${number}` }) ?? { text: "I have nothing to do." }
-    );
-  };
 
 describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
   afterAll(closeBrowser);
@@ -73,14 +52,7 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     timeout: 90_000,
   }, async () => {
     const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
-    const model = await modelServer(crewMind(tasks));
-    const { root, file } = await newWorkspace();
-    const crew = {
-      agents: { all: { runner: "model", model: "fake/one" } },
-      providers: { fake: { kind: "openai", base_url: `${model.url}/v1`, key_env: "FAKE_KEY" } },
-      sandbox: "none",
-    };
-    appendFileSync(file("scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
+    const { root } = await newWorkspace({ config: await crewOfOneModel(tasks) });
     const { link } = await serve(root, { FAKE_KEY: "sk-1" });
     const { page, faults, url } = await visit(link);
     await page.goto(`${url}/runs`);

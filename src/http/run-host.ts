@@ -14,8 +14,16 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
     underWay.set(name, kept);
   }
 
+  const planning = (run: string) => `planning ${run}`;
+
   async function carryOut(run: string, by: string, budget: Budget = {}): Promise<Result<{ run: string }>> {
-    if (underWay.has(run)) return ok({ run });
+    // A plan can be read, and a run be stopped, before whoever worked on it has tidied up: a person who is
+    // quick waits for that, and is not taken for someone who asks twice.
+    await underWay.get(planning(run));
+    if (underWay.has(run)) {
+      if ((await app.runs.find(run))?.state === "running") return ok({ run });
+      await underWay.get(run);
+    }
     const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
     const crew = await crewOf(app, () => undefined);
     if (!crew.ok) return crew;
@@ -33,7 +41,7 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
         import("../executing.ts"),
       ]);
       const { id } = await app.runs.create(request, how.by);
-      keep(id, planRun(planningOf(app), { id, request }, how, stopping.signal));
+      keep(planning(id), planRun(planningOf(app), { id, request }, how, stopping.signal));
       return ok({ run: id });
     },
 
