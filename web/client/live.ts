@@ -36,6 +36,8 @@ const shows: Record<string, RegExp> = {
 // Lists of every page. In a large base they are megabytes, and a busy crew writes every second.
 const catalogues = /^list_(entries|pages)$/;
 const catalogueEveryMs = 3000;
+/** The server says something every five seconds: a line that is silent for so long is dead, whatever the system says. */
+const silentMs = 20_000;
 /** An answer that takes longer than this no longer keeps others waiting. */
 const longestReadMs = 5000;
 
@@ -76,8 +78,25 @@ export function follow({ queries, from, onState }: Feed): () => void {
   }
 
   async function read(): Promise<void> {
+    const lost = new AbortController();
+    const giveUp = () => lost.abort();
+    window.addEventListener("offline", giveUp, { once: true, signal: stopped.signal });
+    let silence = setTimeout(giveUp, silentMs);
+    const isHeard = () => {
+      clearTimeout(silence);
+      silence = setTimeout(giveUp, silentMs);
+    };
+    try {
+      await readUntilLost(AbortSignal.any([stopped.signal, lost.signal]), isHeard);
+    } finally {
+      clearTimeout(silence);
+      window.removeEventListener("offline", giveUp);
+    }
+  }
+
+  async function readUntilLost(signal: AbortSignal, isHeard: () => void): Promise<void> {
     const answer = await fetch("/api/events", {
-      signal: stopped.signal,
+      signal,
       headers: { accept: "text/event-stream", "last-event-id": cursor },
     });
     if (!answer.ok || !answer.body) throw new Error(`the event feed answered ${answer.status}`);
@@ -88,6 +107,7 @@ export function follow({ queries, from, onState }: Feed): () => void {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      isHeard();
       text += value;
       for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
         take(text.slice(0, end));
@@ -109,7 +129,10 @@ export function follow({ queries, from, onState }: Feed): () => void {
       await read().catch(() => undefined);
       if (stopped.signal.aborted) return;
       onState("offline");
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await new Promise((resolve) => {
+        setTimeout(resolve, waitMs);
+        window.addEventListener("online", resolve, { once: true });
+      });
       waitMs = Math.min(waitMs * 2, 10_000);
     }
   }

@@ -1,6 +1,7 @@
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -108,12 +109,7 @@ function NewToken({ onClose }: { onClose(): void }) {
   const chosen = (roles as string[]).includes(role) ? role : (roles[0] ?? "");
   const made = create.data;
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={made ? "The token" : "New token"}
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Dialog onClose={onClose} title={made ? "The token" : "New token"}>
       {made ? (
         <Secret token={made.token} isPerson={made.kind === "person"} />
       ) : (
@@ -159,6 +155,6 @@ function NewToken({ onClose }: { onClose(): void }) {
           </Button>
         </form>
       )}
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, Modal, Textarea, TextInput } from "@mantine/core";
+import { Button, Textarea, TextInput } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Input } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
@@ -121,7 +122,7 @@ function NewTask({ onClose }: { onClose(): void }) {
   const [description, setDescription] = useState("");
   const create = useWrite("create_todo", { onDone: ({ id }) => void navigate({ to: `/tasks/${id}` }) });
   return (
-    <Modal opened onClose={onClose} title="New task" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title="New task">
       <form
         className="stack"
         onSubmit={(event) => {
@@ -149,6 +150,6 @@ function NewTask({ onClose }: { onClose(): void }) {
           Create the task
         </Button>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
