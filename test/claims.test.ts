@@ -1,6 +1,8 @@
 import fc from "fast-check";
+import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
+import type { Database, Query } from "../src/store/database.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { replayTasks } from "../src/tasks/replay.ts";
 import { doctor } from "../src/wiki/doctor.ts";
@@ -72,6 +74,61 @@ describe.each(engines)("O18: many tasks at once (%s)", (engine) => {
     expect(await app.tasks.claim("w", "b")).toMatchObject({ task: { id: b[0]?.id } });
   });
 });
+
+describe.each(engines)("O18: a task that is made while the one before it is being completed (%s)", (engine) => {
+  test("is freed all the same", async () => {
+    const { app } = await newWorkspace({ engine });
+    const first = unwrap(await app.tasks.create(wanted, "pm"));
+    const claim = await app.tasks.claim("w");
+    const behind = { ...wanted, title: "behind", dependsOn: [first.id] };
+    let completing: Promise<unknown> | undefined;
+    await app.db.write(async (tx) => {
+      const within: Database = { ...app.db, engine, read: tx, write: (work) => work(tx) };
+      const tasks = taskEngine({ db: within, strategy: "queue", leaseMs: 60_000, now: app.now, newId: app.newId });
+      unwrap(await tasks.create(behind, "pm"));
+      completing = app.tasks.step(first.id, finish, "w", claim?.epoch);
+      if (engine === "postgres") await someoneWaits(tx);
+    });
+    expect(await completing).toMatchObject({ ok: true, value: { state: "completed" } });
+    expect(await app.tasks.claim("w")).toMatchObject({ task: { title: "behind" } });
+  });
+});
+
+describe.each(engines)("O5: the record of a claim (%s)", (engine) => {
+  test("says who took the task and what became of it, a first time and after a retry", async () => {
+    const { app } = await newWorkspace({ engine });
+    const { id } = unwrap(await app.tasks.create({ ...wanted, run: "r" }, "pm"));
+    const first = await app.tasks.claim("ada");
+    unwrap(await app.tasks.step(id, { type: "submit", output: "o" }, "ada", first?.epoch));
+    const verifying = unwrap(await app.tasks.lock(id, "vera"));
+    const epoch = "epoch" in verifying ? verifying.epoch : undefined;
+    unwrap(await app.tasks.step(id, { type: "reject", score: 10, feedback: "no" }, "vera", epoch));
+    unwrap(await app.tasks.step(id, { type: "retry", reason: "once more" }, "pm"));
+    expect(await app.tasks.claim("bob", "r")).toMatchObject({ epoch: 3, task: { attempt: 2, holder: "bob" } });
+    const events = await app.db.read
+      .selectFrom("events")
+      .selectAll()
+      .where("kind", "=", "task-claim")
+      .orderBy("seq")
+      .execute();
+    const at = { state: "worker_executing", run: "r" };
+    expect(events.map(({ actor, subject, data }) => ({ actor, subject, data: JSON.parse(data) }))).toEqual([
+      { actor: "ada", subject: `task:${id}`, data: { ...at, by: "ada", holder: "ada", attempt: 1, epoch: 1 } },
+      { actor: "bob", subject: `task:${id}`, data: { ...at, by: "bob", holder: "bob", attempt: 2, epoch: 3 } },
+    ]);
+  });
+});
+
+async function someoneWaits(tx: Query): Promise<void> {
+  for (let look = 0; look < 500; look++) {
+    const { rows } = await sql`
+      SELECT pg_sleep(0.01) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(tx);
+    if (rows.length > 0) return;
+    await sql`SELECT pg_sleep(0.01)`.execute(tx);
+  }
+  throw new Error("nobody waits for the task");
+}
 
 async function inTurn(tasks: TaskEngine): Promise<string[]> {
   const titles: string[] = [];

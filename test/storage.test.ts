@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { type Database, type DatabaseAddress, openDatabase } from "../src/store/database.ts";
-import { appendEvent, eventsAfter } from "../src/store/events.ts";
+import { appendEvent } from "../src/store/events.ts";
 import { migrate, migrationsFor } from "../src/store/migrate.ts";
 import { engines, freshDatabase, temporaryFolder } from "./support/workspace.ts";
 
@@ -34,7 +34,7 @@ describe.each(engines)("R12: writes (%s)", (engine) => {
       }),
     ).rejects.toThrow("no");
     await db.write((tx) => appendEvent(tx, event("kept")));
-    expect((await eventsAfter(db, undefined, 10)).map((e) => e.subject)).toEqual(["kept"]);
+    expect(await subjects(db)).toEqual(["kept"]);
     await db.close();
   });
 
@@ -50,7 +50,7 @@ describe.each(engines)("R12: writes (%s)", (engine) => {
       ),
     );
     expect(results.filter((r) => r.status === "rejected")).toHaveLength(7);
-    expect(await eventsAfter(db, undefined, 100)).toHaveLength(43);
+    expect(await subjects(db)).toHaveLength(43);
     await db.close();
   });
 
@@ -187,4 +187,10 @@ async function plainTarget(engine: Database["engine"]) {
     exec: async (text: string) => void (await client.query(text)),
     end: () => client.end(),
   };
+}
+
+/** From the table itself: on PostgreSQL the feed waits for every transaction of the server. */
+async function subjects(db: Database): Promise<string[]> {
+  const rows = await db.read.selectFrom("events").select("subject").orderBy("seq").execute();
+  return rows.map(({ subject }) => subject);
 }

@@ -14,16 +14,8 @@ import {
 import { appendEvent, appendEvents } from "../store/events.ts";
 import { holdClaim, refusingLate } from "../store/fence.ts";
 import { nounOf } from "../store/graph/nouns.ts";
-import {
-  findNode,
-  holdNodes,
-  insertNodes,
-  lookAgain,
-  type NewNode,
-  removeNode,
-  saveNode,
-  type Written,
-} from "../store/graph.ts";
+import { findNode, holdNodes, insertNodes, type NewNode, removeNode, saveNode, type Written } from "../store/graph.ts";
+import { lookAgain } from "../store/statistics.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
 
@@ -170,7 +162,7 @@ export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId
           ];
           for (let from = 0; from < events.length; from += 500)
             await appendEvents(tx, db.engine, events.slice(from, from + 500));
-          if (events.length >= many) await lookAgain(tx, db.engine);
+          if (events.length >= many) await lookAgain(tx, db.engine, ["nodes", "edges"]);
         });
       } catch (error) {
         if (error instanceof Unfit) return refuse("conflict", `${error.message}; nothing was imported`);

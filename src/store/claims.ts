@@ -1,15 +1,15 @@
 import { type RawBuilder, sql } from "kysely";
-import { clock, clockByNow } from "./clock.ts";
+import { clock, clockByNow, storeClock } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
-import { appendEvents, type Event } from "./events.ts";
-import { forMany, onEach } from "./prepared.ts";
+import { insertEach, type WrittenEvent } from "./events.ts";
+import { onEach, withAll, withEach } from "./prepared.ts";
 import { among, columns, locked, type StoredTask } from "./tasks.ts";
 
 /** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
 
 type Engine = Database["engine"];
 
-const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
+export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
 const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
 
 const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
@@ -72,91 +72,107 @@ export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<
   expired[engine](tx, { limit });
 
 type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
+type Engines<T> = Record<Engine, T>;
 
 /** What a row becomes, and the event that says so. */
 export type Change = {
-  row: StoredTask;
+  /** The row as it was read; if it is another now, nothing is saved. */
+  row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited">;
   to: Pick<StoredTask, Changed>;
   /** How long the holder may keep it; null when nobody holds it any more. */
   leaseMs: number | null;
   /** The row may have been read long ago: only a lease that still runs lets it be saved. */
   underClaim: boolean;
-  event: Omit<Event, "id">;
+  event: WrittenEvent;
 };
 
-type Sent = Pick<StoredTask, "num" | "version" | Changed> & {
-  seen: number;
-  lease_ms: number | null;
-  under_claim: 0 | 1;
-  at: string;
-  actor: string;
-  kind: string;
-  subject: string;
-  data: string;
-};
-type Back = Pick<StoredTask, "num" | "claimed_at" | "lease_until"> & { awaited: number | boolean };
-
-const isAwaited = sql`EXISTS (SELECT 1 FROM task_dependencies d WHERE d.depends_on = tasks.id) AS awaited`;
-
-/** On PostgreSQL the events are written by the same statement. */
-const save = forMany<Sent, Back>({
-  sqlite: (slot) => sql`
-    UPDATE tasks SET state = ${slot("state")}, attempt = ${slot("attempt")}, epoch = ${slot("epoch")},
-      holder = ${slot("holder")}, result = ${slot("result")}, version = version + 1, updated_at = ${slot("at")},
-      claimed_at = CASE WHEN ${slot("lease_ms")} IS NOT NULL THEN ${clock.sqlite} END,
-      lease_until = ${clock.sqlite} + ${slot("lease_ms")}
-    WHERE num = ${slot("num")} AND version = ${slot("version")} AND epoch = ${slot("seen")}
-      AND (${slot("under_claim")} = 0 OR lease_until >= ${clock.sqlite})
-    RETURNING num, claimed_at, lease_until, ${isAwaited}`,
-  postgres: (list) => sql`
-    WITH given AS (
-      SELECT * FROM json_to_recordset(${list}::text::json) AS given (
-        num bigint, version bigint, seen bigint, state text, attempt bigint, epoch bigint, holder text, result text,
-        lease_ms bigint, under_claim int, at text, actor text, kind text, subject text, data text)
-    ), saved AS (
-      UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
-        result = given.result, version = tasks.version + 1, updated_at = given.at,
-        claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
-        lease_until = ${clock.postgres} + given.lease_ms
-      FROM given
-      WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
-        AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
-        -- As an array each is looked up in the index; a list whose length nobody knows makes it read the table.
-        AND tasks.num = ANY (ARRAY(SELECT num FROM given))
-      RETURNING tasks.num, tasks.claimed_at, tasks.lease_until, ${isAwaited}
-    ), logged AS (
-      INSERT INTO events (at, actor, kind, subject, data)
-      SELECT at, actor, kind, subject, data FROM given JOIN saved USING (num)
-    )
-    SELECT * FROM saved`,
-});
-
-export type Saved = { row: StoredTask; awaited: boolean };
+export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
 
 /**
- * Saves each over the version and epoch that were read, with its event, and gives the rows that it
- * could save. The fence is in this predicate: a worker whose lease has gone to another changes nothing.
+ * Saves each over what was read, with its event, and gives the leases of those it could save. The
+ * fence is in this predicate: a worker whose lease has gone to another changes nothing.
  */
-export async function saveTasks(tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Saved>> {
-  const sent = changes.map(({ row, to, leaseMs, underClaim, event }): Sent => {
-    const { num, version, epoch: seen } = row;
-    const fence = { num, version, seen, under_claim: underClaim ? 1 : 0 } as const;
-    return { ...to, ...fence, lease_ms: leaseMs, ...event, data: JSON.stringify(event.data) };
-  });
-  const back = new Map((await save(tx, engine, sent)).map((one) => [one.num, one]));
-  const kept = changes.filter(({ row }) => back.has(row.num));
-  if (engine === "sqlite") {
-    const events = kept.map(({ event }) => event);
-    await appendEvents(tx, engine, events);
-  }
-  return new Map(
-    kept.map(({ row, to, event }) => {
-      const { awaited, ...lease } = back.get(row.num) as Back;
-      const after = { ...row, ...to, ...lease, version: row.version + 1, updated_at: event.at };
-      return [row.num, { row: after, awaited: Boolean(awaited) }];
-    }),
-  );
-}
+export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
+  changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
+
+const saving: Engines<(tx: Query, changes: Change[]) => Promise<Map<number, Lease>>> = {
+  async sqlite(tx, changes) {
+    const now = await storeClock(tx, "sqlite");
+    const counts = saveRow(
+      tx,
+      changes.map((change) => ({ change, now })),
+    );
+    const kept = changes.filter((_, index) => counts[index] === 1);
+    insertEach(
+      tx,
+      kept.map(({ event }) => event),
+    );
+    return new Map(kept.map(({ row, leaseMs }) => [row.num, leaseFrom(now, leaseMs)]));
+  },
+  async postgres(tx, changes) {
+    const rows = await saveList(tx, changes.map(sent));
+    return new Map(rows.map(({ num, ...lease }) => [num, lease]));
+  },
+};
+
+const leaseFrom = (now: number, ms: number | null): Lease =>
+  ms === null ? { claimed_at: null, lease_until: null } : { claimed_at: now, lease_until: now + ms };
+
+const saveRow = withEach<{ change: Change; now: number }>(
+  (part) => sql`
+    UPDATE tasks SET state = ${part(({ change }) => change.to.state)},
+      attempt = ${part(({ change }) => change.to.attempt)}, epoch = ${part(({ change }) => change.to.epoch)},
+      holder = ${part(({ change }) => change.to.holder)}, result = ${part(({ change }) => change.to.result)},
+      version = version + 1, updated_at = ${part(({ change }) => change.event.at)},
+      claimed_at = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).claimed_at)},
+      lease_until = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).lease_until)}
+    WHERE num = ${part(({ change }) => change.row.num)} AND version = ${part(({ change }) => change.row.version)}
+      AND epoch = ${part(({ change }) => change.row.epoch)} AND awaited = ${part(({ change }) => change.row.awaited)}
+      AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
+);
+
+type Sent = Pick<StoredTask, "num" | "version" | "awaited" | Changed> &
+  WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
+
+export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
+  ...event,
+  num: row.num,
+  version: row.version,
+  seen: row.epoch,
+  awaited: row.awaited,
+  state: to.state,
+  attempt: to.attempt,
+  epoch: to.epoch,
+  holder: to.holder,
+  result: to.result,
+  lease_ms: leaseMs,
+  under_claim: underClaim ? 1 : 0,
+});
+
+export const savedOf = (list: string) => sql`
+  given AS (
+    SELECT * FROM json_to_recordset(${list}::text::json) AS given (
+      num bigint, version bigint, seen bigint, awaited int, state text, attempt bigint, epoch bigint, holder text,
+      result text, lease_ms bigint, under_claim int, at text, actor text, kind text, subject text, data text)
+  ), saved AS (
+    UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
+      result = given.result, version = tasks.version + 1, updated_at = given.at,
+      claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
+      lease_until = ${clock.postgres} + given.lease_ms
+    FROM given
+    WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
+      AND tasks.awaited = given.awaited AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
+      -- As an array each is looked up in the index; a list whose length nobody knows makes it read the table.
+      AND tasks.num = ANY (ARRAY(SELECT num FROM given))
+    RETURNING tasks.num, tasks.claimed_at, tasks.lease_until
+  )`;
+export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM given JOIN saved USING (num)`;
+
+export const saveList = withAll<Sent, Lease & { num: number }>(
+  (list) => sql`
+    WITH ${savedOf(list)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})
+    SELECT * FROM saved`,
+);
 
 const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until: number }>(
   (engine, slot) => sql`

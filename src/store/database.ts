@@ -12,8 +12,11 @@ export interface Database {
    * Runs `work` in a transaction of its own and resolves once it is on disk. If `work` throws,
    * nothing of it is kept. `work` must not call `write` again, and awaits nothing but its queries:
    * SQLite has one writer, and a process that sleeps with the lock makes all others wait.
+   *
+   * Work that is one statement says so: it needs no transaction around it, and a far database is
+   * spared two journeys.
    */
-  write<T>(work: (tx: Query) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement: boolean }): Promise<T>;
   /** Calls back soon after any process has written to this database. Returns how to stop. */
   onChange(listener: () => void): () => void;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
-import { forMany, prepared } from "./prepared.ts";
+import { prepared, withAll, withEach } from "./prepared.ts";
 import type { EventRow } from "./tables.ts";
 
 /** One line of the log that every mutation writes in its own transaction. */
@@ -20,21 +20,28 @@ export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<
 
 /** Many at once, for work that makes many changes in one transaction. */
 export async function appendEvents(tx: Query, engine: Database["engine"], events: Omit<Event, "id">[]): Promise<void> {
-  const rows = events.map((event) => ({ ...event, data: JSON.stringify(event.data) }));
-  await insertMany(tx, engine, rows);
+  const rows = events.map((event): WrittenEvent => ({ ...event, data: JSON.stringify(event.data) }));
+  if (engine === "sqlite") insertEach(tx, rows);
+  else if (rows.length > 0) await insertAll(tx, rows);
 }
 
-const insertMany = forMany<Omit<EventRow, "seq">, unknown>({
-  sqlite: (slot) => sql`
+/** As it stands in the table, but for its place. */
+export type WrittenEvent = Omit<EventRow, "seq">;
+
+export const insertEach = withEach<WrittenEvent>(
+  (part) => sql`
     INSERT INTO events (at, actor, kind, subject, data)
-    VALUES (${slot("at")}, ${slot("actor")}, ${slot("kind")}, ${slot("subject")}, ${slot("data")})`,
-  postgres: (list) => sql`
+    VALUES (${part((e) => e.at)}, ${part((e) => e.actor)}, ${part((e) => e.kind)}, ${part((e) => e.subject)},
+      ${part((e) => e.data)})`,
+);
+const insertAll = withAll<WrittenEvent, unknown>(
+  (list) => sql`
     INSERT INTO events (at, actor, kind, subject, data)
     SELECT at, actor, kind, subject, data
     FROM json_to_recordset(${list}::text::json) AS given (at text, actor text, kind text, subject text, data text)`,
-});
+);
 
-const insertEvent = prepared<Omit<EventRow, "seq">, unknown>((query, slot) =>
+const insertEvent = prepared<WrittenEvent, unknown>((query, slot) =>
   query.insertInto("events").values({
     at: slot("at"),
     actor: slot("actor"),

@@ -9,14 +9,14 @@ type Engine = Database["engine"];
 /** Who writes, and under which claim, if any. */
 export type Claimant = { name: string; task?: string | undefined; epoch?: number | undefined };
 
-/** What a row says of its claim. */
-type Held = { id: string; epoch: number; state: string; holder: string | null; lease_until: number | null };
+/** What a task says of its claim. */
+type Held = { id: string; epoch: number; state: string; holder: string | null; leaseUntil: number | null };
 
 /** Why a claim of this epoch no longer stands, by the store's clock; nothing while it does. */
-export function lateness(row: Held, clock: number, epoch: number): string | undefined {
-  if (epoch === row.epoch && row.holder !== null && (row.lease_until ?? 0) >= clock) return undefined;
-  const why = epoch < row.epoch ? `epoch ${epoch} is over, the task is at ${row.epoch}` : "its lease has run out";
-  return `task ${row.id}: ${why}; nothing was written`;
+export function lateness(task: Held, clock: number, epoch: number): string | undefined {
+  if (epoch === task.epoch && task.holder !== null && (task.leaseUntil ?? 0) >= clock) return undefined;
+  const why = epoch < task.epoch ? `epoch ${epoch} is over, the task is at ${task.epoch}` : "its lease has run out";
+  return `task ${task.id}: ${why}; nothing was written`;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function holdClaim(tx: Query, engine: Engine, { task, epoch }: Clai
   if (task === undefined || epoch === undefined) return null;
   const lock = engine === "postgres" ? sql`FOR SHARE` : sql``;
   const { rows } = await sql<Held & { attempt: number; now: number }>`
-    SELECT id, epoch, state, holder, lease_until, attempt, ${clockByNow[engine]} AS now
+    SELECT id, epoch, state, holder, lease_until AS "leaseUntil", attempt, ${clockByNow[engine]} AS now
     FROM tasks WHERE id = ${task} ${lock}`.execute(tx);
   const [held] = rows;
   if (!held) return null;

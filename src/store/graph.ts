@@ -202,8 +202,3 @@ export async function* otherNodes(db: Database): AsyncGenerator<StoredNode> {
     yield* (await text.execute(db.read)).rows;
   }
 }
-
-/** After many rows at once PostgreSQL plans for the table it knew, and walks read all of it, until it has looked again. */
-export async function lookAgain(tx: Query, engine: Database["engine"]): Promise<void> {
-  if (engine === "postgres") await sql`ANALYZE nodes, edges`.execute(tx);
-}

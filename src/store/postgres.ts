@@ -1,4 +1,5 @@
-import { Kysely, PostgresDialect } from "kysely";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Database } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
@@ -8,24 +9,25 @@ import type { Tables } from "./tables.ts";
 const channel = "scriptorium";
 const migrationLock = 7_346_001;
 const connections = 10;
+const betweenNotices = 5;
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
   // Without a listener an idle connection that the server drops would end the process; the pool replaces it.
   pool.on("error", () => undefined);
-  pool.on("connect", keepPlans);
+  pool.on("connect", nameStatements);
   await migratePostgres(pool);
 
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool, onCreateConnection: planOnce }) });
   const watch = watchChanges(url);
   const tell = teller(pool);
   return {
     engine: "postgres",
     read: db,
-    async write(work) {
+    async write(work, how) {
       for (let attempt = 1; ; attempt++) {
         try {
-          const value = await db.transaction().execute(work);
+          const value = how?.oneStatement ? await work(db) : await db.transaction().execute(work);
           tell.others();
           return value;
         } catch (error) {
@@ -43,7 +45,7 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /** Planning costs our short queries more than running them: those that are prepared are sent under their names. */
-function keepPlans(client: pg.PoolClient): void {
+function nameStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   client.query = ((...args: unknown[]) => {
     const [text, values, ...rest] = args;
@@ -52,13 +54,19 @@ function keepPlans(client: pg.PoolClient): void {
   }) as typeof client.query;
 }
 
+/** And planned once for all values, until the table's statistics change. */
+const planOnce = async (connection: DatabaseConnection): Promise<void> => {
+  await connection.executeQuery(CompiledQuery.raw("SET plan_cache_mode = force_generic_plan"));
+};
+
 /** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
 
 /**
  * Tells the other processes after a commit that there is something new. Whatever is committed while
- * they are being told is told once more, together. If the process dies in between, they find out at
- * the next change or when they look again by themselves.
+ * they are being told, and for a moment after, is told once more, together: a notice is a commit of its
+ * own. If the process dies in between, they find out at the next change or when they look again by
+ * themselves.
  */
 function teller(pool: pg.Pool) {
   let telling: Promise<void> | undefined;
@@ -67,6 +75,7 @@ function teller(pool: pg.Pool) {
     do {
       more = false;
       await pool.query(`NOTIFY ${channel}`).catch(() => undefined);
+      await sleep(betweenNotices);
     } while (more);
     telling = undefined;
   }

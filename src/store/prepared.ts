@@ -10,26 +10,24 @@ type SlotOf<P> = <K extends keyof P>(name: K) => P[K];
 /** PostgreSQL keeps the plan of a statement that has a name. */
 export const statementNames = new Map<string, string>();
 
-/** Where a statement can be run at once: SQLite answers in less time than the builder's pipeline takes. */
-export const directly = new WeakMap<Query, (sql: string, parameters: readonly unknown[]) => unknown[]>();
+/** A connection that can be asked at once: SQLite answers in less time than the builder's pipeline takes. */
+type Direct = {
+  rows(sql: string, parameters: unknown[]): unknown[];
+  /** Once with each, and how many rows each has changed. */
+  changes(sql: string, each: unknown[][]): number[];
+};
+export const directly = new WeakMap<Query, Direct>();
 
 /** A query that is built once and run often: building costs Kysely more than running costs SQLite. */
 export function prepared<P extends object, R>(
   build: (query: Query, slot: SlotOf<P>) => Compiles<R>,
 ): (query: Query, values: P) => Promise<R[]> {
-  const compiled = new Map<unknown, CompiledQuery<R>>();
+  const compiled = compiledOnce(build);
   return async (query, values) => {
-    const dialect = query.getExecutor().adapter.constructor;
-    let found = compiled.get(dialect);
-    if (!found) {
-      found = build(query, (name) => new Slot(name) as never).compile(query);
-      if (!statementNames.has(found.sql)) statementNames.set(found.sql, `prepared_${statementNames.size + 1}`);
-      compiled.set(dialect, found);
-    }
-    const parameters = found.parameters.map((part) => (part instanceof Slot ? values[part.name as keyof P] : part));
-    const run = directly.get(query);
-    if (run) return run(found.sql, parameters) as R[];
-    return (await query.executeQuery<R>({ ...found, parameters })).rows;
+    const { text, bind } = compiled(query);
+    const direct = directly.get(query);
+    if (direct) return direct.rows(text.sql, bind(values)) as R[];
+    return (await query.executeQuery<R>({ ...text, parameters: bind(values) })).rows;
   };
 }
 
@@ -43,25 +41,50 @@ export function onEach<P extends object, R>(
   };
 }
 
-/**
- * One statement for many: SQLite, which is near, runs it for each; PostgreSQL, which is not, is sent
- * all of them in one, as a JSON text.
- */
-export function forMany<P extends object, R>(ways: {
-  sqlite: (slot: SlotOf<P>) => RawBuilder<R>;
-  postgres: (list: string) => RawBuilder<R>;
-}): (query: Query, engine: Engine, list: P[]) => Promise<R[]> {
-  const one = prepared<P, R>((_, slot) => ways.sqlite(slot));
-  const all = prepared<{ list: string }, R>((_, slot) => ways.postgres(slot("list")));
-  return async (query, engine, list) => {
-    if (list.length === 0) return [];
-    if (engine === "postgres") return all(query, { list: JSON.stringify(list) });
-    const rows: R[] = [];
-    for (const values of list) rows.push(...(await one(query, values)));
-    return rows;
+/** Stands where something of each item will be. */
+type PartOf<P> = <V>(read: (item: P) => V) => V;
+
+/** For SQLite, which is near: a statement once with each of many, and how many rows each has changed. */
+export function withEach<P extends object>(
+  build: (part: PartOf<P>) => RawBuilder<unknown>,
+): (query: Query, list: P[]) => number[] {
+  const compiled = compiledOnce<P, unknown>(() => build((read) => new Slot(read as never) as never));
+  return (query, list) => {
+    const direct = directly.get(query);
+    if (!direct) throw new Error("only a connection that is near is asked once with each");
+    const { text, bind } = compiled(query);
+    return direct.changes(text.sql, list.map(bind));
+  };
+}
+
+/** For PostgreSQL, which is far: all of the list in one statement, as a JSON text. */
+export function withAll<P extends object, R>(
+  build: (list: string) => RawBuilder<R>,
+): (query: Query, list: P[]) => Promise<R[]> {
+  const one = prepared<{ list: string }, R>((_, slot) => build(slot("list")));
+  return (query, list) => one(query, { list: JSON.stringify(list) });
+}
+
+type Compiled<P, R> = { text: CompiledQuery<R>; bind(values: P): unknown[] };
+
+function compiledOnce<P extends object, R>(
+  build: (query: Query, slot: SlotOf<P>) => Compiles<R>,
+): (query: Query) => Compiled<P, R> {
+  const known = new Map<unknown, Compiled<P, R>>();
+  return (query) => {
+    const dialect = query.getExecutor().adapter.constructor;
+    const found = known.get(dialect);
+    if (found) return found;
+    const text = build(query, (name) => new Slot((values: P) => values[name]) as never).compile(query);
+    if (!statementNames.has(text.sql)) statementNames.set(text.sql, `prepared_${statementNames.size + 1}`);
+    const bind = (values: P) =>
+      text.parameters.map((part) => (part instanceof Slot ? part.read(values as never) : part));
+    const fresh = { text, bind };
+    known.set(dialect, fresh);
+    return fresh;
   };
 }
 
 class Slot {
-  constructor(readonly name: PropertyKey) {}
+  constructor(readonly read: (values: never) => unknown) {}
 }

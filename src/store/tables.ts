@@ -259,6 +259,8 @@ export interface TaskRow {
   lease_until: number | null;
   result: string;
   version: number;
+  /** 1 once another task depends on it. In its own row, so that whoever completes it cannot overlook one that is just being made. */
+  awaited: Generated<number>;
   created_at: string;
   created_by: string;
   updated_at: string;

@@ -2,13 +2,14 @@ import { type RawBuilder, type Selectable, sql } from "kysely";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { onEach, prepared } from "./prepared.ts";
+import { lookAgain } from "./statistics.ts";
 import type { TaskRow } from "./tables.ts";
 
 type Engine = Database["engine"];
 export type StoredTask = Selectable<TaskRow>;
 /** With the store's time of the moment it was locked. */
 export type LockedTask = StoredTask & { now: number };
-export type NewTaskRow = Omit<StoredTask, "num">;
+export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 
 const shapeLock = 7_346_002;
 
@@ -16,7 +17,7 @@ export const columns = sql.raw(
   [
     ...["num", "id", "run", "title", "description", "state", "priority", "turn_at", "attempt", "max_retries"],
     ...["blockers_left", "lost_blockers", "epoch", "holder", "claimed_at", "lease_until", "result", "version"],
-    ...["created_at", "created_by", "updated_at"],
+    ...["awaited", "created_at", "created_by", "updated_at"],
   ]
     .map((name) => `tasks.${name}`)
     .join(", "),
@@ -73,15 +74,29 @@ export const saveWords = (
     .returningAll()
     .executeTakeFirst();
 
+const markAwaited = onEach<{ ids: string }, unknown>(
+  (engine, slot) => sql`UPDATE tasks SET awaited = 1 WHERE id ${among[engine](slot("ids"))} AND awaited = 0`,
+);
+
 const rowsAtOnce = 200;
 
+/** Gives the numbers they got, by their ids. */
 export async function insertTasks(
   tx: Query,
+  engine: Engine,
   rows: NewTaskRow[],
   dependencies: { task_id: string; depends_on: string }[],
-): Promise<void> {
-  for (const some of portions(rows)) await tx.insertInto("tasks").values(some).execute();
+): Promise<Map<string, number>> {
+  const numbers = new Map<string, number>();
+  for (const some of portions(rows)) {
+    const made = await tx.insertInto("tasks").values(some).returning(["id", "num"]).execute();
+    for (const { id, num } of made) numbers.set(id, num);
+  }
   for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
+  const before = [...new Set(dependencies.map((one) => one.depends_on))];
+  if (before.length > 0) await markAwaited[engine](tx, { ids: JSON.stringify(before) });
+  if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
+  return numbers;
 }
 
 function* portions<T>(items: T[]): Generator<T[]> {

@@ -100,8 +100,9 @@ async function insert(
   }
   // In the order they were given: among equals that is the order they are taken in.
   const rows = planned.map(({ id }) => made.get(id) as NewTaskRow & { dependsOn: string[] });
-  await insertTasks(
+  const numbers = await insertTasks(
     tx,
+    db.engine,
     rows.map(({ dependsOn: _, ...row }) => row),
     rows.flatMap(({ id, dependsOn }) => dependsOn.map((depends_on) => ({ task_id: id, depends_on }))),
   );
@@ -116,5 +117,6 @@ async function insert(
       data: { run, title, description, dependsOn, priority, maxRetries, state },
     })),
   );
-  return rows.map((row) => fromRow({ ...row, num: 0 }));
+  const awaited = new Set(rows.flatMap(({ dependsOn }) => dependsOn));
+  return rows.map((row) => fromRow({ ...row, num: numbers.get(row.id) ?? 0, awaited: awaited.has(row.id) ? 1 : 0 }));
 }

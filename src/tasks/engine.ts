@@ -2,7 +2,7 @@ import { ok, type Result, refuse } from "../result.ts";
 import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/claims.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { lateness, recordLate } from "../store/fence.ts";
+import { recordLate } from "../store/fence.ts";
 import {
   dependenciesOf,
   findTask,
@@ -13,7 +13,8 @@ import {
   saveWords,
 } from "../store/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
-import { claimReady, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
+import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
+import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
 import { fromRow, type Task } from "./task.ts";
 import { together } from "./together.ts";
 import type { Step } from "./transition.ts";
@@ -21,20 +22,18 @@ import type { Step } from "./transition.ts";
 export type Strategy = "queue" | "lease" | "optimistic";
 
 export type Claim = { task: Task; epoch: number; expiresAt: string };
-export type Held = { holder: string; since: string; until: string; alive: boolean };
-
 type Deps = {
   db: Database;
   strategy: Strategy;
   leaseMs: number;
   now(): Date;
   newId(prefix: string): string;
-  /** How many requests may share a transaction; 1 gives each its own. */
+  /** How many requests may share a transaction; with 2, one worker ends a task and takes the next. */
   mostTogether?: number;
 };
 
 type Request = { move: Move } | { want: Want };
-type Answer = Result<StoredTask> | StoredTask | undefined;
+type Answer = Result<Task> | Task | undefined;
 
 /** SQLite has one writer; on PostgreSQL others work while the first waits for its commit. Few, so that many share one. */
 const lanes = { sqlite: 1, postgres: 4 };
@@ -44,7 +43,6 @@ const candidates = 16;
 const mostTries = 50;
 /** While everyone who asks is given a task, nobody looks around more often than this. */
 const lookEveryMs = 200;
-const mostHeld = 5000;
 
 /**
  * Tasks and who holds them. A claim is a holder, a lease by the store's clock, and an epoch that
@@ -57,34 +55,58 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const { engine } = db;
   const counts = { claims: 0, conflicts: 0 };
 
-  const held = heldRows();
+  const held = heldTasks();
   /** What workers of this process are about to take. */
   const tried = new Set<string>();
   let seen: Situation = { ready: false, expired: false, limited: false };
   let lookAgainAt = 0;
 
   const ask = together<Request, Answer>(
-    { most: mostTogether, lanes: (mostTogether === 1 ? lanesAlone : lanes)[engine] },
+    { most: mostTogether, lanes: (mostTogether <= 2 ? lanesAlone : lanes)[engine] },
     async (requests) => {
       const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
       const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
       // Who waits for work must not write, or those who wait would wake each other without end.
       const takes = wants.length > 0 && (await anythingToTake(wants));
-      if (moves.length === 0 && !takes) return requests.map(() => undefined);
-      return db.write(async (tx) => {
-        const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
-        const given = takes ? await claimReady(tx, { engine, now }, wants, seen) : [];
-        if (takes && given.includes(undefined)) lookAgainAt = 0;
-        return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
-      });
+      const { moved, given } = await answer[engine](moves, takes ? wants : []);
+      if (takes && given.includes(undefined)) lookAgainAt = 0;
+      return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
     },
   );
 
+  type Answered = { moved: Result<Task>[]; given: (Task | undefined)[] };
+
+  async function inTransaction(moves: Move[], wants: Want[]): Promise<Answered> {
+    if (moves.length + wants.length === 0) return { moved: [], given: [] };
+    return db.write(async (tx) => {
+      const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
+      const given = wants.length > 0 ? await claimReady(tx, { engine, now }, wants, seen) : [];
+      return { moved, given };
+    });
+  }
+
+  /** PostgreSQL is far: what one statement can do is not spread over a transaction of five. */
+  async function inOneStatement(moves: Move[], wants: Want[]): Promise<Answered> {
+    const quick = seen.limited || seen.expired || new Set(wants.map(({ run }) => run)).size > 1 ? [] : wants;
+    const { moved, given } = await endAndTakeNext(db, { engine, now }, moves, quick);
+    const left = moves.filter((one) => !moved.has(one));
+    const rest = await inTransaction(left, quick === wants ? [] : wants);
+    const answers = new Map(left.map((one, index) => [one, rest.moved[index]]));
+    return {
+      moved: moves.map((one) => {
+        const task = moved.get(one);
+        return task ? ok(task) : (answers.get(one) as Result<Task>);
+      }),
+      given: quick === wants ? given : rest.given,
+    };
+  }
+
+  const answer = { sqlite: inTransaction, postgres: inOneStatement };
+
   async function askMove(wanted: Move): Promise<Result<Task>> {
-    const moved = (await ask({ move: wanted })) as Result<StoredTask>;
-    if (!moved.ok) return moved;
-    held.keep(moved.value);
-    return ok(fromRow(moved.value));
+    const moved = (await ask({ move: wanted })) as Result<Task>;
+    if (moved.ok) held.keep(moved.value);
+    return moved;
   }
 
   async function anythingToTake(wants: Want[]): Promise<boolean> {
@@ -109,10 +131,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   const ways: Record<Strategy, (worker: string, run: string | undefined) => Promise<Claim | undefined>> = {
     /** Look and take in one transaction: nobody else can have looked at the same task. */
     async queue(worker, run) {
-      const row = (await ask({ want: { worker, run, leaseMs } })) as StoredTask | undefined;
-      if (!row) return undefined;
-      held.keep(row);
-      return claimOf(fromRow(row));
+      const task = (await ask({ want: { worker, run, leaseMs } })) as Task | undefined;
+      if (!task) return undefined;
+      held.keep(task);
+      return claimOf(task);
     },
     /** Look, then lock that one: the lock is explicit, and says who has it. */
     lease: (worker, run) =>
@@ -123,8 +145,8 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     /** Look, then write over the version that was seen: whoever is second finds another. */
     optimistic: (worker, run) =>
       amongReady(run, async ({ id, version }) => {
-        const decide = (row: StoredTask): Result<Step> =>
-          row.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "it has changed");
+        const decide = (task: Task): Result<Step> =>
+          task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "it has changed");
         const taken = await askMove({ id, actor: worker, decide, leaseMs });
         return taken.ok ? claimOf(taken.value) : undefined;
       }),
@@ -157,9 +179,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
 
   /** Takes this task and no other, to work on it or, once there is output, to verify it. */
   async function lock(id: string, worker: string, ms = leaseMs): Promise<Result<Claim | Held>> {
-    const decide = (row: StoredTask, clock: number): Result<Step> => {
-      if (row.holder !== null && (row.lease_until ?? 0) >= clock) return refuse("conflict", "held", heldBy(row, clock));
-      return ok({ type: row.state === "worker_completed" ? "verify" : "claim", by: worker });
+    const decide = (task: Task, clock: number): Result<Step> => {
+      const has = heldBy(task, clock);
+      if (task.holder !== null && has.alive) return refuse("conflict", "held", has);
+      return ok({ type: task.state === "worker_completed" ? "verify" : "claim", by: worker });
     };
     const { expired } = await situationNow(db.read, engine);
     if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
@@ -171,8 +194,8 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
 
   /** One step of a task. Under a claim it names the epoch; without one, only what nobody holds can be moved. */
   async function step(id: string, wanted: Step, actor: string, epoch?: number): Promise<Result<Task>> {
-    const decide = (row: StoredTask, clock: number): Result<Step> => {
-      const fenced = fence(row, clock, epoch);
+    const decide = (task: Task, clock: number): Result<Step> => {
+      const fenced = fence(task, clock, epoch);
       return fenced.ok ? ok(wanted) : fenced;
     };
     const done = await askMove({ id, actor, decide, known: held.under(id, epoch) });
@@ -191,7 +214,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     return db.write(async (tx): Promise<Result<Task>> => {
       const [row] = await lockTasks(tx, engine, [id]);
       if (!row) return noTask(id);
-      const fenced = fence(row, Number(row.now), epoch);
+      const fenced = fence(fromRow(row), Number(row.now), epoch);
       if (!fenced.ok) return fenced;
       const at = now().toISOString();
       const turn = change.priority === undefined ? {} : { turn_at: turnAt(row.created_at, change.priority) };
@@ -232,11 +255,11 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       how: { epoch: number } | { force: true },
     ): Promise<Result<{ task: Task; from: Held }>> {
       let from: Held | undefined;
-      const decide = (row: StoredTask, clock: number): Result<Step> => {
-        if (row.holder === null) return refuse("conflict", `nobody holds task ${id}; it is ${row.state}`);
-        from = heldBy(row, clock);
-        if ("epoch" in how && how.epoch !== row.epoch) {
-          const message = `task ${id}: epoch ${how.epoch} is over, ${row.holder} holds it at ${row.epoch}`;
+      const decide = (task: Task, clock: number): Result<Step> => {
+        if (task.holder === null) return refuse("conflict", `nobody holds task ${id}; it is ${task.state}`);
+        from = heldBy(task, clock);
+        if ("epoch" in how && how.epoch !== task.epoch) {
+          const message = `task ${id}: epoch ${how.epoch} is over, ${task.holder} holds it at ${task.epoch}`;
           return refuse("conflict", message, { late: true });
         }
         return ok({ type: "release", reason: "force" in how ? `broken by ${actor}` : "given back" });
@@ -259,7 +282,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       return row && fromRow(row);
     },
     list: async (filter: { run?: string; state?: string; after?: number; limit: number }) =>
-      (await listTasks(db.read, filter)).map((row) => ({ ...fromRow(row), num: row.num })),
+      (await listTasks(db.read, filter)).map(fromRow),
     dependencies: async (id: string) => (await dependenciesOf(db.read, id)).map(fromRow),
     lostAncestors: (id: string) => lostAncestors(db.read, id),
     counts: () => ({ ...counts }),
@@ -267,43 +290,3 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
 }
 
 export type TaskEngine = ReturnType<typeof taskEngine>;
-
-const heldBy = (row: StoredTask, clock: number): Held => ({
-  holder: row.holder ?? "",
-  since: iso(row.claimed_at),
-  until: iso(row.lease_until),
-  alive: (row.lease_until ?? 0) >= clock,
-});
-
-function fence(row: StoredTask, clock: number, epoch: number | undefined): Result<true> {
-  if (epoch === undefined && row.holder === null) return ok(true);
-  if (epoch === undefined) {
-    const held = heldBy(row, clock);
-    const message = `task ${row.id} is held by ${held.holder} until ${held.until}; a write under a claim names its epoch`;
-    return refuse("conflict", message, held);
-  }
-  const late = lateness(row, clock, epoch);
-  return late ? refuse("conflict", late, { late: true, epoch: row.epoch, state: row.state }) : ok(true);
-}
-
-/** Rows as this process's claims left them, so that the step that ends a claim need not read them again. */
-function heldRows() {
-  const rows = new Map<string, StoredTask>();
-  return {
-    keep(row: StoredTask) {
-      rows.delete(row.id);
-      if (row.holder === null) return;
-      rows.set(row.id, row);
-      const [oldest] = rows.keys();
-      if (rows.size > mostHeld && oldest !== undefined) rows.delete(oldest);
-    },
-    /** Whether it was seen before we took it. */
-    isPast: ({ id, epoch }: StoredTask) => epoch < (rows.get(id)?.epoch ?? 0),
-    under(id: string, epoch: number | undefined): StoredTask | undefined {
-      const row = rows.get(id);
-      return row?.epoch === epoch ? row : undefined;
-    },
-  };
-}
-
-const iso = (ms: number | null) => new Date(Number(ms ?? 0)).toISOString();

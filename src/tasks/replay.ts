@@ -3,7 +3,7 @@ import { isLost, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
 /** A task as its events tell it. Leases are not among them: they go by the clock and leave no trace. */
-export type Replayed = Omit<Task, "claimedAt" | "leaseUntil">;
+export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil">;
 
 type Created = Pick<Task, "run" | "title" | "description" | "priority" | "maxRetries"> & { dependsOn: string[] };
 
@@ -22,9 +22,14 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
     if (kind === "task-created") {
       const { dependsOn: before, ...words } = data as Created;
       dependsOn.set(id, before);
-      for (const other of before) dependents.set(other, [...(dependents.get(other) ?? []), id]);
+      for (const other of before) {
+        dependents.set(other, [...(dependents.get(other) ?? []), id]);
+        const awaited = tasks.get(other);
+        if (awaited) tasks.set(other, { ...awaited, awaited: true });
+      }
       const blockersLeft = before.filter((other) => tasks.get(other)?.state !== "completed").length;
-      tasks.set(id, { ...fresh, ...words, id, blockersLeft, createdAt: at, createdBy: actor, updatedAt: at });
+      const born = { createdAt: at, createdBy: actor, updatedAt: at };
+      tasks.set(id, { ...fresh, ...words, id, blockersLeft, awaited: dependents.has(id), ...born });
       continue;
     }
     const task = tasks.get(id);
@@ -49,7 +54,7 @@ const fresh = {
 
 function stepped(task: Replayed, kind: string, data: unknown): Partial<Task> {
   const step = { ...(data as object), type: kind.slice("task-".length) } as Step;
-  const next = transition({ ...task, claimedAt: null, leaseUntil: null }, step);
+  const next = transition(task, step);
   if (!next.ok) throw new Error(`${kind} of ${task.id} is in the record, but ${next.problem.message}`);
   return next.value;
 }

@@ -16,6 +16,8 @@ export const states = [
 export type State = (typeof states)[number];
 
 export type Task = {
+  /** Its place among all tasks, in the order in which they were made. */
+  num: number;
   id: string;
   /** The run it belongs to; a todo of its own has none, and nobody verifies it. */
   run: string | null;
@@ -36,6 +38,8 @@ export type Task = {
   /** What the attempts left: output, score, feedback, reasons. */
   result: Record<string, unknown>;
   version: number;
+  /** Whether other tasks depend on it. */
+  awaited: boolean;
   createdAt: string;
   createdBy: string;
   updatedAt: string;
@@ -51,6 +55,7 @@ export const shownState = (task: Task): State | "blocked" =>
   task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
 
 export const fromRow = (row: StoredTask): Task => ({
+  num: row.num,
   id: row.id,
   run: row.run,
   title: row.title,
@@ -67,6 +72,7 @@ export const fromRow = (row: StoredTask): Task => ({
   leaseUntil: row.lease_until,
   result: JSON.parse(row.result),
   version: row.version,
+  awaited: row.awaited === 1,
   createdAt: row.created_at,
   createdBy: row.created_by,
   updatedAt: row.updated_at,

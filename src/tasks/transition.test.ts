@@ -4,6 +4,7 @@ import { isOver, type State, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
 const fresh: Task = {
+  num: 1,
   id: "t",
   run: "r",
   title: "T",
@@ -20,6 +21,7 @@ const fresh: Task = {
   leaseUntil: null,
   result: {},
   version: 1,
+  awaited: false,
   createdAt: "",
   createdBy: "",
   updatedAt: "",

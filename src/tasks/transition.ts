@@ -44,39 +44,37 @@ const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
 const passAt = 80;
 const longestOutput = 50_000;
 
-type Next = Pick<Task, "state" | "attempt" | "epoch" | "holder" | "result">;
+export type Next = Pick<Task, "state" | "attempt" | "epoch" | "holder" | "result">;
+/** As much of a task as the rules look at. */
+type Seen = Next & Pick<Task, "blockersLeft" | "run" | "maxRetries">;
 
 /** What a step makes of a task. The store keeps the lease; nobody else assigns `state`. */
-export function transition(task: Task, step: Step): Result<Next> {
+export function transition(task: Seen, step: Step): Result<Next> {
   const state = leadsTo[task.state][step.type];
   if (!state) return refuse("conflict", `cannot ${step.type} a task that is ${task.state}`, { state: task.state });
   const no = objection(task, step);
   if (no) return refuse("conflict", no, { state: task.state });
 
-  const result = { ...task.result, ...recorded(step) };
-  const same = { attempt: task.attempt, epoch: task.epoch, holder: task.holder, result };
+  const record = recorded(step);
+  const result = record ? { ...task.result, ...record } : task.result;
+  const next: Next = { state, attempt: task.attempt, epoch: task.epoch, holder: null, result };
   switch (step.type) {
     case "claim":
-      return ok({ ...same, state, attempt: task.attempt + 1, epoch: task.epoch + 1, holder: step.by });
+      return ok({ ...next, attempt: task.attempt + 1, epoch: task.epoch + 1, holder: step.by });
     case "verify":
-      return ok({ ...same, state, epoch: task.epoch + 1, holder: step.by });
+      return ok({ ...next, epoch: task.epoch + 1, holder: step.by });
     case "release":
       // What was not brought to its end is no attempt: the next worker takes it over under its number.
-      if (task.state === "qc_executing") return ok({ ...same, state, holder: null });
-      return ok({
-        ...same,
-        state: task.attempt > 1 ? "preparing_retry" : state,
-        attempt: task.attempt - 1,
-        holder: null,
-      });
+      if (task.state === "qc_executing") return ok(next);
+      return ok({ ...next, state: task.attempt > 1 ? "preparing_retry" : state, attempt: task.attempt - 1 });
     case "reopen":
-      return ok({ ...same, state, attempt: 0, holder: null });
+      return ok({ ...next, attempt: 0 });
     default:
-      return ok({ ...same, state, holder: null });
+      return ok(next);
   }
 }
 
-function objection(task: Task, step: Step): string | undefined {
+function objection(task: Seen, step: Step): string | undefined {
   if (step.type === "claim" && task.blockersLeft > 0) return `it waits for ${task.blockersLeft} tasks it depends on`;
   if (step.type === "finish" && task.run !== null) return "a task of a run is verified before it is completed";
   if (step.type === "pass" && !(step.score >= passAt))
@@ -85,7 +83,7 @@ function objection(task: Task, step: Step): string | undefined {
   return undefined;
 }
 
-function recorded(step: Step): Record<string, unknown> {
+function recorded(step: Step): Record<string, unknown> | undefined {
   switch (step.type) {
     case "submit":
     case "finish":
@@ -98,6 +96,6 @@ function recorded(step: Step): Record<string, unknown> {
     case "cancel":
       return { reason: step.reason };
     default:
-      return {};
+      return undefined;
   }
 }
