@@ -45,7 +45,7 @@ export const executeRunHere = operation({
   input: z.object({
     id: z.string().max(64).describe("The run's id, such as run-…"),
     budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
-    budget_usd: z.number().positive().optional().describe("The same in dollars"),
+    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
   }),
   output: z.object({ run: z.string() }),
   async run(app, { id, budget_tokens, budget_usd }, caller) {
