@@ -26,7 +26,7 @@ const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 
 
 /** The milliseconds of a text such as 1h30m. */
 const milliseconds = (text: string) =>
-  [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
+  [...text.matchAll(/(?<!\d)(\d+)(ms|s|m|h)/g)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0),
     0,
   );

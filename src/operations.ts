@@ -1,7 +1,9 @@
 import { executeRunHere, startRun } from "./crew/host.ts";
 import { inbox } from "./crew/inbox.ts";
 import * as crew from "./crew/operations.ts";
+import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
+import { revertRun } from "./crew/revert.ts";
 import * as runs from "./crew/run-operations.ts";
 import { taskRecord } from "./crew/task-record.ts";
 import { runUsage } from "./crew/usage.ts";
@@ -106,6 +108,7 @@ export const operations = {
   run_report: runs.runReport,
   run_usage: runUsage,
   cancel_run: runs.cancelRun,
+  revert_run: revertRun,
   start_run: startRun,
   execute_run: executeRunHere,
   show_plan: showPlan,
@@ -113,6 +116,7 @@ export const operations = {
   task_record: taskRecord,
   metrics: runs.metrics,
   release_task: tasks.releaseTask,
+  overturn_task: overturnTask,
   search: search.search,
   recall: search.recall,
   model_status: search.modelStatus,

@@ -4,8 +4,9 @@ import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
 import type { Database, Query } from "../src/store/database.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
-import { replayTasks } from "../src/tasks/replay.ts";
+import { overturn, reopen } from "../src/tasks/overturn.ts";
 import { doctor } from "../src/wiki/doctor.ts";
+import { recordEqualsRows } from "./support/replay.ts";
 import { engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
 type App = TestWorkspace["app"];
@@ -217,7 +218,7 @@ const happening = fc.oneof(
   { weight: 6, arbitrary: fc.record({ what: fc.constant("claim" as const), n: fc.nat(3) }) },
   { weight: 5, arbitrary: fc.record({ what: fc.constant("finish" as const), n: fc.nat(9) }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant("expire" as const), n: fc.nat(9) }) },
-  ...(["release", "break", "lock", "cancel", "reopen", "edit"] as const).map((what) => ({
+  ...(["release", "break", "lock", "cancel", "reopen", "edit", "overturn", "reopen all"] as const).map((what) => ({
     weight: 1,
     arbitrary: fc.record({ what: fc.constant(what), n: fc.nat(9) }),
   })),
@@ -242,6 +243,7 @@ describe.each(engines)("O12, O18, C2, C3: whatever happens to tasks (%s)", (engi
 
 async function befall(app: App, history: { what: string; n: number }[]): Promise<void> {
   const { tasks } = app;
+  const by = { engine: app.db.engine, now: app.now };
   const ids: string[] = [];
   const claims: Claim[] = [];
   const epochs = new Map<string, number>();
@@ -274,6 +276,8 @@ async function befall(app: App, history: { what: string; n: number }[]): Promise
     else if (what === "break") await tasks.release(id, "Ada", { force: true });
     else if (what === "cancel") await tasks.step(id, { type: "cancel", reason: "no" }, "Ada");
     else if (what === "reopen") await tasks.step(id, { type: "reopen" }, "Ada");
+    else if (what === "overturn") await app.db.write((tx) => overturn(tx, by, id, "wrong", "Ada"));
+    else if (what === "reopen all") await app.db.write((tx) => reopen(tx, by, id, "Ada"));
     else if (what === "edit") await tasks.edit(id, { title: `T${n}`, priority: n }, "Ada");
     else if (what === "expire") {
       // Time passes for everyone who holds something.
@@ -283,14 +287,6 @@ async function befall(app: App, history: { what: string; n: number }[]): Promise
     }
   }
   for (const times of effects.values()) expect(times).toBe(1);
-}
-
-async function recordEqualsRows(app: App): Promise<void> {
-  const events = await app.db.read.selectFrom("events").selectAll().orderBy("seq").execute();
-  const replayed = replayTasks(events.map((event) => ({ ...event, data: JSON.parse(event.data) })));
-  const rows = await app.tasks.list({ limit: 1000 });
-  const kept = rows.map(({ num: _, claimedAt: __, leaseUntil: ___, ...task }) => task);
-  expect([...replayed.values()].sort(byId)).toEqual(kept.sort(byId));
 }
 
 test("C7: doctor takes every step again, and tells which task is not what its events say", async () => {
@@ -303,8 +299,6 @@ test("C7: doctor takes every step again, and tells which task is not what its ev
   await app.db.write((tx) => tx.updateTable("tasks").set({ attempt: 7 }).where("id", "=", id).execute());
   expect(await found()).toMatchObject({ level: "problem", message: expect.stringContaining(id) });
 });
-
-const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
 
 describe.each(engines)("O16: ten workers and a hundred tasks (%s)", (engine) => {
   test.each(["queue", "lease", "optimistic"] as const)("hardly get in each other's way by %s", async (strategy) => {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -538,6 +538,14 @@ describe("a terminal", () => {
       expect(stdout).not.toMatch(controls);
       expect(stderr).not.toMatch(controls);
     }
+  });
+
+  test("is silent when nobody reads on", async () => {
+    const { root } = await newWorkspace();
+    const command = `{ "${process.execPath}" dist/scriptorium.js graph export --whole --dir "${root}"; echo "ended with $?" >&2; } | true`;
+    const home = new URL("..", import.meta.url).pathname;
+    const said = spawnSync("sh", ["-c", command], { cwd: home, env: testEnvironment(), encoding: "utf8" }).stderr;
+    expect(said).toBe("ended with 0\n");
   });
 
   test("is not steered by the name of a run either, and a run's name forges no line of a log (K2, T36)", async () => {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
-import { taskEngine } from "../src/tasks/engine.ts";
+import { type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { type Execute, workerPool } from "../src/tasks/pool.ts";
+import type { Step } from "../src/tasks/transition.ts";
 import { engines, newWorkspace } from "./support/workspace.ts";
 
 const wanted = { title: "T", description: "", dependsOn: [] as string[], priority: 0, run: null, maxRetries: 2 };
@@ -73,14 +74,47 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
         new Promise((resolve) => {
           signal.addEventListener("abort", () => resolve({ type: "release", reason: "asked to stop" }));
         }),
-      300,
+      1500,
     );
     const { id } = unwrap(await tasks.create(wanted, "test"));
     pool.spawn(1);
-    await sleep(900);
+    const leased = async () => {
+      const { claimedAt, leaseUntil } = (await tasks.find(id)) ?? {};
+      return (leaseUntil ?? 0) - (claimedAt ?? 0);
+    };
+    await expect.poll(leased, { timeout: 30_000 }).toBeGreaterThan(2 * 1500);
     expect(await tasks.find(id)).toMatchObject({ state: "worker_executing", epoch: 1 });
     await pool.stop(100);
     expect(await tasks.find(id)).toMatchObject({ state: "pending", holder: null, attempt: 0 });
+  });
+
+  test("work that does not listen is taken away at the end, and what it brings later counts for nothing", async () => {
+    let end: (step: Step) => void = () => undefined;
+    const { tasks, pool } = await pooled(() => new Promise((done) => (end = done)));
+    const { id } = unwrap(await tasks.create(wanted, "test"));
+    pool.spawn(1);
+    await expect.poll(async () => (await tasks.find(id))?.state).toBe("worker_executing");
+    await pool.stop(50);
+    expect(await tasks.find(id)).toMatchObject({ state: "pending", holder: null, attempt: 0 });
+    end({ type: "finish", output: "late" });
+    await expect.poll(() => pool.metrics().late).toBe(1);
+    expect(await tasks.find(id)).toMatchObject({ state: "pending", result: {} });
+  });
+
+  test("a store that does not answer for a while ends no pool", async () => {
+    const { app } = await newWorkspace({ engine });
+    let failures = 2;
+    const claim: TaskEngine["claim"] = async (...asked) => {
+      if (failures-- > 0) throw new Error("the connection was lost");
+      return app.tasks.claim(...asked);
+    };
+    const execute = async () => ({ type: "finish" as const, output: "done" });
+    const pool = workerPool({ db: app.db, tasks: { ...app.tasks, claim }, execute, name: "p", leaseMs: 60_000 });
+    const { id } = unwrap(await app.tasks.create(wanted, "test"));
+    pool.spawn(2);
+    await expect.poll(async () => (await app.tasks.find(id))?.state, { timeout: 30_000 }).toBe("completed");
+    expect(pool.metrics().failed).toBe(2);
+    await pool.stop(500);
   });
 
   test("scaling down lets idle workers go", async () => {

@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { type OperationName, operations } from "../src/operations.ts";
@@ -294,6 +293,5 @@ test("while serving, an edit outside the knowledge base moves anchors without an
   const state = async () =>
     (await app.db.read.selectFrom("topics").select("anchor_state").where("id", "=", id).executeTakeFirst())
       ?.anchor_state;
-  for (let tries = 0; tries < 200 && (await state()) === "anchored"; tries++) await sleep(50);
-  expect(await state()).toBe("orphaned");
+  await expect.poll(state, { timeout: 60_000 }).toBe("orphaned");
 });

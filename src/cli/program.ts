@@ -10,6 +10,7 @@ import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { revertCommand } from "./revert.ts";
 import { runCommand } from "./run.ts";
 import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
@@ -52,6 +53,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     executeCommand(common),
     workCommand(common),
     runCommand(common),
+    revertCommand(common),
     demoCommand(common),
     jobCommand(common),
     perspectiveCommand(common),

@@ -65,6 +65,7 @@ export function complain(common: Common, problem: Problem): void {
 /** The outermost edge: a refusal is a sentence; anything else is our fault or the machine's, and says so. */
 export function fail(common: Common, error: unknown): void {
   if (error instanceof Refused) return complain(common, error.problem);
+  if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
   const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
   if (common.json) process.stdout.write(`${json({ status: "failed", error: message })}\n`);

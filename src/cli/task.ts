@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { overturnTask } from "../crew/overturn.ts";
 import {
   createTodo,
   getTaskContext,
@@ -90,9 +91,21 @@ export const taskCommand = (common: () => Common) =>
     )
     .addCommand(
       new Command("retry")
-        .description("Open a failed or cancelled task again; what waits behind it is free to go on.")
+        .description("Open a failed or cancelled task again, and with it what is stale behind it.")
         .argument("<id>")
-        .action((id) => report(common(), updateTodo, { id, status: "reopened" }, (t) => `${id} is ${t.state}`)),
+        .action((id) =>
+          report(common(), updateTodo, { id, status: "reopened" }, (t) =>
+            [`${id} is ${t.state}`, ...(t.reopened ?? []).map((other) => `${other} is open again too`)].join("\n"),
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("overturn")
+        .description(`${overturnTask.summary} Shows what that means; --confirm does it.`)
+        .argument("<id>")
+        .requiredOption("--reason <text>", "what is wrong; the next worker is told")
+        .option("--confirm", "do it")
+        .action((id, { reason, confirm }) => report(common(), overturnTask, { id, reason, confirm }, fallout)),
     )
     .addCommand(
       new Command("cancel")
@@ -120,16 +133,38 @@ function listed({ todos }: { todos: Line[] }): string {
   ]);
 }
 
+const lost = new Set(["failed", "stale", "cancelled"]);
+
+type Named = { id: string; title: string };
+
+const fallout = (found: {
+  stale: Named[];
+  stopped: Named[];
+  waiting: Named[];
+  overturned: boolean;
+  message: string;
+}) => {
+  const will = found.overturned ? "" : "would be ";
+  const lines = (state: string, tasks: Named[]) => tasks.map(({ id, title }) => `  ${will}${state}: ${id} ${title}`);
+  return [
+    found.message,
+    ...lines("stale", found.stale),
+    ...lines("stopped", found.stopped),
+    ...lines("blocked", found.waiting),
+  ].join("\n");
+};
+
 function described(
   t: Line & {
     description: string;
+    result: Record<string, unknown>;
     dependencies: { id: string; title: string; state: string }[];
     blockedBy?: { id: string; title: string; state: string }[];
   },
 ): string {
   return [
     bold(t.title),
-    `${t.id}, ${t.state}${t.holder ? `, held by ${t.holder}` : ""}`,
+    `${t.id}, ${t.state}${t.holder ? `, held by ${t.holder}` : ""}${lost.has(t.state) ? `: ${t.result.reason}` : ""}`,
     ...(t.description ? ["", t.description] : []),
     ...t.dependencies.map((d) => `  after ${d.id} (${d.state}): ${d.title}`),
     ...(t.blockedBy ?? []).map((b) => `  blocked by ${b.id} (${b.state}): ${b.title}`),

@@ -166,7 +166,8 @@ function readHead({ heading, line, body }: Section, index: number, trouble: Trou
 }
 
 function headValue(kind: Kind, value: string): unknown {
-  if (kind === "numbers") return value === "" || value === "none" ? [] : value.split(/\s*,\s*/);
+  if (kind === "numbers")
+    return value === "" || value === "none" ? [] : value.split(",").map((number) => number.trim());
   if (kind === "number") return /^\d{1,9}$/.test(value) ? Number(value) : value;
   return value;
 }

@@ -1,4 +1,5 @@
 import type { AttemptRow, CheckResultRow, VerdictRow } from "../store/crew-tables.ts";
+import { kept } from "../store/kept.ts";
 import { verifierSaysFail } from "./verdict.ts";
 
 /** What the next worker is told about the attempt before: what it made, what was wrong, and how that is known (O9). */
@@ -27,7 +28,7 @@ export function errorContext(
   const reason =
     verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
   const evidence = verdict
-    ? (JSON.parse(verdict.evidence) as { criterion: number; quote: string; from: string; met: boolean }[])
+    ? kept<{ criterion: number; quote: string; from: string; met: boolean }[]>(verdict.evidence, [])
     : [];
   return {
     attempt: attempt.attempt,
@@ -94,7 +95,10 @@ function causes(rounds: AttemptRow[], verdictOf: VerdictFor): Failure["rootCause
   const found = new Map<string, number[]>();
   for (const row of rounds) {
     const verdict = verdictOf(row);
-    const said = row.stopped_because ? [row.stopped_because] : [...list(verdict?.issues), ...list(verdict?.objections)];
+    const voided = verdict?.void_reason ? [verdict.void_reason] : [];
+    const said = row.stopped_because
+      ? [row.stopped_because]
+      : [...voided, ...list(verdict?.issues), ...list(verdict?.objections)];
     for (const cause of new Set(said.filter((one) => one !== verifierSaysFail)))
       found.set(cause, [...(found.get(cause) ?? []), row.attempt]);
   }
@@ -170,4 +174,4 @@ function behind(number: string, tasks: Behind[]): Behind[] {
   return tasks.filter((task) => found.has(task.number));
 }
 
-const list = (json: string | undefined): string[] => (json === undefined ? [] : JSON.parse(json));
+const list = (json: string | undefined): string[] => (json === undefined ? [] : kept(json, []));

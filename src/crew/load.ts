@@ -5,6 +5,7 @@ import { edgesBetween } from "../store/edges.ts";
 import { nodeLines } from "../store/graph.ts";
 import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../store/runs.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "./context.ts";
+import { disputesOf } from "./disputes.ts";
 import type { PlanTask } from "./plan.ts";
 import { dependenciesOf } from "./plan.ts";
 import { type Claim, unproven } from "./verdict.ts";
@@ -42,7 +43,7 @@ async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<
     filesChanged: JSON.parse(last?.files_changed ?? "[]"),
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
-    unproven: kind === "qc" && last ? unproven(claims, await outputsOf(app, id, last.epoch)) : [],
+    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, claims) : [],
     topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
     subgraph:
       kind === "qc"
@@ -68,6 +69,12 @@ async function dependenciesBefore(app: App, run: string, task: PlanTask): Promis
   );
   return before;
 }
+
+/** What a verifier must not take from the worker's word: claims without evidence, and evidence that is disputed. */
+const doubtful = async (app: App, task: string, epoch: number, claims: Claim[]) => [
+  ...unproven(claims, await outputsOf(app, task, epoch)),
+  ...(await disputesOf(app, claims)),
+];
 
 const outputsOf = async (app: App, task: string, epoch: number) =>
   new Map(

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { App } from "../app.ts";
 import { ok, type Result } from "../result.ts";
 import type { AttemptRow, ContextRow, RunWorkersRow, ToolCallRow, VerdictRow } from "../store/crew-tables.ts";
+import { kept } from "../store/kept.ts";
 import { noRun } from "./runs.ts";
 
 const names = [
@@ -264,6 +265,6 @@ async function rowsOf({ db }: App, run: string | undefined): Promise<Counted> {
   return {
     ...{ contexts, attempts, verdicts, tasks, calls, workers, questions: Number(questions.count) },
 
-    plans: plans.map(({ id, plan }) => ({ run: id, cites: JSON.parse(plan ?? "{}").cites ?? [] })),
+    plans: plans.map(({ id, plan }) => ({ run: id, cites: kept<{ cites?: string[] }>(plan ?? "{}", {}).cites ?? [] })),
   };
 }

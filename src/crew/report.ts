@@ -51,7 +51,7 @@ export async function reportOf(app: App, id: string): Promise<Result<string>> {
       state: shownState(fromRow(row.task)),
       ...own,
     };
-    if (row.task.state !== "failed") return task;
+    if (task.state !== "failed") return task;
     const report = row.failure === null ? failureOf(own.attempts, own.verdicts) : (JSON.parse(row.failure) as Failure);
     return { ...task, failure: { report, impact: impactOf(task, planned, report) } };
   });
@@ -115,7 +115,7 @@ function firstScreen({ run, tasks, contexts, questions }: Whole): string[] {
   const cost = known(contexts.map((row) => row.cost_usd));
   const tokens = known(contexts.flatMap((row) => [row.input_tokens, row.output_tokens]));
   return [
-    `**${outcome(run, tasks)}** ${count("completed")} of ${tasks.length} tasks are accepted${lostPart(count("failed"), count("blocked"))}. ${files.size === 0 ? "No file was changed." : `${files.size} files were changed.`}`,
+    `**${outcome(run, tasks)}** ${count("completed")} of ${tasks.length} tasks are accepted${lostPart(count("failed"), count("stale"), count("blocked"))}. ${files.size === 0 ? "No file was changed." : `${files.size} files were changed.`}`,
     table(
       ["started", "took", "tokens", "cost", "attempts", "agents"],
       [
@@ -147,8 +147,12 @@ const outcome = (run: Run, tasks: Reported[]) => {
   return tasks.length === 0 ? "No plan yet." : `The run is ${run.state}.`;
 };
 
-const lostPart = (failed: number, blocked: number) =>
-  failed === 0 ? "" : `, ${failed} failed${blocked > 0 ? ` and ${blocked} wait behind what failed` : ""}`;
+const lostPart = (failed: number, stale: number, blocked: number) =>
+  [
+    ...(failed > 0 ? [`, ${failed} failed`] : []),
+    ...(stale > 0 ? [`, ${stale} ${stale === 1 ? "is" : "are"} stale`] : []),
+    ...(failed > 0 && blocked > 0 ? [` and ${blocked} wait behind what failed`] : []),
+  ].join("");
 
 function lasted(run: Run): string {
   if (run.startedAt === null) return "–";

@@ -1,5 +1,6 @@
 import { ok, type Result, refuse } from "../result.ts";
 import type { RunRow } from "../store/crew-tables.ts";
+import { kept } from "../store/kept.ts";
 import { type Plan, plan as planSchema } from "./plan.ts";
 
 /**
@@ -8,6 +9,8 @@ import { type Plan, plan as planSchema } from "./plan.ts";
  *      │ fail            │  └─┘        stop ▼  │
  *      ▼                 │                stopped
  *    failed              └──── every state that is not over ──cancel──▶ cancelled
+ *
+ *   completed ──overturn──▶ failed, when one of its tasks turns out to be wrong
  */
 export type RunState = RunRow["state"];
 
@@ -17,6 +20,7 @@ export type RunStep =
   | { type: "stop"; reason: string }
   | { type: "finish"; failed: number }
   | { type: "fail"; reason: string }
+  | { type: "overturn"; reason: string }
   | { type: "cancel"; reason: string };
 
 export type Run = {
@@ -42,8 +46,8 @@ const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
   planned: { plan: "planned", start: "running", cancel: "cancelled" },
   running: { start: "running", stop: "stopped", finish: "completed", cancel: "cancelled" },
   stopped: { start: "running", cancel: "cancelled" },
-  completed: {},
-  failed: { start: "running" },
+  completed: { overturn: "failed" },
+  failed: { start: "running", overturn: "failed" },
   cancelled: {},
 };
 
@@ -83,7 +87,7 @@ export const runFrom = (row: RunRow): Run => ({
   request: row.request,
   brief: row.brief,
   title: row.title,
-  plan: row.plan === null ? null : planSchema.parse(JSON.parse(row.plan)),
+  plan: row.plan === null ? null : (planSchema.safeParse(kept(row.plan, undefined)).data ?? null),
   planHash: row.plan_hash,
   budgetTokens: row.budget_tokens,
   budgetUsd: row.budget_usd,

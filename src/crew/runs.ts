@@ -47,6 +47,7 @@ export function runStore(deps: CrewDeps) {
   const step = (id: string, wanted: RunStep, by: string, also: Also = {}) =>
     db.write((tx) => stepWithin(tx, id, wanted, by, also));
 
+  /** The same in a transaction that is already open. */
   async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
     const row = await findRun(tx, id);
     if (!row) return noRun(id);
@@ -139,6 +140,7 @@ export function runStore(deps: CrewDeps) {
   return {
     create,
     step,
+    stepWithin,
     cancel,
     setBrief,
     adopt,

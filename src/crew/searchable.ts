@@ -1,6 +1,7 @@
 import { everyone } from "../operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
+import { kept } from "../store/kept.ts";
 
 /** What workers handed in, one for each attempt, whatever became of it. */
 export const outputKind = (db: Database): Kind => ({
@@ -58,7 +59,7 @@ export const verdictKind = (db: Database): Kind => ({
 
 /** A list that is kept as JSON, as a part of its own. */
 function section(heading: string, list: string): string[] {
-  const items: unknown[] = JSON.parse(list);
+  const items = kept<unknown[]>(list, []);
   if (items.length === 0) return [];
   return [`## ${heading}`, ...items.map((item) => `- ${typeof item === "string" ? item : JSON.stringify(item)}`)];
 }

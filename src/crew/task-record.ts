@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { operation, people } from "../operation.ts";
 import { ok, refuse } from "../result.ts";
+import { kept } from "../store/kept.ts";
 import { attemptsOf, checksOf, contextsOf, questionsOf, runTask, toolCallsOf, verdictsOf } from "../store/runs.ts";
 
 const count = z.number().nullable();
@@ -106,7 +107,7 @@ export const taskRecord = operation({
       workerRole: row.worker_role,
       qcRole: row.qc_role,
       criteria: listed(row.criteria),
-      failure: row.failure === null ? null : read(row.failure),
+      failure: row.failure === null ? null : kept<unknown>(row.failure, row.failure),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
@@ -151,15 +152,7 @@ export const taskRecord = operation({
   },
 });
 
-function read(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 const listed = (text: string | null): unknown[] => {
-  const value = text === null ? [] : read(text);
+  const value = text === null ? [] : kept<unknown>(text, text);
   return Array.isArray(value) ? value : value === "" ? [] : [value];
 };

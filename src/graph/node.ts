@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { StoredEdge } from "../store/edges.ts";
 import type { StoredNode, Written } from "../store/graph.ts";
+import { kept } from "../store/kept.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;
@@ -136,7 +137,7 @@ function textsIn(value: Json): string[] {
 export const nodeFrom = (row: StoredNode): Node => ({
   id: row.id,
   type: row.type,
-  properties: JSON.parse(row.properties),
+  properties: kept(row.properties, {}),
   version: row.version,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -149,7 +150,7 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
   type: row.type,
   from: row.from_id,
   to: row.to_id,
-  properties: JSON.parse(row.properties),
+  properties: kept(row.properties, {}),
   createdAt: row.created_at,
   createdBy: row.created_by,
   ...writtenIn(row),

@@ -168,7 +168,7 @@ describe("T23: markdown bombs", () => {
 
   test("T23: an ordinary long page keeps its layout", () => {
     const log = "- 2026-03-01 engineer: chose `sqlite` over [others](https://example.test), see [[vision]]\n".repeat(
-      600,
+      200,
     );
     const code = `\n\`\`\`\n${"\u001b[31m[ [ [\n".replace("\u001b", "").repeat(300)}\`\`\`\n`;
     expect(render(log + code)).not.toContain('class="note"');

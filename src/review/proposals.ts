@@ -2,6 +2,7 @@ import { ok, type Problem, type Result, refuse } from "../result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
 import { appendEvent } from "../store/events.ts";
+import { kept } from "../store/kept.ts";
 import type { ProposalRow } from "../store/tables.ts";
 
 export type Proposal = {
@@ -261,7 +262,10 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
     async unfinished(): Promise<{ proposal: WholeProposal; approval: Record<string, unknown> }[]> {
       const query = db.read.selectFrom("proposals").selectAll();
       const rows = await query.where("approval", "is not", null).where("status", "=", "open").execute();
-      return rows.map((row) => ({ proposal: wholeFrom(row), approval: JSON.parse(row.approval ?? "{}") }));
+      return rows.flatMap((row) => {
+        const approval = kept<Record<string, unknown> | undefined>(row.approval ?? "{}", undefined);
+        return approval ? [{ proposal: wholeFrom(row), approval }] : [];
+      });
     },
 
     carryOut,
@@ -322,7 +326,7 @@ const fromRow = (row: Omit<ProposalRow, "text" | "base_text" | "approval">): Pro
   id: row.id,
   kind: row.kind,
   subject: row.subject,
-  data: JSON.parse(row.data),
+  data: kept(row.data, {}),
   proposedBy: row.proposed_by,
   status: row.status,
   createdAt: row.created_at,

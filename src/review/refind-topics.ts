@@ -1,10 +1,11 @@
 import type { App } from "../app.ts";
 import { appendEvents } from "../store/events.ts";
+import { kept } from "../store/kept.ts";
 import type { TopicRow } from "../store/tables.ts";
 import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../store/topics.ts";
 import type { Page } from "../wiki/pages.ts";
 import type { Span } from "./anchor/views.ts";
-import { type AnchorState, type Refound, refinder } from "./anchor.ts";
+import { type Anchor, type AnchorState, type Refound, refinder } from "./anchor.ts";
 import { afterLooking, newsOf, topicOf, withoutPage } from "./topic.ts";
 
 /**
@@ -67,7 +68,8 @@ async function look(app: App, rows: TopicRow[], text: string, blob: string): Pro
     const before = (await textOf(app.db.read, origin)) ?? (await app.git.readBlob(origin))?.toString("utf8");
     const find = refinder(before, text, blob);
     for (const row of rows) {
-      if (row.anchor_blob === origin && row.anchor !== null) found.set(row.id, find(JSON.parse(row.anchor)));
+      const anchor = row.anchor_blob === origin && row.anchor !== null ? kept<Anchor | null>(row.anchor, null) : null;
+      if (anchor) found.set(row.id, find(anchor));
     }
   }
   return found;

@@ -10,7 +10,7 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
   weight,
   async embed(texts, waitMs = patienceMs) {
     if (texts.length === 0) return [];
-    const response = await fetch(`${url.replace(/\/+$/, "")}/embeddings`, {
+    const response = await fetch(`${url.replace(/(?<!\/)\/+$/, "")}/embeddings`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(key ? { authorization: `Bearer ${key}` } : {}) },
       body: JSON.stringify({ model, input: texts, encoding_format: "float" }),

@@ -30,7 +30,7 @@ export function readQuery(raw: string): Asked {
 
 function take(asked: Asked, name: string, value: string): void {
   if (name === "type") asked.types.push(...value.toLowerCase().split(","));
-  else if (name === "section") asked.section = value.replace(/\/+$/, "");
+  else if (name === "section") asked.section = value.replace(/(?<!\/)\/+$/, "");
   else if (name === "author") asked.author = value;
   else if (!day.test(value))
     asked.complaints.push(`${name}: takes a day such as 2026-11-15, a month or a year; not ${value}`);

@@ -36,3 +36,23 @@ export async function saveHandoff(tx: Query, row: HandoffRow): Promise<void> {
     .execute();
   await tx.insertInto("handoffs").values(row).execute();
 }
+
+/** Handoffs that are to reach nobody any more; `look` only counts them. */
+export async function withdrawHandoffs(
+  tx: Query,
+  { run, role, task }: { run?: string | undefined; role?: string | undefined; task?: string | undefined },
+  at: string,
+  look: boolean,
+): Promise<number> {
+  if (task !== undefined) return 0;
+  const waiting = await tx
+    .selectFrom("handoffs")
+    .select("id")
+    .where("taken_at", "is", null)
+    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+    .$if(role !== undefined, (q) => q.where("from_role", "=", role ?? ""))
+    .execute();
+  const ids = waiting.map(({ id }) => id);
+  if (!look && ids.length > 0) await tx.updateTable("handoffs").set({ taken_at: at }).where("id", "in", ids).execute();
+  return ids.length;
+}

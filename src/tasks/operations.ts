@@ -2,7 +2,8 @@ import * as z from "zod";
 import { collaborators, everyone, operation, writers } from "../operation.ts";
 import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
-import { isOver, shownState, states, type Task } from "./task.ts";
+import { reopen } from "./overturn.ts";
+import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";
 
 const id = z.string().max(64).describe("The task's id, as list_todos shows it");
@@ -14,7 +15,7 @@ const priority = z.int().min(-1000).max(1000).describe("Higher is taken first");
 const line = z.object({
   id: z.string(),
   title: z.string(),
-  state: z.enum([...states, "blocked"]),
+  state: z.enum(shownStates),
   priority: z.int(),
   run: z.string().optional(),
   attempt: z.int().optional(),
@@ -177,10 +178,16 @@ export const updateTodo = operation({
     status: z
       .enum(["completed", "submitted", "cancelled", "reopened"])
       .optional()
-      .describe("What became of it; cancelled and reopened are a person's to say"),
+      .describe(
+        "What became of it; cancelled and reopened are a person's to say, and reopened takes what is stale behind it along",
+      ),
     output: z.string().max(200_000).default("").describe("What was done, with evidence; for cancelled, the reason"),
   }),
-  output: z.object({ id: z.string(), state: z.string() }),
+  output: z.object({
+    id: z.string(),
+    state: z.string(),
+    reopened: z.array(z.string()).optional().describe("What was stale behind it and is open again too"),
+  }),
   async run(app, { id, epoch, status, output, ...words }, caller) {
     const actor = nameOf(caller);
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
@@ -193,13 +200,19 @@ export const updateTodo = operation({
     let task: Result<Task> | undefined;
     if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, epoch);
     if (task && !task.ok) return task;
+    if (status === "reopened") {
+      const opened = await app.db.write((tx) => reopen(tx, { engine: app.db.engine, now: app.now }, id, actor));
+      if (!opened.ok) return opened;
+      const also = opened.value.also.map((other) => other.id);
+      return ok({ id, state: shownState(opened.value.task), ...(also.length > 0 ? { reopened: also } : {}) });
+    }
     if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, epoch);
     if (!task) return refuse("invalid", "nothing to change");
     return task.ok ? ok({ id, state: shownState(task.value) }) : task;
   },
 });
 
-function stepFor(status: "completed" | "submitted" | "cancelled" | "reopened", output: string): Step {
+function stepFor(status: "completed" | "submitted" | "cancelled", output: string): Step {
   switch (status) {
     case "completed":
       return { type: "finish", output };
@@ -207,8 +220,6 @@ function stepFor(status: "completed" | "submitted" | "cancelled" | "reopened", o
       return { type: "submit", output };
     case "cancelled":
       return { type: "cancel", reason: output || "cancelled" };
-    case "reopened":
-      return { type: "reopen" };
   }
 }
 
@@ -242,7 +253,7 @@ export const getTaskContext = operation({
         ? { output: dependency.result.output.slice(0, longestExcerpt) }
         : {}),
     }));
-    const blocked = task.lostBlockers > 0 && !isOver(task.state);
+    const blocked = task.lostBlockers > 0 && (!isOver(task.state) || shownState(task) === "stale");
     return ok({
       ...brief(task),
       description: task.description,

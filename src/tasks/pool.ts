@@ -20,9 +20,18 @@ export type PoolMetrics = {
 };
 
 type Deps = { db: Database; tasks: TaskEngine; execute: Execute; name: string; run?: string; leaseMs: number };
-type Worker = { id: string; stop: AbortController; task: string | undefined; since: number; ended: Promise<void> };
+type Worker = {
+  id: string;
+  stop: AbortController;
+  claim: Claim | undefined;
+  since: number;
+  heart: NodeJS.Timeout | undefined;
+  ended: Promise<void>;
+};
 
 const recheckMs = 2000;
+/** How long work that was asked to stop may take to do so, before its task is taken from it. */
+const lastWordMs = 1000;
 const keptSamples = 10_000;
 
 /**
@@ -45,31 +54,38 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
     const worker: Worker = {
       id,
       stop: new AbortController(),
-      task: undefined,
+      claim: undefined,
       since: Date.now(),
+      heart: undefined,
       ended: Promise.resolve(),
     };
     workers.set(id, worker);
-    worker.ended = live(worker).finally(() => {
-      workers.delete(id);
-      if (workers.size < target) start();
-    });
+    worker.ended = live(worker)
+      .catch(async () => {
+        // The store did not answer: the next worker asks again, but not at once.
+        counts.failed++;
+        await somethingChanges(worker.stop.signal);
+      })
+      .finally(() => {
+        workers.delete(id);
+        if (workers.size < target) start();
+      });
   }
 
   /** One worker's life: at most one task. */
   async function live(worker: Worker): Promise<void> {
     const claim = await claimOrWait(worker);
     if (!claim) return;
-    worker.task = claim.task.id;
+    worker.claim = claim;
     worker.since = Date.now();
-    const heart = setInterval(() => void beat(claim, worker), leaseMs / 3);
+    worker.heart = setInterval(() => void beat(claim, worker), leaseMs / 3);
     try {
       await settle(claim, worker, await execute(claim, worker.stop.signal));
     } catch (error) {
       counts.failed++;
       await settle(claim, worker, { type: "release", reason: `the worker failed: ${String(error)}` });
     } finally {
-      clearInterval(heart);
+      clearInterval(worker.heart);
       counts.busyMs += Date.now() - worker.since;
     }
   }
@@ -107,8 +123,10 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
 
   /** A lease that cannot be renewed has gone to another: the work is stopped, its result would be refused. */
   async function beat(claim: Claim, worker: Worker): Promise<void> {
-    const renewed: Result<unknown> = await tasks.renew(claim.task.id, claim.epoch, leaseMs);
-    if (!renewed.ok) worker.stop.abort();
+    const renewed: Result<unknown> | undefined = await tasks
+      .renew(claim.task.id, claim.epoch, leaseMs)
+      .catch(() => undefined);
+    if (renewed && !renewed.ok) worker.stop.abort();
   }
 
   async function settle(claim: Claim, worker: Worker, step: Step): Promise<void> {
@@ -117,10 +135,18 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
     else if (step.type !== "release") counts.done++;
   }
 
+  /** From a worker that does not listen: whatever it still brings comes too late. */
+  async function takeAway(worker: Worker): Promise<void> {
+    clearInterval(worker.heart);
+    workers.delete(worker.id);
+    const reason = "the work did not end when it was asked to";
+    if (worker.claim) await settle(worker.claim, worker, { type: "release", reason });
+  }
+
   const scale = (n: number) => {
     target = Math.max(0, n);
     while (workers.size < target) start();
-    const idle = [...workers.values()].filter((worker) => worker.task === undefined);
+    const idle = [...workers.values()].filter((worker) => worker.claim === undefined);
     for (const worker of idle.slice(0, Math.max(0, workers.size - target))) worker.stop.abort();
   };
 
@@ -130,9 +156,9 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
 
     healthCheck: () => ({
       healthy: workers.size >= target,
-      workers: [...workers.values()].map(({ id, task, since }) => ({
+      workers: [...workers.values()].map(({ id, claim, since }) => ({
         id,
-        task: task ?? null,
+        task: claim?.task.id ?? null,
         sinceMs: Date.now() - since,
       })),
     }),
@@ -143,7 +169,7 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       const total = counts.idleMs + counts.busyMs;
       return {
         workers: workers.size,
-        busy: [...workers.values()].filter((worker) => worker.task !== undefined).length,
+        busy: [...workers.values()].filter((worker) => worker.claim !== undefined).length,
         done: counts.done,
         failed: counts.failed,
         late: counts.late,
@@ -156,16 +182,24 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
     async stop(deadlineMs: number): Promise<void> {
       target = 0;
       const living = [...workers.values()];
-      for (const worker of living) if (worker.task === undefined) worker.stop.abort();
+      for (const worker of living) if (worker.claim === undefined) worker.stop.abort();
       const all = Promise.all(living.map((worker) => worker.ended));
-      const patience = setTimeout(() => {
+      if (!(await within(all, deadlineMs))) {
         for (const worker of living) worker.stop.abort();
-      }, deadlineMs);
-      await all;
-      clearTimeout(patience);
+        if (!(await within(all, lastWordMs))) await Promise.all([...workers.values()].map(takeAway));
+      }
       unsubscribe();
     },
   };
 }
 
 export type WorkerPool = ReturnType<typeof workerPool>;
+
+/** Whether it came to its end in time. */
+async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((done) => {
+    timer = setTimeout(() => done(false), ms);
+  });
+  return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer));
+}

@@ -36,7 +36,8 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
     if (!task) throw new Error(`${kind} of ${id}, which was never created`);
     const next = kind === "task-edited" ? (data as Partial<Task>) : stepped(task, kind, data);
     tasks.set(id, { ...task, ...next, version: task.version + 1, updatedAt: at });
-    if (next.state === "completed") for (const other of dependents.get(id) ?? []) unblock(tasks, other);
+    const change = Number(task.state === "completed") - Number((next.state ?? task.state) === "completed");
+    if (change !== 0) for (const other of dependents.get(id) ?? []) waitFor(tasks, other, change);
   }
   for (const task of tasks.values()) task.lostBlockers = lostBefore(task.id, tasks, dependsOn);
   return tasks;
@@ -59,9 +60,9 @@ function stepped(task: Replayed, kind: string, data: unknown): Partial<Task> {
   return next.value;
 }
 
-function unblock(tasks: Map<string, Replayed>, id: string): void {
+function waitFor(tasks: Map<string, Replayed>, id: string, more: number): void {
   const task = tasks.get(id);
-  if (task) tasks.set(id, { ...task, blockersLeft: task.blockersLeft - 1 });
+  if (task) tasks.set(id, { ...task, blockersLeft: task.blockersLeft + more });
 }
 
 /** How many of those that come before it, near or far, are lost. */

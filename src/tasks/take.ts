@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../result.ts";
 import { type Change, type Lease, saveTasks } from "../store/claims.ts";
 import type { Database, Query } from "../store/database.ts";
+import { waitAgain } from "../store/descendants.ts";
 import type { WrittenEvent } from "../store/events.ts";
 import { freeDependents, lockShape, tellDescendants } from "../store/tasks.ts";
 import { isLost, type State, type Task } from "./task.ts";
@@ -83,6 +84,8 @@ export const bearsOnOthers = (task: Task, to: State): boolean =>
 async function tellOthers(tx: Query, engine: Database["engine"], changes: { before: Task; after: Task }[]) {
   const completed = changes.flatMap(({ after }) => (after.awaited && after.state === "completed" ? after.id : []));
   if (completed.length > 0) await freeDependents(tx, engine, completed);
+  const undone = changes.flatMap(({ before, after }) => (before.state === "completed" ? after.id : []));
+  if (undone.length > 0) await waitAgain(tx, engine, undone);
   for (const { before, after } of changes) {
     const change = losing(before.state, after.state);
     if (change === 0) continue;

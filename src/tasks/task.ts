@@ -1,6 +1,7 @@
+import { kept } from "../store/kept.ts";
 import type { StoredTask } from "../store/tasks.ts";
 
-/** The states of O5. `blocked` is not among them: it follows from what a task depends on. */
+/** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
 export const states = [
   "pending",
   "worker_executing",
@@ -50,9 +51,18 @@ export const isOver = (state: State) => state === "completed" || state === "fail
 /** Over, and not completed: whatever depends on it cannot be done. */
 export const isLost = (state: State) => state === "failed" || state === "cancelled";
 
-/** What people see: a task behind one that failed or was cancelled cannot be done until that one is. */
-export const shownState = (task: Task): State | "blocked" =>
-  task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
+/** What people see beside the states. */
+export const shownStates = [...states, "blocked", "stale"] as const;
+export type ShownState = (typeof shownStates)[number];
+
+/**
+ * A task behind one that failed or was cancelled cannot be done until that one is; one that was done
+ * with what turned out to be wrong is stale.
+ */
+export function shownState(task: Pick<Task, "state" | "lostBlockers" | "result">): ShownState {
+  if (task.state === "failed" && task.result.stale !== undefined) return "stale";
+  return task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
+}
 
 export const fromRow = (row: StoredTask): Task => ({
   num: row.num,
@@ -70,7 +80,7 @@ export const fromRow = (row: StoredTask): Task => ({
   holder: row.holder,
   claimedAt: row.claimed_at,
   leaseUntil: row.lease_until,
-  result: JSON.parse(row.result),
+  result: kept(row.result, { unreadable: true }),
   version: row.version,
   awaited: row.awaited === 1,
   createdAt: row.created_at,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isOver, type State, states, type Task } from "./task.ts";
+import { isOver, type State, shownState, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
 const fresh: Task = {
@@ -40,6 +40,7 @@ const steps: Step[] = [
   { type: "give_up", reason: "x" },
   { type: "reopen" },
   { type: "cancel", reason: "x" },
+  { type: "overturn", reason: "x", because: "task-0" },
 ];
 
 function walk(path: Step["type"][], start: Task = fresh): Task {
@@ -91,6 +92,18 @@ test("O18: a task with open blockers cannot be claimed", () => {
   expect(transition({ ...fresh, blockersLeft: 1 }, { type: "claim", by: "w" })).toMatchObject({ ok: false });
 });
 
+test("T8: what was done with a wrong input is stale until it is opened again; what was begun with it waits from the start", () => {
+  const stale = walk(["claim", "submit", "verify", "pass", "accept", "overturn"]);
+  expect([stale.state, shownState(stale), stale.result.reason]).toEqual(["failed", "stale", "x"]);
+  expect(shownState(walk(["reopen"], stale))).toBe("pending");
+  for (const path of [
+    ["claim"],
+    ["claim", "submit"],
+    ["claim", "submit", "verify", "reject", "retry"],
+  ] as Step["type"][][])
+    expect(walk([...path, "overturn"])).toMatchObject({ state: "pending", attempt: 0, holder: null });
+});
+
 test("O5, O12: whatever is tried in whatever order, epochs only grow, attempts stay in bounds, and over is over", () => {
   const anyStep = fc.constantFrom(...steps);
   fc.assert(
@@ -106,7 +119,7 @@ test("O5, O12: whatever is tried in whatever order, epochs only grow, attempts s
         expect(after.attempt).toBeGreaterThanOrEqual(0);
         expect(after.attempt).toBeLessThanOrEqual(maxRetries + 1);
         expect(after.holder !== null).toBe((["worker_executing", "qc_executing"] as State[]).includes(after.state));
-        if (isOver(task.state)) expect(step.type).toBe("reopen");
+        if (isOver(task.state)) expect(step.type).toBe(task.state === "completed" ? "overturn" : "reopen");
         if (after.state === "completed") expect(task.state).toBe("qc_passed");
         task = after;
       }

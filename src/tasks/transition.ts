@@ -13,6 +13,7 @@ import type { State, Task } from "./task.ts";
  *
  *   qc_passed ──reject──▶ qc_failed, when what passed does not merge or was changed since
  *   every state that is not over ──cancel──▶ cancelled
+ *   completed ──overturn──▶ failed, when it turns out to be wrong after all; begun on its output ──overturn──▶ pending
  */
 export type Step =
   | { type: "claim"; by: string }
@@ -26,17 +27,21 @@ export type Step =
   | { type: "retry"; reason: string }
   | { type: "give_up"; reason: string }
   | { type: "reopen" }
+  /** `because` names the task before it that turned out to be wrong; without it, it is this one itself. */
+  | { type: "overturn"; reason: string; because?: string }
   | { type: "cancel"; reason: string };
+
+const begun = { cancel: "cancelled", overturn: "pending" } as const;
 
 const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   pending: { claim: "worker_executing", cancel: "cancelled" },
-  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", cancel: "cancelled" },
-  worker_completed: { verify: "qc_executing", cancel: "cancelled" },
-  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", cancel: "cancelled" },
-  qc_passed: { accept: "completed", reject: "qc_failed", cancel: "cancelled" },
-  qc_failed: { retry: "preparing_retry", give_up: "failed", cancel: "cancelled" },
-  preparing_retry: { claim: "worker_executing", cancel: "cancelled" },
-  completed: {},
+  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", ...begun },
+  worker_completed: { verify: "qc_executing", ...begun },
+  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", ...begun },
+  qc_passed: { accept: "completed", reject: "qc_failed", ...begun },
+  qc_failed: { retry: "preparing_retry", give_up: "failed", ...begun },
+  preparing_retry: { claim: "worker_executing", ...begun },
+  completed: { overturn: "failed" },
   failed: { reopen: "pending" },
   cancelled: { reopen: "pending" },
 };
@@ -67,8 +72,12 @@ export function transition(task: Seen, step: Step): Result<Next> {
       // What was not brought to its end is no attempt: the next worker takes it over under its number.
       if (task.state === "qc_executing") return ok(next);
       return ok({ ...next, state: task.attempt > 1 ? "preparing_retry" : state, attempt: task.attempt - 1 });
-    case "reopen":
-      return ok({ ...next, attempt: 0 });
+    case "reopen": {
+      const { stale: _, ...kept } = result;
+      return ok({ ...next, attempt: 0, result: kept });
+    }
+    case "overturn":
+      return ok({ ...next, attempt: state === "pending" ? 0 : task.attempt });
     default:
       return ok(next);
   }
@@ -95,6 +104,8 @@ function recorded(step: Step): Record<string, unknown> | undefined {
     case "give_up":
     case "cancel":
       return { reason: step.reason };
+    case "overturn":
+      return { reason: step.reason, ...(step.because === undefined ? {} : { stale: step.because }) };
     default:
       return undefined;
   }

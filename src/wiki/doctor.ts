@@ -8,9 +8,11 @@ import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk.ts";
 import { linksToNowhere } from "../store/edges.ts";
+import { kept } from "../store/kept.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
+import { isRevert } from "./revert.ts";
 import type { Schema } from "./schema.ts";
 
 const finding = z.object({
@@ -34,6 +36,7 @@ export const doctor = operation({
     const base = [
       await checkDatabase(app),
       await checkTasks(app),
+      await checkRows(app),
       await checkHistory(app),
       ...(await checkSources(app)),
     ];
@@ -127,6 +130,27 @@ async function checkTasks(app: App): Promise<Finding> {
   }
 }
 
+/** Rows that a disk or a hand has damaged; whoever reads them goes on without what they kept. */
+async function checkRows({ db }: App): Promise<Finding> {
+  const { read } = db;
+  const texts = await Promise.all([
+    read.selectFrom("tasks").select(["id", "result as text"]).execute(),
+    read.selectFrom("runs").select(["id", "plan as text"]).execute(),
+    read.selectFrom("proposals").select(["id", "data as text"]).execute(),
+    read.selectFrom("topics").select(["id", "anchor as text"]).execute(),
+  ]);
+  const damaged = texts.flat().filter(({ text }) => text !== null && kept(text, damage) === damage);
+  if (damaged.length === 0) return { check: "rows", level: "ok", message: "all can be read" };
+  const ids = damaged.slice(0, 5).map(({ id }) => id);
+  return {
+    check: "rows",
+    level: "problem",
+    message: `cannot be read: ${ids.join(", ")}`,
+    fix: "bring back a copy of the database",
+  };
+}
+const damage: unknown = Symbol("damage");
+
 async function taskEvents(app: App) {
   const rows = await app.db.read
     .selectFrom("events")
@@ -134,7 +158,7 @@ async function taskEvents(app: App) {
     .where("subject", "like", "task:%")
     .orderBy("seq")
     .execute();
-  return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
+  return rows.map((row) => ({ ...row, data: kept(row.data, {}) }));
 }
 
 async function checkHistory(app: App): Promise<Finding> {
@@ -233,11 +257,12 @@ async function checkLinks(app: App): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: "links", level: "ok", message: "every link leads somewhere" }];
 }
 
-/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before. */
+/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before; a revert says what it is. */
 async function checkLogs(app: App, schema: Schema): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { id } of schema.sections.filter((section) => section.mode === "log")) {
-    const byHand = (await app.entries.history(id, 100_000)).filter((v) => v.role === null && v.version > 1);
+    const versions = await app.entries.history(id, 100_000);
+    const byHand = versions.filter((v) => v.role === null && v.version > 1 && !isRevert(v.summary));
     for (const { version, author, at } of byHand) {
       const [before, after] = await Promise.all([
         app.entries.contentAt(id, version - 1),

@@ -25,6 +25,8 @@ export type Author = {
   epoch?: number;
   /** Whose decision it was, when the text waited for a person. */
   approval?: Approval;
+  /** Set when this takes back what others wrote: what that was, and which version it brings back. */
+  reverts?: { what: string; to: string };
 };
 
 export type Approval = {
@@ -79,6 +81,12 @@ export const describeEntry = (section: Section, row: IndexedEntry | undefined): 
   wordCount: row?.words ?? 0,
   updatedAt: row?.updated_at ?? "",
 });
+
+/** What a version says of itself in one line. */
+export function summaryOf(id: string, version: number, { approval, reverts }: Author, verb: string): string {
+  if (reverts) return `Revert ${id} (version ${version}, ${reverts.to})`;
+  return `${approval ? "Rewrite" : verb} ${id} (version ${version}${approval ? `, approved by ${approval.by}` : ""})`;
+}
 
 /** What a commit says about the decision behind it. */
 export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) => ({

@@ -16,7 +16,15 @@ import {
   readFront,
   withBody,
 } from "./document.ts";
-import { type Author, approvalTrailers, describeEntry, type Entry, type EntryStore, type Replaced } from "./entry.ts";
+import {
+  type Author,
+  approvalTrailers,
+  describeEntry,
+  type Entry,
+  type EntryStore,
+  type Replaced,
+  summaryOf,
+} from "./entry.ts";
 import { knownLinks, linksIn, linksInLog, linksWith } from "./links.ts";
 import { appendTo, keepsLog, logLine, logRemark } from "./log.ts";
 import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
@@ -125,8 +133,8 @@ export function fileStore(deps: Deps): FileStore {
     const { id, row, bytes, author, body, title } = made;
     const version = (row?.version ?? 0) + 1;
     const at = now().toISOString();
-    const { approval } = author;
-    const summary = `${made.verb} ${id} (version ${version}${approval ? `, approved by ${approval.by}` : ""})`;
+    const { approval, reverts } = author;
+    const summary = summaryOf(id, version, author, made.verb);
     const blob = blobOf(bytes);
     const by = {
       author: author.name,
@@ -149,10 +157,10 @@ export function fileStore(deps: Deps): FileStore {
       stat: statOf(fileOf(id)),
       links: made.links,
       kind: made.kind,
-      ...(made.data ? { data: made.data } : {}),
+      ...(made.data || reverts ? { data: { ...made.data, ...(reverts ? { reverts: reverts.what } : {}) } } : {}),
     });
     const named = { Entry: id, Version: version, Role: by.role, Run: by.run, Task: by.task, Epoch: by.epoch };
-    const trailers = { ...named, ...(approval ? approvalTrailers(approval) : {}) };
+    const trailers = { ...named, Reverts: reverts?.what, ...(approval ? approvalTrailers(approval) : {}) };
     await enqueue(tx, {
       path: pathOf(id),
       blob,

@@ -11,7 +11,7 @@ const mostFiles = 20_000;
 /** What a path on the command line means: a file, or everything in a folder that its ignore files let through. */
 export async function filesAt(path: string): Promise<Intake[]> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [{ file: path, name: basename(path) }];
-  const folder = path.replace(/[/\\]+$/, "");
+  const folder = path.replace(/(?<![/\\])[/\\]+$/, "");
   const found: Intake[] = [];
   await collect(folder, basename(folder === "." ? process.cwd() : folder), [], found);
   return found;

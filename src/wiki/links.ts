@@ -4,7 +4,9 @@
  * tree. It knows fenced code, code spans and escapes; an indented code block or raw HTML counts as
  * text. A test holds it against the parser that renders pages.
  */
+
 import { posix } from "node:path";
+import { kept } from "../store/kept.ts";
 
 /** Where files lie in the workspace. */
 export type Folders = { wiki: string; sources: string };
@@ -29,7 +31,7 @@ const sorted = (ids: (string | undefined)[]) =>
 
 /** What is known of an entry's links; null when its text is still to be read for them. */
 export const knownLinks = (row: { links: string | null } | undefined): string[] | null =>
-  row ? row.links && JSON.parse(row.links) : [];
+  row ? (row.links === null ? null : kept(row.links, null)) : [];
 
 /** For a log as a whole, as if its lines had come one by one. */
 export const linksInLog = (text: string, entry: string, folders: Folders): string[] =>

@@ -3,7 +3,7 @@ import type { Database, Query } from "../store/database.ts";
 import { allEntries, findEntry, type IndexedEntry, lockEntry, saveVersion, versionsOf } from "../store/entries.ts";
 import { holdClaim } from "../store/fence.ts";
 import { blobOf, countWords } from "./document.ts";
-import { type Author, describeEntry, type EntryStore } from "./entry.ts";
+import { type Author, describeEntry, type EntryStore, summaryOf } from "./entry.ts";
 import { knownLinks, linksIn, linksWith } from "./links.ts";
 import { logLine, logRemark } from "./log.ts";
 import type { Section } from "./schema.ts";
@@ -28,15 +28,14 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       task: by.task ?? null,
       epoch: by.epoch ?? null,
       at: made.at,
-      summary: by.approval
-        ? `Rewrite ${id} (version ${version}, approved by ${by.approval.by})`
-        : `${made.appended ? "Append to" : "Commit"} ${id} (version ${version})`,
+      summary: summaryOf(id, version, by, made.appended ? "Append to" : "Commit"),
       title: null,
       words: made.words,
       stat: "",
       links: made.links,
       kind: made.appended ? "entry-appended" : "entry-committed",
       ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
     });
     return version;
   }

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../result.ts";
 import type { Database } from "../store/database.ts";
+import { kept } from "../store/kept.ts";
 import { blobOf } from "./document.ts";
 import { parseSchema, type Schema } from "./schema.ts";
 
@@ -20,8 +21,8 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
     if (text.length < large) return parseSchema(text, shownAs);
     const blob = blobOf(text);
     const cached = await db.read.selectFrom("meta").select("value").where("key", "=", cacheKey).executeTakeFirst();
-    const kept = cached && (JSON.parse(cached.value) as { blob: string; schema: Schema });
-    if (kept?.blob === blob) return ok(kept.schema);
+    const before = cached && kept<{ blob: string; schema: Schema } | undefined>(cached.value, undefined);
+    if (before?.blob === blob) return ok(before.schema);
 
     const parsed = parseSchema(text, shownAs);
     if (!parsed.ok) return parsed;

@@ -11,11 +11,12 @@ export const stateWords: Record<string, string> = {
   failed: "failed",
   cancelled: "cancelled",
   blocked: "blocked",
+  stale: "stale",
 };
 
 export const toneOf = (state: string): "idle" | "busy" | "good" | "bad" | "off" => {
   if (state === "completed" || state === "qc_passed") return "good";
   if (state === "failed" || state === "qc_failed") return "bad";
-  if (state === "cancelled" || state === "blocked") return "off";
+  if (state === "cancelled" || state === "blocked" || state === "stale") return "off";
   return state === "pending" ? "idle" : "busy";
 };

@@ -24,7 +24,7 @@ export async function conclude(crew: Crew, id: string, actor: string): Promise<S
       }
     }
     crashPoint("crew-merged");
-    if (hash === attempt.deliverable_hash) await keepText(crew, detail, task.title, attempt);
+    if (hash === attempt.deliverable_hash) await keepText(app, detail, task.title, attempt);
     const accepted = await record.accept(id, hash, actor);
     if (accepted.ok) {
       crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });

@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../result.ts";
+import { kept } from "../../store/kept.ts";
 import { runTask } from "../../store/runs.ts";
 import { lockTasks } from "../../store/tasks.ts";
 import type { Task } from "../../tasks/task.ts";
@@ -31,7 +32,7 @@ export function workRecord(deps: CrewDeps) {
         .where("phase", "=", "worker_executing")
         .where("epoch", "<", epoch)
         .execute();
-      const reason = JSON.parse(task.result).reason;
+      const reason = kept<{ reason?: unknown }>(task.result, {}).reason;
       const retryReason = task.attempt > 1 && typeof reason === "string" ? reason : null;
       await tx
         .insertInto("attempts")

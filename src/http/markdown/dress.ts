@@ -128,7 +128,7 @@ const headingId = (heading: string) =>
 
 // `trim()` would also take a byte order mark away, which is to be shown.
 function trimSpaces(text: string): string {
-  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
+  return text.replace(/^[ \t]+/, "").replace(/(?<![ \t])[ \t]+$/, "");
 }
 
 function taskLabel(item: Root | Element): string {

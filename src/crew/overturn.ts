@@ -1,0 +1,121 @@
+import * as z from "zod";
+import type { App } from "../app.ts";
+import { collaborators, operation } from "../operation.ts";
+import { ok, type Result } from "../result.ts";
+import type { Query } from "../store/database.ts";
+import { attemptsOf, checksOf, findRun, runTask, verdictsOf } from "../store/runs.ts";
+import { falloutOf, overturn } from "../tasks/overturn.ts";
+import type { Task } from "../tasks/task.ts";
+import { errorContext } from "./failure.ts";
+import { actorOf } from "./operations.ts";
+import { attemptLedger } from "./record/ledger.ts";
+import { reportOf } from "./report.ts";
+import { withdrawText } from "./text-deliverable.ts";
+
+const listed = z.array(z.object({ id: z.string(), title: z.string() }));
+
+export const overturnTask = operation({
+  name: "overturn_task",
+  summary:
+    "Say that a completed task is wrong after all: what was made from it is stale, what is being made is stopped.",
+  effect: "destroys",
+  callers: collaborators,
+  http: { method: "post", path: "/tasks/{id}/overturn" },
+  input: z.object({
+    id: z.string().max(64).describe("The task's id"),
+    reason: z.string().trim().min(1, "say what is wrong").max(2000).describe("What is wrong; the next worker is told"),
+    confirm: z.boolean().default(false).describe("Without it you are told what would become of which task"),
+  }),
+  output: z.object({
+    id: z.string(),
+    overturned: z.boolean(),
+    stale: listed.describe("Completed tasks that were made from it"),
+    stopped: listed.describe("Tasks that had begun with it"),
+    waiting: listed.describe("Tasks that have not begun"),
+    message: z.string(),
+  }),
+  async run(app, { id, reason, confirm }, caller) {
+    const { db, now } = app;
+    const deps = { engine: db.engine, now };
+    const actor = actorOf(caller);
+    const done = await db.write(async (tx) => {
+      if (!confirm) return falloutOf(tx, deps, id);
+      const fallout = await overturn(tx, deps, id, reason, actor);
+      if (fallout.ok) await onRecord(app, tx, fallout.value, reason, actor);
+      return fallout;
+    });
+    if (!done.ok) return done;
+    const { task, stale, stopped, waiting } = done.value;
+    if (confirm && task.run !== null) await writeReportAgain(app, task.run);
+    const again = `to do all of it again: scriptorium task retry ${id}${task.run ? `, then scriptorium run resume ${task.run}` : ""}`;
+    return ok({
+      id,
+      overturned: confirm,
+      stale: stale.map(named),
+      stopped: stopped.map(named),
+      waiting: waiting.map(named),
+      message: confirm
+        ? again
+        : `nothing was changed; confirm to overturn ${id} with ${stale.length + stopped.length} tasks behind it`,
+    });
+  },
+});
+
+const named = ({ id, title }: Task) => ({ id, title });
+
+/** The crew's side of it, in the same transaction: verdicts that hold no longer, attempts that came to nothing, the run. */
+async function onRecord(
+  app: App,
+  tx: Query,
+  { task, stale, stopped }: { task: Task; stale: Task[]; stopped: Task[] },
+  reason: string,
+  actor: string,
+): Promise<void> {
+  await voidAttempt(app, tx, task.id, reason, actor);
+  await failedAfterAll(app, tx, task.id);
+  for (const other of [...stale, ...stopped]) {
+    await voidAttempt(app, tx, other.id, `it was judged on what task ${task.id} made, which was overturned`, actor);
+    await tx
+      .updateTable("attempts")
+      .set({ phase: "abandoned", ended_at: app.now().toISOString() })
+      .where("task_id", "=", other.id)
+      .where("phase", "not in", ["qc_failed", "abandoned"])
+      .execute();
+  }
+  for (const { id } of [task, ...stale]) await withdrawText(app, tx, id, actor);
+  const runs = new Set([task, ...stale, ...stopped].flatMap(({ run }) => run ?? []));
+  for (const run of runs) {
+    const row = await findRun(tx, run);
+    if (row?.state === "completed" || row?.state === "failed")
+      await app.runs.stepWithin(tx, run, { type: "overturn", reason: `task ${task.title} was overturned` }, actor, {});
+  }
+}
+
+/** A verdict that let a task pass holds for it no longer. */
+async function voidAttempt(app: App, tx: Query, task: string, reason: string, actor: string): Promise<void> {
+  const { stamp, event } = attemptLedger(app);
+  const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.outcome === "PASS" && row.voided_at === null);
+  if (!verdict) return;
+  const change = { voided_at: stamp(), void_reason: reason };
+  await tx.updateTable("verdicts").set(change).where("id", "=", verdict.id).execute();
+  await event(tx, actor, "verdict-voided", task, { verdict: verdict.id, reason });
+}
+
+/** The attempt that passed is one that failed, with what the next worker needs to know. */
+async function failedAfterAll(app: App, tx: Query, task: string): Promise<void> {
+  if (!(await runTask(tx, task))) return;
+  const attempt = (await attemptsOf(tx, { task })).findLast((row) => row.phase === "qc_passed");
+  if (!attempt) return;
+  const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.epoch === attempt.epoch);
+  const error = errorContext(attempt, verdict, await checksOf(tx, task, attempt.epoch));
+  const change = { phase: "qc_failed" as const, error_context: JSON.stringify(error) };
+  await attemptLedger(app).update(tx, { task, epoch: attempt.epoch }, change);
+}
+
+/** The report of a run that was over tells of it too. */
+async function writeReportAgain(app: App, run: string): Promise<Result<void>> {
+  const report = await reportOf(app, run);
+  if (!report.ok) return report;
+  await app.runs.putReport(run, report.value);
+  return ok(undefined);
+}

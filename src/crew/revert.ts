@@ -1,0 +1,131 @@
+import * as z from "zod";
+import type { App } from "../app.ts";
+import { revertGraph } from "../graph/revert.ts";
+import { collaborators, operation } from "../operation.ts";
+import type { Person } from "../people/caller.ts";
+import { ok, refuse } from "../result.ts";
+import { appendEvent } from "../store/events.ts";
+import { withdrawHandoffs } from "../store/handoffs.ts";
+import { findRun } from "../store/runs.ts";
+import { restores, undoOf, type Version, versionsUnder, type Written, withdrawn } from "../wiki/revert.ts";
+
+const entryChange = z.object({
+  id: z.string(),
+  versions: z.array(z.int()).describe("The versions that are taken back"),
+  to: z.string().describe("What it becomes"),
+  version: z.int().optional().describe("The version that did so"),
+});
+const open = z.object({ what: z.string(), why: z.string() });
+type EntryChange = z.infer<typeof entryChange>;
+type Open = z.infer<typeof open>;
+
+export const revertRun = operation({
+  name: "revert_run",
+  summary: "Take back everything that a run, a task or an agent wrote into the knowledge base and the graph.",
+  effect: "destroys",
+  callers: collaborators,
+  http: { method: "post", path: "/revert" },
+  input: z.object({
+    run: z.string().min(1).max(200).optional().describe("All that was written under this run"),
+    task: z.string().min(1).max(64).optional().describe("Only, or all, that was written under this task"),
+    epoch: z.int().min(1).optional().describe("Only under this claim on the task"),
+    role: z.string().min(1).max(100).optional().describe("Only, or all, that agents in this role wrote"),
+    confirm: z.boolean().default(false).describe("Without it you are told what would be done"),
+  }),
+  output: z.object({
+    reverted: z.boolean(),
+    what: z.string(),
+    entries: z.array(entryChange),
+    removed: z.array(z.string()).describe("Nodes and edges that are gone"),
+    restored: z.array(z.string()).describe("Nodes and edges that are as they were"),
+    handoffs: z.int().describe("Handoffs that wait for nobody any more"),
+    needsPerson: z.array(open).describe("What others have built on, for a person to decide"),
+  }),
+  async run(app, { confirm, ...wanted }, caller) {
+    const named = Object.entries(wanted).filter(([, value]) => value !== undefined);
+    if (wanted.run === undefined && wanted.task === undefined && wanted.role === undefined)
+      return refuse("invalid", "say whose writes are to be taken back: run, task or role");
+    const what = named.map(([name, value]) => `${name} ${value}`).join(", ");
+    const run = wanted.run === undefined ? undefined : await findRun(app.db.read, wanted.run);
+    if (confirm && run?.state === "running")
+      return refuse(
+        "conflict",
+        `run ${run.id} is still going on and would write more; first: scriptorium run cancel ${run.id}`,
+      );
+
+    const person = caller as Person;
+    await app.files?.refresh();
+    const { entries, needsPerson } = await revertEntries(app, wanted, { what, person, confirm });
+    const graph = await app.db.write(async (tx) => {
+      const done = await revertGraph(app, tx, wanted, person, !confirm);
+      const handoffs = await withdrawHandoffs(tx, wanted, app.now().toISOString(), !confirm);
+      if (confirm) {
+        const subject = wanted.run ? `run:${wanted.run}` : wanted.task ? `task:${wanted.task}` : `role:${wanted.role}`;
+        const data = { what, entries, ...done, handoffs };
+        await appendEvent(tx, { at: app.now().toISOString(), actor: person.name, kind: "run-reverted", subject, data });
+      }
+      return { ...done, handoffs };
+    });
+    const { removed, restored, handoffs } = graph;
+    const left = [...needsPerson, ...graph.needsPerson];
+    return ok({ reverted: confirm, what, entries, removed, restored, handoffs, needsPerson: left });
+  },
+});
+
+type How = { what: string; person: Person; confirm: boolean };
+
+/** Each entry in a transaction of its own, as for any commit; done again, it goes on with what is left. */
+async function revertEntries(
+  app: App,
+  wanted: Written,
+  how: How,
+): Promise<{ entries: EntryChange[]; needsPerson: Open[] }> {
+  const entries: EntryChange[] = [];
+  const needsPerson: Open[] = [];
+  const schema = await app.schema();
+  const modes = new Map(schema.ok ? schema.value.sections.map(({ id, mode }) => [id, mode]) : []);
+  for (const [id, versions] of await versionsUnder(app.db.read, wanted)) {
+    const mode = modes.get(id);
+    if (mode === undefined) {
+      needsPerson.push({ what: `entry:${id}`, why: "its section is not in the schema any more" });
+      continue;
+    }
+    const text = await (mode === "log" ? logText : snapshotText)(app, id, versions, wanted, how);
+    if (!text) continue;
+    if ("why" in text) needsPerson.push({ what: `entry:${id}`, why: text.why });
+    else if (!how.confirm) entries.push({ id, versions: text.versions, to: text.to });
+    else {
+      const { name, email } = how.person;
+      const by = { name, ...(email ? { email } : {}), reverts: { what: how.what, to: text.to } };
+      const saved = await app.entries.commit(id, text.body, text.from, by);
+      if (saved.ok) entries.push({ id, versions: text.versions, to: text.to, version: saved.value.version });
+      else needsPerson.push({ what: `entry:${id}`, why: saved.problem.message });
+    }
+  }
+  return { entries, needsPerson };
+}
+
+type Text = { body: string; from: number; versions: number[]; to: string } | { why: string } | undefined;
+
+async function snapshotText(app: App, id: string, versions: Version[], wanted: Written): Promise<Text> {
+  const undo = undoOf(versions, wanted);
+  if (!undo) return undefined;
+  if ("changedBy" in undo)
+    return { why: `versions ${undo.versions.join(", ")}, changed since by ${undo.changedBy.join(", ")}` };
+  const body = await app.entries.contentAt(id, undo.to);
+  if (body === undefined) return { why: `the text of version ${undo.to} is not in git any more` };
+  return { body, from: versions.at(-1)?.version ?? 0, versions: undo.versions, to: restores(undo.to) };
+}
+
+async function logText(app: App, id: string, versions: Version[], wanted: Written, { person }: How): Promise<Text> {
+  const { content, version } = await app.entries.fetch(id);
+  const given = { body: content, versions, wanted, by: person.name };
+  const { body, versions: gone } = await withdrawn(app.entries, id, given);
+  if (gone.length === 0) return undefined;
+  return {
+    body,
+    from: version,
+    versions: gone,
+    to: `${gone.length === 1 ? "one line" : `${gone.length} lines`} withdrawn`,
+  };
+}

@@ -1,0 +1,114 @@
+import type { Query } from "../store/database.ts";
+import type { EntryStore } from "./entry.ts";
+
+/** What is to be taken back: all that was written under these. */
+export type Written = {
+  run?: string | undefined;
+  task?: string | undefined;
+  epoch?: number | undefined;
+  role?: string | undefined;
+};
+
+/** Under what one thing was written; people write under nothing. */
+type Under = { run: string | null; task: string | null; epoch: number | null; role: string | null };
+
+export const isUnder = (wanted: Written, under: Partial<Under>): boolean =>
+  under.role !== null &&
+  under.role !== undefined &&
+  (["run", "task", "epoch", "role"] as const).every(
+    (name) => wanted[name] === undefined || wanted[name] === under[name],
+  );
+
+export type Version = Under & { version: number; blob: string; author: string; summary: string };
+
+/** What to do with a snapshot: bring a version back, or ask a person, because others have built on it. */
+export type Undo = { versions: number[] } & ({ to: number } | { changedBy: string[] });
+
+type Stain = { to: number; blob: string | undefined; versions: number[]; changedBy: string[] };
+
+/**
+ * Goes through the versions from the first. From the first one to be taken back on, the text is
+ * stained, until someone brings back what was there before. Pure.
+ */
+export function undoOf(versions: Version[], wanted: Written): Undo | undefined {
+  const after = new Map<number, Stain | undefined>();
+  let stain: Stain | undefined;
+  let before: Version | undefined;
+  for (const version of versions) {
+    if (isUnder(wanted, version)) {
+      stain ??= { to: before?.version ?? 0, blob: before?.blob, versions: [], changedBy: [] };
+      stain = { ...stain, versions: [...stain.versions, version.version] };
+    } else {
+      const restored = restoredBy(version.summary);
+      if (restored !== undefined) stain = after.get(restored);
+      else if (stain && version.blob === stain.blob) stain = undefined;
+      else if (stain) stain = { ...stain, changedBy: [...stain.changedBy, version.author] };
+    }
+    after.set(version.version, stain);
+    before = version;
+  }
+  if (!stain) return undefined;
+  const { to, versions: own, changedBy } = stain;
+  return changedBy.length === 0 ? { versions: own, to } : { versions: own, changedBy: [...new Set(changedBy)] };
+}
+
+export const isRevert = (summary: string) => summary.startsWith("Revert ");
+
+/** The words of a version that brings an earlier one back, and how to read them again. */
+export const restores = (version: number) => `as it was at version ${version}`;
+const restoredBy = (summary: string): number | undefined => {
+  const found = /^Revert .* as it was at version (\d+)\)$/.exec(summary);
+  return found ? Number(found[1]) : undefined;
+};
+
+/** Every version of every entry that something was written to under these, oldest first. */
+export async function versionsUnder(
+  query: Query,
+  { run, task, epoch, role }: Written,
+): Promise<Map<string, Version[]>> {
+  const touched = query
+    .selectFrom("entry_versions")
+    .select("entry_id")
+    .where("role", "is not", null)
+    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+    .$if(task !== undefined, (q) => q.where("task", "=", task ?? ""))
+    .$if(epoch !== undefined, (q) => q.where("epoch", "=", epoch ?? 0))
+    .$if(role !== undefined, (q) => q.where("role", "=", role ?? ""));
+  const rows = await query
+    .selectFrom("entry_versions")
+    .select(["entry_id", "version", "blob", "author", "role", "run", "task", "epoch", "summary"])
+    .where("entry_id", "in", touched)
+    .orderBy("entry_id")
+    .orderBy("version")
+    .execute();
+  const found = new Map<string, Version[]>();
+  for (const { entry_id, ...version } of rows) found.set(entry_id, [...(found.get(entry_id) ?? []), version]);
+  return found;
+}
+
+/**
+ * A log keeps every line in its place, with its time and its author: only the words are withdrawn, and
+ * the line says where they are. Gives the body without them, and which versions had written them.
+ */
+export async function withdrawn(
+  store: EntryStore,
+  id: string,
+  { body, versions, wanted, by }: { body: string; versions: Version[]; wanted: Written; by: string },
+): Promise<{ body: string; versions: number[] }> {
+  const lines = body.split("\n");
+  const found: number[] = [];
+  for (const { version, role, run, ...rest } of versions) {
+    if (!isUnder(wanted, { role, run, ...rest })) continue;
+    const [before, after] = await Promise.all([store.contentAt(id, version - 1), store.contentAt(id, version)]);
+    const added = (after ?? "").slice((before ?? "").trimEnd().length).trim();
+    const label = `${role}${run ? ` (run ${run})` : ""}: `;
+    const words = added.indexOf(label) + label.length;
+    const at = lines.indexOf(added);
+    if (at < 0 || words < label.length || isWithdrawn(added)) continue;
+    lines[at] = `${added.slice(0, words)}(withdrawn by ${by}; version ${version} has the words)`;
+    found.push(version);
+  }
+  return { body: lines.join("\n"), versions: found };
+}
+
+const isWithdrawn = (line: string) => /: \(withdrawn by .*; version \d+ has the words\)$/.test(line);
