@@ -7,10 +7,16 @@ import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const program = resolve("dist/scriptorium.js");
+/** @type {(() => unknown)[]} What is undone at the end, whatever happened. */
+const leaving = [];
 const folder = await mkdtemp(join(tmpdir(), "scriptorium-pictures-"));
+leaving.push(() => rm(folder, { recursive: true, force: true }));
 // Whoever takes the pictures is not in them.
 await writeFile(join(folder, ".gitconfig"), "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n");
-const environment = { ...process.env, HOME: folder, GIT_CONFIG_GLOBAL: join(folder, ".gitconfig") };
+// The key is no key: the run that needs one has a budget too small for its first call.
+const environment = {
+  ...{ ...process.env, HOME: folder, GIT_CONFIG_GLOBAL: join(folder, ".gitconfig"), ANTHROPIC_API_KEY: "none" },
+};
 
 /**
  * @param {string[]} args
@@ -23,70 +29,137 @@ function start(args, cwd) {
 /**
  * @param {string[]} args
  * @param {string} cwd
+ * @param {string} [input]
  * @returns {Promise<string>}
  */
-function run(args, cwd) {
-  return new Promise((done) => {
+function run(args, cwd, input = "") {
+  return new Promise((done, fail) => {
     const child = start(args, cwd);
     let said = "";
     child.stdout.on("data", (chunk) => {
       said += chunk;
     });
+    child.on("error", fail);
     child.on("close", () => done(said));
+    child.stdin.end(input);
   });
 }
 
 /**
  * @param {string[]} args
  * @param {string} cwd
- * @returns {Promise<{ child: import("node:child_process").ChildProcess, link: string }>}
+ * @returns {Promise<{ link: string }>}
  */
 function served(args, cwd) {
-  return new Promise((done) => {
+  return new Promise((done, fail) => {
     const child = start(["serve", "--port", "0", "--json", ...args], cwd);
-    child.stdout.once("data", (chunk) => done({ child, link: JSON.parse(String(chunk)).link }));
+    leaving.push(() => child.kill("SIGTERM"));
+    child.on("close", (code) => fail(new Error(`serve ended with ${code}`)));
+    child.stdout.once("data", (chunk) => done({ link: JSON.parse(String(chunk)).link }));
   });
 }
 
-await mkdir("docs/images", { recursive: true });
-const handbook = await served(["--example"], folder);
-const root = join(folder, ".example");
-const words = [
-  "--quote",
-  "read them through views",
-  "--message",
-  "Which views? Name them, so that a new service finds them. I would expect:\n\n- `shipments_current`\n- `deliveries_today`",
-];
-const topic = JSON.parse(await run(["topic", "open", "wiki/architecture.md", ...words, "--json"], root)).id;
-await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
-await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--role", "collaborator"], root);
-await run(["user", "add", "Alan Turing", "--role", "reader"], root);
-const demo = await run(["demo", "--no-open"], folder);
-const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
+const question =
+  "Which views? Name them, so that a new service finds them. I would expect:\n\n- `shipments_current`\n- `deliveries_today`";
+const section = {
+  ...{ id: "runbooks/settlement", title: "Settlement runbook", mode: "snapshot", writable_by: ["engineer"] },
+  description: "What to do when the nightly settlement stops: who is called, what is safe to repeat.",
+};
+const criterion = { criterion: "the page says it in one paragraph" };
+const task = {
+  ...{ requirements: "Read what is there, and write what is missing.", files: [], notes: "", max_retries: 2 },
+  ...{ worker_role: "an engineer who writes plainly", qc_role: "a reviewer", verification: [criterion] },
+  ...{ execution: ["read the pages that are named", "write the text"], deliverable: "text" },
+};
+const plan = {
+  ...{ request: "Tell new engineers how settlement works", title: "Explain settlement to new engineers" },
+  ...{ summary: "", assumptions: [], cites: [] },
+  tasks: [
+    { ...task, number: "0", title: "Check that the pages are there", depends_on: [] },
+    { ...task, number: "1.1", title: "Describe the nightly settlement", depends_on: ["0"] },
+  ],
+};
+const crewConfig = `crew: ${JSON.stringify({ agents: { all: { runner: "model", model: "anthropic/claude-opus-4-5" } }, sandbox: "none" })}\n`;
 
-/** @type {[name: string, path: string][]} */
-const views = [
-  ["catalogue", "/"],
-  ["page", "/entries/architecture?side=about"],
-  ["discussion", `/entries/architecture?topic=${topic}`],
-  ["history", "/entries/architecture?view=history"],
-  ["editor", "/entries/vision?view=edit"],
-  ["search", "/search?q=webhook"],
-  ["inbox", "/inbox"],
-  ["graph", "/graph?node=entry:architecture"],
-  ["people", "/people"],
-  ["source", "/source/2026-10-06-quaywise-incident-chat.txt"],
-];
-const browser = await chromium.launch({
-  executablePath: process.env.SCRIPTORIUM_CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
+try {
+  await takeAll();
+} finally {
+  for (const leave of leaving.reverse()) await leave();
+}
+
+async function takeAll() {
+  await mkdir("docs/images", { recursive: true });
+  const handbook = await served(["--example"], folder);
+  const root = join(folder, ".example");
+  const topic = await fillHandbook(root, handbook.link);
+  const demo = await run(["demo", "--no-open"], folder);
+  const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
+  if (!report?.[1] || !report[2]) throw new Error(`the demo made no report: ${demo}`);
+  const crew = await served([], report[1]);
+  const browser = await chromium.launch({
+    executablePath: process.env.SCRIPTORIUM_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+  leaving.push(() => browser.close());
+  await take(browser, handbook.link, [
+    ["catalogue", "/"],
+    ["page", "/entries/architecture?side=about"],
+    ["discussion", `/entries/architecture?topic=${topic}`],
+    ["history", "/entries/architecture?view=history"],
+    ["editor", "/entries/vision?view=edit"],
+    ["search", "/search?q=webhook"],
+    ["inbox", "/inbox"],
+    ["graph", "/graph?node=entry:architecture"],
+    ["people", "/people"],
+    ["source", "/source/2026-10-06-quaywise-incident-chat.txt"],
+  ]);
+  await take(browser, crew.link, [
+    ["run", `/runs/${report[2]}`],
+    ["plan", `/runs/${report[2]}?tab=plan`],
+    ["report", `/runs/${report[2]}?tab=report`],
+    ["figures", `/runs/${report[2]}?tab=figures`],
+  ]);
+}
 
 /**
+ * Something of everything that people meet: a discussion with a rewrite, a new section, a run out of budget.
+ * @param {string} root
  * @param {string} link
- * @param {[string, string][]} wanted
+ * @returns {Promise<string>} the topic
  */
-async function take(link, wanted) {
+async function fillHandbook(root, link) {
+  const page = "wiki/architecture.md";
+  const words = ["--quote", "read them through views", "--message", question];
+  const { id: topic } = JSON.parse(await run(["topic", "open", page, ...words, "--json"], root));
+  await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
+  await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--role", "collaborator"], root);
+  await run(["user", "add", "Alan Turing", "--role", "reader"], root);
+
+  const { origin, searchParams } = new URL(link);
+  const headers = { authorization: `Bearer ${searchParams.get("token")}`, "content-type": "application/json" };
+  /** @param {string} path @param {object} [body] */
+  const ask = async (path, body) => {
+    const asked = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+    const answer = await fetch(`${origin}/api${path}`, asked);
+    if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+    return answer.json();
+  };
+  const { text, blob } = await ask(`/pages/${encodeURIComponent(page)}`);
+  const better = text.replace("read them through views", "read them through two views");
+  await run(["proposal", "open", "--topic", topic, "--base", blob], root, better);
+  await ask("/sections", section);
+  const { run: stopped } = await ask("/runs", plan);
+  await writeFile(join(root, "scriptorium.yaml"), crewConfig, { flag: "a" });
+  await run(["execute", stopped, "--budget-tokens", "2000"], root);
+  return topic;
+}
+
+/**
+ * @param {import("playwright-core").Browser} browser
+ * @param {string} link
+ * @param {[name: string, path: string][]} wanted
+ */
+async function take(browser, link, wanted) {
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
     const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
@@ -101,18 +174,3 @@ async function take(link, wanted) {
     await context.close();
   }
 }
-
-await take(handbook.link, views);
-handbook.child.kill("SIGTERM");
-if (report?.[1] && report[2]) {
-  const crew = await served([], report[1]);
-  await take(crew.link, [
-    ["run", `/runs/${report[2]}`],
-    ["plan", `/runs/${report[2]}?tab=plan`],
-    ["report", `/runs/${report[2]}?tab=report`],
-    ["figures", `/runs/${report[2]}?tab=figures`],
-  ]);
-  crew.child.kill("SIGTERM");
-}
-await browser.close();
-await rm(folder, { recursive: true, force: true });

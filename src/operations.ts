@@ -1,4 +1,5 @@
 import { executeRunHere, startRun } from "./crew/host.ts";
+import { inbox } from "./crew/inbox.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan-text.ts";
@@ -57,6 +58,7 @@ export const operations = {
   memory_add_edge: graph.addEdge,
   memory_delete_edge: graph.deleteEdge,
   import_graph: graph.importGraph,
+  inbox,
   insert_proposal: review.insertProposal,
   list_proposals: review.listProposals,
   show_proposal: review.showProposal,

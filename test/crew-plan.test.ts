@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { inbox } from "../src/crew/inbox.ts";
 import { ask, getTaskContext, submitOutput, submitPlan, submitVerdict } from "../src/crew/operations.ts";
 import { answerQuestion, metrics, runReport, showRun } from "../src/crew/run-operations.ts";
 import { unwrap } from "../src/result.ts";
 import { openTopic } from "../src/review/topic-operations.ts";
+import { createSection } from "../src/wiki/operations.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
@@ -340,19 +342,38 @@ describe.each(engines)("attempts on %s", (engine) => {
     });
   });
 
-  test("O15: a question is on record, answered once, and told to the next attempt", async () => {
+  test("O15: a question waits in the inbox beside what else does, is answered once, and told to the next attempt", async () => {
     const { app } = await newWorkspace({ engine });
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
     const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
     unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
     const worker = crewAgent("worker", run, "w-1", { task, epoch });
+    unwrap(await app.runs.step(run, { type: "start" }, "crew"));
+    const waiting = async () => unwrap(await inbox.perform(app, {}, person("reader")));
+    expect(await waiting()).toEqual({ waiting: 0, proposals: [], runs: [] });
     const asked = unwrap(await ask.perform(app, { question: "Which port?" }, worker));
+    const section = {
+      id: "risks",
+      title: "Risks",
+      mode: "log",
+      writable_by: ["engineer"],
+      description: "What may go.",
+    };
+    unwrap(await createSection.perform(app, section, agent("planner")));
+    unwrap(await app.runs.step(run, { type: "stop", reason: "the budget is used up" }, "crew"));
+    expect(await waiting()).toMatchObject({
+      waiting: 3,
+      proposals: [{ kind: "section", subject: "risks" }],
+      runs: [{ id: run, reason: "the budget is used up", questions: [{ id: asked.id, task: "0" }] }],
+    });
     expect(unwrap(await ask.perform(app, { question: "Which port?" }, worker)).id).toBe(asked.id);
     expect(await answerQuestion.perform(app, { id: asked.id, answer: "4750" }, agent("engineer"))).toMatchObject({
       problem: { code: "denied" },
     });
     unwrap(await answerQuestion.perform(app, { id: asked.id, answer: "4750" }, person()));
+    unwrap(await app.runs.step(run, { type: "start" }, "crew"));
+    expect(await waiting()).toMatchObject({ waiting: 1, runs: [] });
     expect(await answerQuestion.perform(app, { id: asked.id, answer: "no" }, person())).toMatchObject({
       problem: { code: "conflict" },
     });

@@ -1,8 +1,10 @@
 import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Script, scriptedRunner } from "../src/agents/scripted.ts";
+import { openApp } from "../src/app.ts";
+import { loadConfig } from "../src/config.ts";
 import type { CrewAgents } from "../src/crew/agents.ts";
 import { getTaskContext } from "../src/crew/operations.ts";
 import { planRequest } from "../src/crew/planner.ts";
@@ -10,13 +12,16 @@ import { preambleFor } from "../src/crew/preamble.ts";
 import { planInstructions } from "../src/crew/prompts.ts";
 import { metrics } from "../src/crew/run-operations.ts";
 import { planningOf } from "../src/executing.ts";
+import { openRunHost } from "../src/http/run-host.ts";
 import { openWorkspace } from "../src/library.ts";
 import { ok, unwrap } from "../src/result.ts";
 import { scriptorium, serve } from "./support/commands.ts";
+import { planned } from "./support/crew.ts";
+import { crewOfOneModel } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
 import { passing, plannedRun, planOf, work } from "./support/plans.ts";
 import { ask as askHttp } from "./support/requests.ts";
-import { engines, newWorkspace, person } from "./support/workspace.ts";
+import { allEvents, engines, newWorkspace, person, testEnvironment } from "./support/workspace.ts";
 
 const scripts =
   (parts: Partial<Record<string, Script>>): CrewAgents =>
@@ -30,6 +35,22 @@ const scripts =
 
 const quiet = new AbortController().signal;
 const small = planOf([{ number: "0" }, { number: "1.1", depends_on: ["0"] }], { cites: ["service:billing", "vision"] });
+
+test("O3, O5: a plan that is carried out the moment it can be read is carried out, once", async () => {
+  const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
+  const { root } = await newWorkspace({ config: await crewOfOneModel(tasks) });
+  const app = await openApp(unwrap(loadConfig(root, { ...testEnvironment(), FAKE_KEY: "sk-1" })));
+  const host = openRunHost(app);
+  onTestFinished(() => host.stop().then(() => app.close()));
+  const { run } = unwrap(await host.plan("Say it twice", { brief: false, by: "Ada" }));
+  const state = async () => (await app.runs.find(run))?.state;
+  while ((await state()) === "planning") await new Promise((soon) => setImmediate(soon));
+  const asked = await Promise.all([host.carryOut(run, "Ada"), host.carryOut(run, "Grace")]);
+  expect(asked.map(({ ok }) => ok)).toEqual([true, true]);
+  await expect.poll(state, { timeout: 40_000 }).toBe("completed");
+  const started = (await allEvents(app)).filter(({ kind }) => kind === "run-start");
+  expect(started).toHaveLength(1);
+});
 
 describe.each(engines)("planning on %s", (engine) => {
   test("O2, O3: a brief without tools, a planner that looks, errs, is told, and hands in a plan", async () => {

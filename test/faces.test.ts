@@ -178,6 +178,8 @@ const personSteps: PersonStep[] = [
   { cli: ["source", "list"], name: "list_sources", with: {}, json: (v: { sources: [] }) => v.sources },
   { cli: ["source", "read", "in/raw.txt"], name: "read_source", with: { path: "in/raw.txt" } },
   { cli: ["source", "verify"], name: "verify_sources", with: {} },
+  { cli: ["inbox"], name: "inbox", with: {} },
+  { cli: ["run", "usage", "run-none"], name: "run_usage", with: { id: "run-none" } },
   {
     cli: ["proposal", "list", "--status", "open"],
     name: "list_proposals",

@@ -1,12 +1,25 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { App } from "../src/app.ts";
 import { unwrap } from "../src/result.ts";
+import { approveProposal } from "../src/review/operations.ts";
+import { proposePage } from "../src/review/propose.ts";
 import { blobOf } from "../src/wiki/document.ts";
 import { listPages, readPage } from "../src/wiki/page-operations.ts";
 import { pagePath } from "../src/wiki/pages.ts";
-import { agent, backends, newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
+import { watchPages } from "../src/wiki/watch-pages.ts";
+import {
+  agent,
+  allEvents,
+  backends,
+  engines,
+  gitPerson,
+  newWorkspace,
+  person,
+  temporaryFolder,
+} from "./support/workspace.ts";
 
 const hostile = [
   "",
@@ -201,5 +214,48 @@ describe.each(backends)("pages, with entries in $store on $engine", (backend) =>
       ok: false,
       problem: { code: "denied" },
     });
+  });
+});
+
+describe.each(engines)("K13: a page that is no entry changes while it is served, on %s", (engine) => {
+  const deploy = "docs/deploy.md";
+  const told = async (app: App) =>
+    (await allEvents(app))
+      .filter(({ kind }) => kind.startsWith("page-"))
+      .map(({ kind, actor, subject }) => `${kind} ${subject} ${actor}`);
+
+  test("an edit, a new page and one that goes are told once; entries, other files and ignored ones are not", async () => {
+    const config = "agent:\n  author_name: Scribe\n  author_email: scribe@example.org\n";
+    const text = "# Deploy\n\nOn Fridays.\n";
+    const { app, root } = await newWorkspace({ engine, config, files: { [deploy]: text, ".gitignore": "out/\n" } });
+    const watching = await watchPages(app);
+    onTestFinished(() => watching.stop());
+    const write = (path: string, content: string) => {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), content);
+    };
+    const edited = `page-edited page:${deploy} ${gitPerson.name}`;
+    write(deploy, "# Deploy\n\nOn Tuesdays.\n");
+    write("out/built.md", "x");
+    write("docs/notes.txt", "x");
+    write("wiki/vision.md", "by hand");
+    await expect.poll(() => told(app)).toEqual([edited]);
+    write(deploy, text);
+    await expect.poll(() => told(app)).toEqual([edited, edited]);
+
+    const topic = { id: "t-1", path: deploy, kind: "change", status: "open" };
+    const wanted = { baseSha: blobOf(text), text: "# Deploy\n\nOn Mondays.\n" };
+    const { id } = unwrap(await proposePage(app, topic, wanted, agent("engineer")));
+    unwrap(await approveProposal.perform(app, { id }, person()));
+    write("deep/er/new.md", "# New\n");
+    rmSync(join(root, "docs"), { recursive: true });
+    const rest = [
+      `page-written page:${deploy} Scribe`,
+      `page-added page:deep/er/new.md ${gitPerson.name}`,
+      `page-removed page:${deploy} ${gitPerson.name}`,
+    ];
+    await expect.poll(async () => (await told(app)).sort()).toEqual([edited, edited, ...rest].sort());
+    write("deep/er/new.md", "# Newer\n");
+    await expect.poll(async () => (await told(app)).at(-1)).toBe(`page-edited page:deep/er/new.md ${gitPerson.name}`);
   });
 });

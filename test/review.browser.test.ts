@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { closeBrowser, expectAccessible, noBrowser, select, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
 import { authorship, jobWorkspace, program } from "./support/jobs.ts";
@@ -196,6 +196,41 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     });
     await page.getByText("after it came back").waitFor();
     again.kill("SIGKILL");
+  });
+
+  test("K13: a change is seen that came before the feed was open, while answers come later than events, and to a page that is no entry", {
+    timeout: 60_000,
+  }, async () => {
+    const { root } = await newWorkspace({ files: { "docs/guide.md": "# Guide\n\nas it was\n" } });
+    const { link, token } = await serve(root);
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((done) => {
+      open = done;
+    });
+    const { page, url } = await visit(link, {}, async (context) => {
+      await context.route(/\/api\/events/, (route) => opened.then(() => route.continue()));
+      await context.route(/\/api\/rendered\/page/, async (route) => {
+        await new Promise((late) => setTimeout(late, 400));
+        await route.continue();
+      });
+    });
+    const log = (line: string) =>
+      ask(url, "/api/entries/decisions/log", { method: "POST", token, body: { line } }).then(() => undefined);
+    await page.goto(`${url}/entries/decisions`);
+    await page.locator(".empty-text, .prose").first().waitFor();
+    await log("written before the feed");
+    open();
+    const busy = setInterval(() => void log("more"), 100);
+    onTestFinished(() => clearInterval(busy));
+    await page.locator(".prose").getByText("written before the feed").waitFor();
+    clearInterval(busy);
+
+    await page.getByRole("button", { name: "Other pages" }).click();
+    await page.getByRole("button", { name: "docs" }).click();
+    await page.getByRole("link", { name: "guide.md" }).click();
+    await page.getByText("as it was").waitFor();
+    writeFileSync(join(root, "docs/guide.md"), "# Guide\n\nas a hand made it\n");
+    await page.getByText("as a hand made it").waitFor();
   });
 
   test("R21: an admin lets people in, changes what they may do and keeps them out; what a reader may not do is absent or explained", {

@@ -1,32 +1,11 @@
-import { appendFileSync } from "node:fs";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
 import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
-import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
-import { modelServer } from "./support/model-server.ts";
-import type { Heard, Reply } from "./support/model-wire.ts";
+import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
+import { crewOfOneModel } from "./support/crew-mind.ts";
 import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
-
-/** A model that plays every part of a crew, told apart by the tools it is given. */
-const crewMind =
-  (tasks: ReturnType<typeof planned>[]) =>
-  (heard: Heard): Reply => {
-    const call = (tool: string, input: unknown): Reply | undefined => {
-      const name = heard.tools.find((one) => one.endsWith(tool));
-      return name === undefined ? undefined : { calls: [{ name, input }] };
-    };
-    const said = heard.messages.map((message) => message.text).join("\n");
-    const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
-    const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: "output" }];
-    return (
-      call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) }) ??
-      call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks }) ??
-      call("submit_verdict", verdictOf(true, { evidence })) ??
-      call("submit_output", { output: `made ${number}` }) ?? { text: "I have nothing to do." }
-    );
-  };
 
 describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
   afterAll(closeBrowser);
@@ -73,14 +52,7 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     timeout: 90_000,
   }, async () => {
     const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
-    const model = await modelServer(crewMind(tasks));
-    const { root, file } = await newWorkspace();
-    const crew = {
-      agents: { all: { runner: "model", model: "fake/one" } },
-      providers: { fake: { kind: "openai", base_url: `${model.url}/v1`, key_env: "FAKE_KEY" } },
-      sandbox: "none",
-    };
-    appendFileSync(file("scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
+    const { root } = await newWorkspace({ config: await crewOfOneModel(tasks) });
     const { link } = await serve(root, { FAKE_KEY: "sk-1" });
     const { page, faults, url } = await visit(link);
     await page.goto(`${url}/runs`);
@@ -124,7 +96,7 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     expect(faults).toEqual([]);
   });
 
-  test("O18: hundreds of tasks are drawn, but only those in sight stand in the document", {
+  test("O18: hundreds of tasks are drawn, only those in sight stand in the document, and keys go from one to the next", {
     timeout: 60_000,
   }, async () => {
     const { root, app } = await newWorkspace();
@@ -136,11 +108,24 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     const { page, url } = await visit(link);
     await page.goto(`${url}/runs/${run}`);
     await page.getByText("0 of 500 accepted").waitFor();
-    await page.locator(".task-node").first().waitFor();
-    await page.mouse.move(700, 600);
-    for (let step = 0; step < 6; step++) await page.mouse.wheel(0, -240);
-    await expect.poll(() => page.locator(".task-node").count()).toBeLessThan(300);
-    await page.locator(".react-flow__minimap").waitFor();
+    const node = (number: string) => page.locator(`.task-node[data-number="${number}"]`);
+    await node("0").waitFor();
+    await page.locator(".task-map").waitFor();
+    expect(await page.locator(".task-node").count()).toBeLessThan(300);
+
+    await node("0").focus();
+    const chain = ["1.1", "1.21", "1.41", "1.61", "1.81", "1.101", "1.121", "1.141"];
+    for (const number of chain) {
+      await page.keyboard.press("ArrowRight");
+      await expect.poll(() => page.evaluate("document.activeElement.dataset.number")).toBe(number);
+    }
+    await page.keyboard.press("0");
+    await expect.poll(() => page.locator(".task-node").count()).toBe(1);
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => page.locator(".task-node").count()).toBeGreaterThan(20);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/tasks\//);
+    await page.getByRole("heading", { name: "Do 1.142" }).waitFor();
   });
 
   test("O1: the graph shows what lies around a node and leads to where it is at home", async () => {

@@ -144,6 +144,26 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.keyboard.press("t");
     await page.keyboard.press("d");
     await expect.poll(() => page.evaluate("document.documentElement.dataset.mantineColorScheme")).toBe("dark");
+
+    await page.goto(`${url}/tasks`);
+    await page.getByRole("button", { name: "New task" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "New task" }).waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("New task");
+    await page.goto(url);
+    await page.locator("main").getByRole("link", { name: "Vision" }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${url}/entries/vision`);
+    await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("main");
+
+    await page.setViewportSize({ width: 1600, height: 900 });
+    await page.locator("article .prose").waitFor();
+    const titleAt = async () => (await page.locator("h1").first().boundingBox())?.x;
+    const read = await titleAt();
+    await page.keyboard.press("e");
+    await page.locator(".cm-content").waitFor();
+    expect(await titleAt(), "the title stays where it is when the page is edited").toBe(read);
   });
 
   test("the first page loads at most 200 kB of zipped JavaScript, and neither editor, diagrams nor charts", async () => {

@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, type RouteComponent } from 
 import { Home } from "./home/home.tsx";
 import { later } from "./parts/later.tsx";
 import { Broken, NotHere } from "./parts/state.tsx";
+import { type Tab, tabs } from "./runs/tabs.ts";
 import { Frame } from "./shell/frame.tsx";
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotHere what="There is no such page." /> });
@@ -64,14 +65,18 @@ const people = at(
   "/people",
   later(() => import("./people/people.tsx").then(({ People }) => People)),
 );
-const inbox = at(
-  "/inbox",
-  later(() => import("./inbox/inbox.tsx").then(({ Inbox }) => Inbox)),
-);
-const proposal = at(
-  "/proposals/$id",
-  later(() => import("./inbox/proposal.tsx").then(({ ProposalPage }) => ProposalPage)),
-);
+const inbox = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  component: later(() => import("./inbox/inbox.tsx").then(({ Inbox }) => Inbox)),
+  validateSearch: (raw: Record<string, unknown>) => ({ show: raw.show === "decided" ? raw.show : undefined }),
+});
+const proposal = createRoute({
+  getParentRoute: () => root,
+  path: "/proposals/$id",
+  component: later(() => import("./inbox/proposal.tsx").then(({ ProposalPage }) => ProposalPage)),
+  validateSearch: (raw: Record<string, unknown>) => ({ as: raw.as === "source" ? raw.as : undefined }),
+});
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
@@ -90,6 +95,7 @@ const graph = createRoute({
     node: text(raw.node),
     type: text(raw.type),
     depth: number(raw.depth),
+    q: text(raw.q),
   }),
 });
 
@@ -101,7 +107,9 @@ const run = createRoute({
   getParentRoute: () => root,
   path: "/runs/$id",
   component: later(() => import("./runs/run.tsx").then(({ RunPage }) => RunPage)),
-  validateSearch: (raw: Record<string, unknown>) => ({ tab: text(raw.tab) }),
+  validateSearch: (raw: Record<string, unknown>) => ({
+    tab: (Object.keys(tabs) as Tab[]).find((tab) => tab === raw.tab),
+  }),
 });
 const topics = createRoute({
   getParentRoute: () => root,

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, mkdtemp, readFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
@@ -57,7 +57,8 @@ async function demo(options: Common, open: boolean): Promise<void> {
 async function makeWorkspace(say: (text: string) => void): Promise<string> {
   const env = environment();
   const { writeDemoProject } = await import("../crew/demo.ts");
-  const root = await mkdtemp(join(tmpdir(), "scriptorium-demo-"));
+  const root = join(await mkdtemp(join(tmpdir(), "scriptorium-demo-")), "greeter");
+  await mkdir(root);
   say("The agents of this demo are scripted: no model is asked anything, and nothing is paid.");
   say("Plan, worktrees, commands, checks, verdicts, merges and the report are real.");
   say(`Its workspace is ${root}`);

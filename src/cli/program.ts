@@ -5,6 +5,7 @@ import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { inboxCommand } from "./inbox.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
@@ -46,6 +47,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
     graphCommand(common),
     sourceCommand(common),
     topicCommand(common),
+    inboxCommand(common),
     proposalCommand(common),
     planCommand(common),
     executeCommand(common),

@@ -1,6 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import type { runDetails } from "../crew/show.ts";
+import { runUsage } from "../crew/usage.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
@@ -28,6 +29,12 @@ export const runCommand = (common: () => Common) =>
         .description(runReport.summary)
         .argument("<run>")
         .action((run) => report(common(), runReport, { id: run }, ({ markdown }) => markdown)),
+    )
+    .addCommand(
+      new Command("usage")
+        .description(runUsage.summary)
+        .argument("<run>")
+        .action((run) => report(common(), runUsage, { id: run }, used)),
     )
     .addCommand(
       new Command("answer")
@@ -83,6 +90,38 @@ function described(run: Details): string {
     ...run.questions
       .filter((one) => one.answer === null)
       .map((one) => `\n${one.id} (task ${one.task}) asks: ${one.question}`),
+  ].join("\n");
+}
+
+type Usage = Extract<Awaited<ReturnType<typeof runUsage.perform>>, { ok: true }>["value"];
+
+function used({ tasks, others, workers }: Usage): string {
+  const known = (value: number | null, spell: (there: number) => string) => (value === null ? "–" : spell(value));
+  const figures = ({ tokens, usd, ms }: Usage["others"]) => [
+    known(tokens, String),
+    known(usd, (there) => `$${there.toFixed(4)}`),
+    `${(ms / 1000).toFixed(1)} s`,
+  ];
+  return [
+    table([
+      ["task", "tokens", "money", "time", "attempts", "score", "title"],
+      ...tasks.map((task) => [
+        ...[task.number, ...figures(task), String(task.attempts), known(task.score, String), task.title],
+      ]),
+      ["others", ...figures(others), "", "", "whoever has no task, such as the planner"],
+    ]),
+    ...(workers.length === 0
+      ? []
+      : [
+          "",
+          table([
+            ["workers", "claims", "conflicts", "busy", "idle"],
+            ...workers.map(({ name, claims, conflicts, busyMs, idleMs }) => [
+              ...[name, String(claims), String(conflicts)],
+              ...[busyMs, idleMs].map((ms) => `${(ms / 1000).toFixed(1)} s`),
+            ]),
+          ]),
+        ]),
   ].join("\n");
 }
 

@@ -5,10 +5,13 @@ import { nameOf } from "../people/caller.ts";
 import { ok, type Result, refuse } from "../result.ts";
 import { noRun } from "./runs.ts";
 
+/** What a person now allows a run; what is left out stays as it was. */
+export type Budget = { budgetTokens?: number | undefined; budgetUsd?: number | undefined };
+
 /** A process that plans and carries out runs while it serves. */
 export interface RunHost {
   plan(request: string, how: { brief: boolean; by: string }): Promise<Result<{ run: string }>>;
-  carryOut(run: string, by: string): Promise<Result<{ run: string }>>;
+  carryOut(run: string, by: string, budget?: Budget): Promise<Result<{ run: string }>>;
 }
 
 const hostOf = (app: App): Result<RunHost> =>
@@ -39,14 +42,19 @@ export const executeRunHere = operation({
   effect: "writes",
   callers: collaborators,
   http: { method: "post", path: "/runs/{id}/execute" },
-  input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
+  input: z.object({
+    id: z.string().max(64).describe("The run's id, such as run-…"),
+    budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
+    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
+  }),
   output: z.object({ run: z.string() }),
-  async run(app, { id }, caller) {
+  async run(app, { id, budget_tokens, budget_usd }, caller) {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
     if (run.state !== "planned" && run.state !== "stopped" && run.state !== "running")
       return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
     const host = hostOf(app);
-    return host.ok ? host.value.carryOut(id, nameOf(caller)) : host;
+    if (!host.ok) return host;
+    return host.value.carryOut(id, nameOf(caller), { budgetTokens: budget_tokens, budgetUsd: budget_usd });
   },
 });

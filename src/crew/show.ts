@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { App } from "../app.ts";
 import { ok, type Result } from "../result.ts";
-import { attemptsOf, contextsOf, questionsOf, tasksOfRun, verdictsOf } from "../store/runs.ts";
+import { contextsOf, questionsOf, tallyOf, tasksOfRun } from "../store/runs.ts";
 import { fromRow, shownState } from "../tasks/task.ts";
 import { known } from "./recorded.ts";
 import { noRun } from "./runs.ts";
@@ -17,7 +17,18 @@ export const runLine = z.object({
   endedAt: z.string().nullable(),
 });
 
+export const question = z.object({
+  id: z.string(),
+  task: z.string(),
+  question: z.string(),
+  answer: z.string().nullable(),
+});
+
+/** How much may be spent on the run; null is without limit. */
+export const budget = z.object({ tokens: z.number().nullable(), usd: z.number().nullable() });
+
 const schema = runLine.extend({
+  budget,
   request: z.string(),
   reason: z.string().nullable(),
   startedAt: z.string().nullable(),
@@ -42,9 +53,7 @@ const schema = runLine.extend({
     costUsd: z.number().nullable().describe("Null when no price is known"),
     toolCalls: z.number().nullable(),
   }),
-  questions: z.array(
-    z.object({ id: z.string(), task: z.string(), question: z.string(), answer: z.string().nullable() }),
-  ),
+  questions: z.array(question),
 });
 
 /** A run as people look at it while it goes on. */
@@ -54,10 +63,9 @@ export const runDetails = {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
     const query = app.db.read;
-    const [tasks, attempts, verdicts, contexts, questions] = await Promise.all([
+    const [tasks, tally, contexts, questions] = await Promise.all([
       tasksOfRun(query, id),
-      attemptsOf(query, { run: id }),
-      verdictsOf(query, { run: id }),
+      tallyOf(query, id),
       contextsOf(query, { run: id }),
       questionsOf(query, { run: id }),
     ]);
@@ -66,14 +74,15 @@ export const runDetails = {
     const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
     return ok({
       ...{ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt, chain: app.runs.chainPath(id) },
+      budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task }) => ({
         id: task.id,
         number,
         title: task.title,
         state: shownState(fromRow(task)),
-        attempts: attempts.filter((row) => row.task_id === task.id && row.phase !== "abandoned").length,
+        attempts: tally.attempts.get(task.id) ?? 0,
         maxRetries: task.max_retries,
-        score: verdicts.findLast((row) => row.task_id === task.id)?.score ?? null,
+        score: tally.scores.get(task.id) ?? null,
         dependsOn: dependsOn.get(number) ?? [],
         holder: task.holder,
       })),

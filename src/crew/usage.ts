@@ -2,7 +2,7 @@ import * as z from "zod";
 import { operation, people } from "../operation.ts";
 import { ok } from "../result.ts";
 import type { ContextRow } from "../store/crew-tables.ts";
-import { attemptsOf, contextsOf, tasksOfRun, verdictsOf } from "../store/runs.ts";
+import { contextsOf, tallyOf, tasksOfRun } from "../store/runs.ts";
 import { known } from "./recorded.ts";
 import { noRun } from "./runs.ts";
 
@@ -32,22 +32,19 @@ export const runUsage = operation({
   async run(app, { id }) {
     if (!(await app.runs.find(id))) return noRun(id);
     const query = app.db.read;
-    const [tasks, attempts, verdicts, contexts, workers] = await Promise.all([
+    const [tasks, tally, contexts, workers] = await Promise.all([
       tasksOfRun(query, id),
-      attemptsOf(query, { run: id }),
-      verdictsOf(query, { run: id }),
+      tallyOf(query, id),
       contextsOf(query, { run: id }),
       query.selectFrom("run_workers").selectAll().where("run_id", "=", id).orderBy("started_at").execute(),
     ]);
     const contextsBy = byTask(contexts);
-    const attemptsBy = byTask(attempts);
-    const scores = new Map(verdicts.map((row) => [row.task_id, row.score]));
     return ok({
       tasks: tasks.map(({ number, task }) => ({
         number,
         title: task.title,
-        attempts: (attemptsBy.get(task.id) ?? []).filter((row) => row.phase !== "abandoned").length,
-        score: scores.get(task.id) ?? null,
+        attempts: tally.attempts.get(task.id) ?? 0,
+        score: tally.scores.get(task.id) ?? null,
         ...sumOf(contextsBy.get(task.id) ?? []),
       })),
       others: sumOf(contextsBy.get(null) ?? []),

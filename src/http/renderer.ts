@@ -66,31 +66,38 @@ export function openRenderer(log: Log) {
     }
   }
 
-  return {
-    render(question: Question): Promise<string> {
-      const key = hashOf({ ...question, ids: stampOf(question.ids) });
-      const known = kept.get(key);
-      if (known) return known.html;
+  function render(question: Question): Promise<string> {
+    const key = hashOf({ ...question, ids: stampOf(question.ids) });
+    const known = kept.get(key);
+    if (known) return known.html;
 
-      const html = last.then(() => ask(question));
-      last = html;
-      const page = { html, length: 0 };
-      kept.set(key, page);
-      return html.then((text) => {
-        if (kept.get(key) === page) size += page.length = text.length;
-        forgetOldest();
-        return text;
-      });
-    },
-    /** Starts the thread, so that the first page need not wait for it. */
+    const html = last.then(() => ask(question));
+    // A thread that could not be started is tried again with the next text.
+    last = html.catch(() => kept.delete(key));
+    const page = { html, length: 0 };
+    kept.set(key, page);
+    return html.then((text) => {
+      if (kept.get(key) === page) size += page.length = text.length;
+      forgetOldest();
+      return text;
+    });
+  }
+
+  return {
+    render,
+    /** Starts the thread and lets it render once, so that the first page need not wait for either. */
     warm() {
       worker ??= start();
+      void render({ text: sample, ids: none });
     },
     async close() {
       await worker?.terminate();
     },
   };
 }
+
+const none: string[] = [];
+const sample = "# One\n\n| a | b |\n|---|---|\n| $x^2$ | [[two]] |\n\n```ts\nconst a = 1;\n```\n";
 
 const hashOf = (value: object) => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 

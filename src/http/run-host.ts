@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { RunHost } from "../crew/host.ts";
+import type { Budget, RunHost } from "../crew/host.ts";
 import { ok, type Result } from "../result.ts";
 
 /** Plans and carries out runs in the server's own process, for as long as it serves. */
@@ -14,12 +14,22 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
     underWay.set(name, kept);
   }
 
-  async function carryOut(run: string, by: string): Promise<Result<{ run: string }>> {
-    if (underWay.has(run)) return ok({ run });
+  const planning = (run: string) => `planning ${run}`;
+
+  async function carryOut(run: string, by: string, budget: Budget = {}): Promise<Result<{ run: string }>> {
+    // A plan can be read, and a run be stopped, before whoever worked on it has tidied up: a person who is
+    // quick waits for that, and is not taken for someone who asks twice.
+    await underWay.get(planning(run));
+    if (underWay.has(run)) {
+      if ((await app.runs.find(run))?.state === "running") return ok({ run });
+      await underWay.get(run);
+    }
     const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
     const crew = await crewOf(app, () => undefined);
     if (!crew.ok) return crew;
-    const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
+    // Someone else may have asked for the same while the crew was put together.
+    if (underWay.has(run)) return ok({ run });
+    const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true, ...budget };
     keep(run, executeRun(crew.value, run, options));
     return ok({ run });
   }
@@ -31,7 +41,7 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
         import("../executing.ts"),
       ]);
       const { id } = await app.runs.create(request, how.by);
-      keep(id, planRun(planningOf(app), { id, request }, how, stopping.signal));
+      keep(planning(id), planRun(planningOf(app), { id, request }, how, stopping.signal));
       return ok({ run: id });
     },
 

@@ -21,6 +21,7 @@ import { newRepository } from "../store/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchEntries } from "../wiki/watch.ts";
+import { watchPages } from "../wiki/watch-pages.ts";
 import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
@@ -51,7 +52,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const jobs = await openJobs(app, agent);
   const host = openRunHost(app);
   app.host = host;
-  const watching = await watchEntries(app);
+  const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
   // Whoever reads the announcement may tell us to stop at once.
@@ -60,6 +61,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
     process.once("SIGTERM", () => stop());
   });
   announce(options.json ?? false, config, bound, token);
+  http.warm();
   await host.resume();
   await told;
   stopping.abort();
@@ -67,7 +69,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await close(server);
   await jobs?.stop();
   await host.stop();
-  await watching.stop();
+  await Promise.all(watching.map((watch) => watch.stop()));
   await anchors.stop();
   await upkeep.stop();
   await app.close();

@@ -57,6 +57,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
   });
   return {
     fetch: server.fetch,
+    warm: renderer.warm,
     async close() {
       await mcp.close();
       await renderer.close();

@@ -7,6 +7,7 @@ import type { App } from "../app.ts";
 import type { CallerKind } from "../operation.ts";
 import { allOperations } from "../operations.ts";
 import type { Person } from "../people/caller.ts";
+import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";
 
@@ -19,6 +20,8 @@ export type Boot = {
   person: { name: string; rank: Person["rank"] };
   /** Method, path and callers of every operation that HTTP has. */
   operations: Record<string, [method: string, path: string, callers: readonly CallerKind[]]>;
+  /** Where the event log ended before anything was asked: whoever reads on from here misses nothing. */
+  cursor: string;
 };
 
 /** The web application's own files. They hold nothing of the workspace, so they need no token. */
@@ -65,13 +68,14 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
     // Pages know no read cap and no turn, so an agent reads through its operations only.
     return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
   });
-  site.get("*", (c) => {
+  site.get("*", async (c) => {
     renderer.warm();
     const { person } = c.get("principal");
     const boot: Boot = {
       workspace: { name: app.config.name, wiki: app.config.wiki },
       person: { name: person?.name ?? "", rank: person?.rank ?? "reader" },
       operations: operations as Boot["operations"],
+      cursor: (await lastEventId(app.db)) ?? "0",
     };
     return shell(c, page, boot);
   });

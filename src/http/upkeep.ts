@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from "node:timers/promises";
 import type { App } from "../app.ts";
 
 const restMs = 100;
@@ -28,7 +29,8 @@ export function keepRecording(app: App): { stop(): Promise<void> } {
       changed = false;
       try {
         await app.recorder.record();
-        while ((await app.search.catchUp()) > 0);
+        // Neither SQLite nor a promise gives way to others: without this a page waits for the whole index.
+        while ((await app.search.catchUp()) > 0) await immediate();
         // A few texts at a time: neither history nor the index waits for a model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
       } catch (error) {

@@ -13,7 +13,7 @@ const id = z.string().max(64).describe("The proposal's id, as `proposal list` sh
 const note = z.string().trim().max(4000).optional();
 const status = z.enum(["open", "approved", "rejected", "superseded"]);
 
-const proposal = z.object({
+export const proposal = z.object({
   id: z.string(),
   kind: z.string(),
   subject: z.string().describe("For a page its path, for a section its id"),

@@ -77,6 +77,33 @@ const column = (of: OfTask) => ("task" in of ? (["task_id", of.task] as const) :
 export const attemptsOf = (query: Query, of: OfTask): Promise<AttemptRow[]> =>
   query.selectFrom("attempts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("epoch").execute();
 
+/** How often each task of a run was attempted and what score it got last, without the texts they brought. */
+export async function tallyOf(
+  query: Query,
+  run: string,
+): Promise<{ attempts: Map<string, number>; scores: Map<string, number> }> {
+  const [attempts, verdicts] = await Promise.all([
+    query
+      .selectFrom("attempts")
+      .select((x) => ["task_id", x.fn.countAll<number>().as("count")])
+      .where("run_id", "=", run)
+      .where("phase", "<>", "abandoned")
+      .groupBy("task_id")
+      .execute(),
+    query
+      .selectFrom("verdicts")
+      .select(["task_id", "score"])
+      .where("run_id", "=", run)
+      .orderBy("at")
+      .orderBy("id")
+      .execute(),
+  ]);
+  return {
+    attempts: new Map(attempts.map((row) => [row.task_id, Number(row.count)])),
+    scores: new Map(verdicts.map((row) => [row.task_id, row.score])),
+  };
+}
+
 /** Tasks that have ended and of which the book says nothing yet. */
 export const unlearnt = async (query: Query, run: string | undefined): Promise<string[]> => {
   const rows = await query
@@ -106,6 +133,38 @@ export const contextsOf = (query: Query, of: OfTask): Promise<ContextRow[]> =>
 
 export const questionsOf = (query: Query, of: OfTask): Promise<QuestionRow[]> =>
   query.selectFrom("questions").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();
+
+type Waiting = { run: RunRow; questions: { id: string; task: string; question: string; answer: null }[] };
+
+/** Runs that cannot go on without a person: they stopped, or an agent asks something. Newest first. */
+export async function runsThatWait(query: Query): Promise<Waiting[]> {
+  const [runs, asked] = await Promise.all([
+    query
+      .selectFrom("runs")
+      .selectAll()
+      .where("state", "in", ["running", "stopped"])
+      .orderBy("created_at", "desc")
+      .orderBy("id", "desc")
+      .execute(),
+    query
+      .selectFrom("questions")
+      .innerJoin("runs", "runs.id", "questions.run_id")
+      .innerJoin("run_tasks", "run_tasks.task_id", "questions.task_id")
+      .select(["questions.id", "questions.run_id", "questions.question", "run_tasks.number"])
+      .where("questions.answer", "is", null)
+      .where("runs.state", "in", ["running", "stopped"])
+      .orderBy("questions.at")
+      .execute(),
+  ]);
+  return runs
+    .map((run) => ({
+      run,
+      questions: asked
+        .filter(({ run_id }) => run_id === run.id)
+        .map(({ id, number, question }) => ({ id, task: number, question, answer: null })),
+    }))
+    .filter(({ run, questions }) => run.state === "stopped" || questions.length > 0);
+}
 
 export const toolCallsOf = (query: Query, of: OfTask): Promise<ToolCallRow[]> =>
   query.selectFrom("tool_calls").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();

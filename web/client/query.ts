@@ -72,7 +72,7 @@ export function useWrite<N extends OperationName>(
     mutationFn: (input: Input<N>) => call(name, input),
     async onSuccess(value, input) {
       options.onDone?.(value, input);
-      await touchedBy(queries, name);
+      await touchedBy(queries, [name]);
     },
     onError(error) {
       const dealtWith = error instanceof Refusal && options.onRefused?.(error);

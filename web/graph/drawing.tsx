@@ -70,9 +70,9 @@ function place(nodes: Props["nodes"], edges: Props["edges"], chosen: string): { 
 
 function Label({ type, title }: { type: string; title: string }) {
   return (
-    <span className="task-label">
-      <span className="task-words">{type}</span>
-      <span className="task-title">{title}</span>
+    <span className="node-label">
+      <span className="node-type">{type}</span>
+      <span className="node-title">{title}</span>
     </span>
   );
 }

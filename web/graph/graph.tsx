@@ -1,7 +1,7 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useOperation } from "../client/query.ts";
 import { later } from "../parts/later.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
@@ -11,16 +11,23 @@ import { homeOf } from "./homes.ts";
 
 const Drawing = later(() => import("./drawing.tsx").then(({ Drawing }) => Drawing));
 
-type Asked = { node?: string; type?: string; depth?: number };
+type Asked = { node?: string; type?: string; depth?: number; q?: string };
 
 /** What is connected to what: choose a node, see what lies around it, go on from there. */
 export function GraphPage() {
   useTitle("Graph");
-  const { node, type, depth = 1 } = useSearch({ strict: false }) as Asked;
+  const { node, type, depth = 1, q = "" } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();
-  const go = (next: Asked) => void navigate({ to: "/graph", search: { node, type, depth, ...next } as never });
-  const [text, setText] = useState("");
+  const [text, setText] = useState(q);
   const [wanted] = useDebouncedValue(text.trim(), 200);
+  const go = (next: Asked, replace = false) => {
+    const search = { node, type, depth, q: wanted || undefined, ...next };
+    void navigate({ to: "/graph", search: search as never, replace });
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows what is searched for, not the other way
+  useEffect(() => {
+    if (wanted !== q) go({}, true);
+  }, [wanted]);
   const found = useOperation(
     "memory_search_nodes",
     { query: wanted, limit: 20, ...(type ? { type } : {}) },

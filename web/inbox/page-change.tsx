@@ -1,5 +1,5 @@
 import { SegmentedControl } from "@mantine/core";
-import { useState } from "react";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useOperation } from "../client/query.ts";
 import { RenderedDiff } from "../parts/rendered-diff.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -11,7 +11,8 @@ import type { Proposal } from "./proposal.tsx";
 /** What a rewrite does to its page: as it reads, and as its source changes. */
 export function PageChange({ proposal }: { proposal: Proposal }) {
   const { impact } = proposal;
-  const [as, setAs] = useState<"rendered" | "source">("rendered");
+  const navigate = useNavigate();
+  const { as = "rendered" } = useSearch({ strict: false }) as { as?: "source" };
   const isOpen = proposal.status === "open";
   const page = useOperation("read_page", { path: proposal.subject }, { enabled: isOpen });
   if (!impact) return null;
@@ -27,7 +28,10 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
             size="xs"
             aria-label="How to show the change"
             value={as}
-            onChange={(value) => setAs(value as typeof as)}
+            onChange={(value) => {
+              const search = { as: value === "source" ? value : undefined };
+              void navigate({ to: ".", search: search as never, replace: true });
+            }}
             data={[
               { value: "rendered", label: "Rendered" },
               { value: "source", label: "Source" },

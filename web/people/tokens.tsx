@@ -1,6 +1,7 @@
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -54,9 +55,13 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Kind</th>
+            <th scope="col" className="minor">
+              Kind
+            </th>
             <th scope="col">Role</th>
-            <th scope="col">Made</th>
+            <th scope="col" className="minor">
+              Made
+            </th>
             <th scope="col">Ends</th>
             <td />
           </tr>
@@ -67,11 +72,11 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
               <th scope="row">
                 <Shown text={token.name} />
               </th>
-              <td>{token.kind}</td>
+              <td className="minor">{token.kind}</td>
               <td>
                 <Shown text={token.role} />
               </td>
-              <td>
+              <td className="minor">
                 <Time at={token.created_at} />
               </td>
               <td>{token.expires_at ? <Time at={token.expires_at} /> : "never"}</td>
@@ -104,12 +109,7 @@ function NewToken({ onClose }: { onClose(): void }) {
   const chosen = (roles as string[]).includes(role) ? role : (roles[0] ?? "");
   const made = create.data;
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={made ? "The token" : "New token"}
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Dialog onClose={onClose} title={made ? "The token" : "New token"}>
       {made ? (
         <Secret token={made.token} isPerson={made.kind === "person"} />
       ) : (
@@ -155,6 +155,6 @@ function NewToken({ onClose }: { onClose(): void }) {
           </Button>
         </form>
       )}
-    </Modal>
+    </Dialog>
   );
 }

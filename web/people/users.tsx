@@ -1,8 +1,9 @@
-import { Button, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -51,9 +52,13 @@ export function Users() {
             <thead>
               <tr>
                 <th scope="col">Name</th>
-                <th scope="col">Mail</th>
+                <th scope="col" className="minor">
+                  Mail
+                </th>
                 <th scope="col">May</th>
-                <th scope="col">Since</th>
+                <th scope="col" className="minor">
+                  Since
+                </th>
                 <td />
               </tr>
             </thead>
@@ -84,7 +89,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
         <Shown text={user.name} />
         {user.name === boot.person.name && <span className="muted"> (you)</span>}
       </th>
-      <td>{user.email && <Shown text={user.email} />}</td>
+      <td className="minor">{user.email && <Shown text={user.email} />}</td>
       <td>
         <NativeSelect
           size="xs"
@@ -94,7 +99,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
           onChange={(event) => change.mutate({ name: user.name, role: event.currentTarget.value as Rank })}
         />
       </td>
-      <td>
+      <td className="minor">
         <Time at={user.created_at} />
       </td>
       <td>
@@ -114,7 +119,7 @@ function Removing({ user, onClose }: { user: User; onClose(): void }) {
     },
   });
   return (
-    <Modal opened onClose={onClose} title={`Remove ${user.name}`} closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title={`Remove ${user.name}`}>
       <div className="stack">
         <p>None of their tokens and sessions is good any more. What they wrote and decided stays in the record.</p>
         <div className="row-of-buttons">
@@ -126,7 +131,7 @@ function Removing({ user, onClose }: { user: User; onClose(): void }) {
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }
 
@@ -136,12 +141,7 @@ function NewUser({ onClose }: { onClose(): void }) {
   const [role, setRole] = useState<Rank>("collaborator");
   const add = useWrite("add_user");
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={add.data ? `${add.data.name} may come in` : "Add a person"}
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Dialog onClose={onClose} title={add.data ? `${add.data.name} may come in` : "Add a person"}>
       {add.data ? (
         <Secret token={add.data.token} isPerson />
       ) : (
@@ -180,6 +180,6 @@ function NewUser({ onClose }: { onClose(): void }) {
           </Button>
         </form>
       )}
-    </Modal>
+    </Dialog>
   );
 }

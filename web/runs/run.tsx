@@ -13,6 +13,8 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { stateWords, toneOf } from "../tasks/states.ts";
 import { Questions } from "./questions.tsx";
+import { isShort, Resume } from "./resume.tsx";
+import { type Tab, tabs } from "./tabs.ts";
 import { runTone } from "./tones.ts";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
@@ -20,8 +22,6 @@ const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
 export type Run = Output<"show_run">;
-const tabs = { graph: "Tasks", list: "List", plan: "Plan", report: "Report", figures: "Figures" } as const;
-type Tab = keyof typeof tabs;
 
 /** One run: its tasks as they go, its plan, its report and its figures. */
 export function RunPage() {
@@ -35,7 +35,6 @@ export function RunPage() {
   const cancel = useWrite("cancel_run", {
     onDone: ({ cancelled }) => say(`The run is given up, with ${cancelled} of its tasks`),
   });
-  const canStart = run?.state === "planned" || run?.state === "stopped";
   const actions: Record<"execute" | "cancel", Action> = {
     execute: {
       id: "run-execute",
@@ -43,7 +42,7 @@ export function RunPage() {
       group: "Run",
       keys: "r r",
       operation: "execute_run",
-      when: canStart && !execute.isPending,
+      when: (run?.state === "planned" || (run?.state === "stopped" && !isShort(run))) && !execute.isPending,
       run: () => execute.mutate({ id }),
     },
     cancel: {
@@ -91,7 +90,7 @@ export function RunPage() {
             <Shown text={run.title} />
           </h1>
           <div className="page-actions">
-            {actions.execute.when && (
+            {run.state === "planned" && (
               <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={execute.isPending} />
             )}
             {actions.cancel.when && (
@@ -106,11 +105,12 @@ export function RunPage() {
           </div>
         </div>
         <Facts run={run} />
-        {run.reason && (
+        {run.reason && run.state !== "stopped" && (
           <p className="note">
             <Shown text={run.reason} />
           </p>
         )}
+        {run.state === "stopped" && <Resume run={run} />}
         <Progress run={run} />
       </header>
       <Questions run={run} />
@@ -195,9 +195,13 @@ function TaskList({ run }: { run: Run }) {
             <th scope="col">No.</th>
             <th scope="col">Task</th>
             <th scope="col">State</th>
-            <th scope="col">Attempts</th>
+            <th scope="col" className="minor">
+              Attempts
+            </th>
             <th scope="col">Score</th>
-            <th scope="col">Holder</th>
+            <th scope="col" className="minor">
+              Holder
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -212,11 +216,11 @@ function TaskList({ run }: { run: Run }) {
               <td>
                 <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>
               </td>
-              <td className="number">
+              <td className="number minor">
                 {task.attempts} of {task.maxRetries + 1}
               </td>
               <td className="number">{task.score ?? ""}</td>
-              <td>{task.holder && <Shown text={task.holder} />}</td>
+              <td className="minor">{task.holder && <Shown text={task.holder} />}</td>
             </tr>
           ))}
         </tbody>

@@ -1,7 +1,8 @@
-import { Button, Checkbox, Modal, Textarea } from "@mantine/core";
+import { Button, Checkbox, Textarea } from "@mantine/core";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -74,7 +75,7 @@ function NewRun({ onClose }: { onClose(): void }) {
   const [brief, setBrief] = useState(false);
   const start = useWrite("start_run", { onDone: ({ run }) => void navigate({ to: `/runs/${run}` }) });
   return (
-    <Modal opened onClose={onClose} title="New run" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title="New run" size="lg">
       <form
         className="stack"
         onSubmit={(event) => {
@@ -102,6 +103,6 @@ function NewRun({ onClose }: { onClose(): void }) {
           Plan it
         </Button>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -2,7 +2,7 @@ import { useMantineColorScheme } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Menu, Search } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
 import { later } from "../parts/later.tsx";
@@ -23,10 +23,18 @@ export function Frame() {
   const [live, setLive] = useState<LiveState>("connecting");
   const path = useRouterState({ select: (state) => state.location.pathname });
 
-  useEffect(() => follow({ queries, onState: setLive }), [queries]);
+  useEffect(() => follow({ queries, from: boot.cursor, onState: setLive }), [queries]);
   useEffect(listenToKeys, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever was open closes when the page changes
   useEffect(() => setOpen(undefined), [path]);
+  const arrived = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
+  const first = useRef(arrived ?? path);
+  useEffect(() => {
+    if (arrived === undefined || arrived === first.current) return;
+    first.current = "";
+    // What had the focus went with the page that is left; Tab goes on in the new one, not at the top.
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [arrived]);
 
   const go = places.map(
     ({ to, label, keys, operation }): Action => ({

@@ -1,4 +1,4 @@
-import { Modal } from "@mantine/core";
+import { Dialog } from "../parts/dialog.tsx";
 import { useAvailable } from "./actions.ts";
 import { Keys } from "./keys.tsx";
 
@@ -7,7 +7,7 @@ export function Help({ onClose }: { onClose(): void }) {
   const actions = useAvailable().filter(({ keys }) => keys);
   const groups = [...new Set(actions.map(({ group }) => group))];
   return (
-    <Modal opened onClose={onClose} title="Keyboard shortcuts" size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title="Keyboard shortcuts" size="lg">
       <div className="help">
         {groups.map((group) => (
           <section key={group}>
@@ -27,6 +27,6 @@ export function Help({ onClose }: { onClose(): void }) {
           </section>
         ))}
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -26,8 +26,8 @@ export const places: Place[] = [
 type Props = { live: LiveState; onFind(): void; find: ReactNode; onHelp(): void };
 
 export function Nav({ live, onFind, find, onHelp }: Props) {
-  const waiting = useOperation("list_proposals", { status: "open" });
-  const count = waiting.data?.proposals.length ?? 0;
+  const inbox = useOperation("inbox", {});
+  const count = inbox.data?.waiting ?? 0;
   return (
     <>
       <Link to="/" className="brand">

@@ -1,10 +1,10 @@
-import { Modal } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { withoutSigns } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -114,8 +114,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   };
 
   return (
-    <Modal
-      opened
+    <Dialog
       onClose={onClose}
       withCloseButton={false}
       centered={false}
@@ -169,6 +168,6 @@ export function Palette({ onClose }: { onClose(): void }) {
         </div>
         {choices.length === 0 && <p className="hint">Nothing matches. Press Escape to close.</p>}
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -45,7 +45,9 @@ export function Sources() {
               <tr>
                 <th scope="col">File</th>
                 <th scope="col">Size</th>
-                <th scope="col">SHA-256</th>
+                <th scope="col" className="minor">
+                  SHA-256
+                </th>
                 <th scope="col">Added</th>
               </tr>
             </thead>
@@ -58,7 +60,7 @@ export function Sources() {
                     </Link>
                   </th>
                   <td className="number">{bytes(source.size)}</td>
-                  <td>
+                  <td className="minor">
                     <code className="hash" title={source.sha256}>
                       {source.sha256.slice(0, 12)}
                     </code>

@@ -1,4 +1,3 @@
-import { Link } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -10,7 +9,7 @@ type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
 
 /** All that is on record of a run's task: every attempt with its checks, verdicts and evidence. */
-export function TaskRecord({ id, run }: { id: string; run: string }) {
+export function TaskRecord({ id }: { id: string }) {
   const record = useOperation("task_record", { id });
   if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
   if (!record.data) return <Loading />;
@@ -18,9 +17,6 @@ export function TaskRecord({ id, run }: { id: string; run: string }) {
   return (
     <>
       <section>
-        <p className="facts">
-          <Link to={`/runs/${run}`}>Task {number} of its run</Link>
-        </p>
         <dl className="about roles-of-task">
           <div>
             <dt>Worker</dt>

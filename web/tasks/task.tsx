@@ -70,6 +70,17 @@ export function TaskPage() {
   }
   return (
     <div className="column wide">
+      <nav className="crumbs" aria-label="Breadcrumbs">
+        <ol>
+          <li>{task.run ? <Link to="/runs">Runs</Link> : <Link to="/tasks">Tasks</Link>}</li>
+          {task.run && (
+            <li>
+              <Link to={`/runs/${task.run}`}>{task.run}</Link>
+            </li>
+          )}
+          <li aria-current="page">{task.id}</li>
+        </ol>
+      </nav>
       <div className="page-head with-actions">
         <div>
           <h1>
@@ -130,7 +141,7 @@ export function TaskPage() {
           </ul>
         </section>
       )}
-      {task.run && <TaskRecord id={id} run={task.run} />}
+      {task.run && <TaskRecord id={id} />}
       {!task.run && Object.keys(task.result).length > 0 && (
         <section>
           <h2>What came of it</h2>

@@ -1,9 +1,10 @@
-import { Button, Modal, Textarea, TextInput } from "@mantine/core";
+import { Button, Textarea, TextInput } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Input } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
@@ -73,9 +74,15 @@ export function Tasks() {
               <tr>
                 <th scope="col">Task</th>
                 <th scope="col">State</th>
-                <th scope="col">Holder</th>
-                <th scope="col">Attempt</th>
-                <th scope="col">Priority</th>
+                <th scope="col" className="minor">
+                  Holder
+                </th>
+                <th scope="col" className="minor">
+                  Attempt
+                </th>
+                <th scope="col" className="minor">
+                  Priority
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -90,9 +97,9 @@ export function Tasks() {
                     <span className={`state tone-${toneOf(todo.state)}`}>{stateWords[todo.state]}</span>
                     {todo.waitsFor ? <span className="muted"> waits for {todo.waitsFor}</span> : null}
                   </td>
-                  <td>{todo.holder && <Shown text={todo.holder} />}</td>
-                  <td className="number">{todo.attempt ?? ""}</td>
-                  <td className="number">{todo.priority}</td>
+                  <td className="minor">{todo.holder && <Shown text={todo.holder} />}</td>
+                  <td className="number minor">{todo.attempt ?? ""}</td>
+                  <td className="number minor">{todo.priority}</td>
                 </tr>
               ))}
             </tbody>
@@ -115,7 +122,7 @@ function NewTask({ onClose }: { onClose(): void }) {
   const [description, setDescription] = useState("");
   const create = useWrite("create_todo", { onDone: ({ id }) => void navigate({ to: `/tasks/${id}` }) });
   return (
-    <Modal opened onClose={onClose} title="New task" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title="New task">
       <form
         className="stack"
         onSubmit={(event) => {
@@ -143,6 +150,6 @@ function NewTask({ onClose }: { onClose(): void }) {
           Create the task
         </Button>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

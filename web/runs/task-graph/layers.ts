@@ -31,7 +31,9 @@ export function layers(items: Item[]): Placed[] {
   const columns = new Map<number, Item[]>();
   for (const item of items) {
     const depth = depthOf(item.id);
-    columns.set(depth, [...(columns.get(depth) ?? []), item]);
+    const column = columns.get(depth);
+    if (column) column.push(item);
+    else columns.set(depth, [item]);
   }
   const rows = new Map<string, number>();
   const placed: Placed[] = [];

@@ -1,0 +1,39 @@
+import { Command } from "@commander-js/extra-typings";
+import { inbox } from "../crew/inbox.ts";
+import { type Common, report } from "./session.ts";
+import { bold, plural, table, when } from "./text.ts";
+
+export const inboxCommand = (common: () => Common) =>
+  new Command("inbox").description(inbox.summary).action(() => report(common(), inbox, {}, listed));
+
+type Waiting = Extract<Awaited<ReturnType<typeof inbox.perform>>, { ok: true }>["value"];
+
+/** What waits, each with the command that decides it. */
+function listed({ waiting, proposals, runs }: Waiting): string {
+  if (waiting === 0) return "nothing waits for you";
+  const rows = [
+    ...proposals.map((one) => [
+      one.kind === "section" ? "new section" : "rewrite",
+      one.subject,
+      when(one.createdAt),
+      `scriptorium proposal show ${one.id}`,
+    ]),
+    ...runs.flatMap(({ id, state, title, createdAt, reason, questions }) => [
+      ...(state === "stopped"
+        ? [["stopped run", `${title}: ${reason ?? ""}`, when(createdAt), `scriptorium run resume ${id}`]]
+        : []),
+      ...questions.map((one) => [
+        "question",
+        `${title}, task ${one.task}: ${one.question}`,
+        when(createdAt),
+        `scriptorium run answer ${one.id} "…"`,
+      ]),
+    ]),
+  ];
+  const short = rows.map(([kind = "", what = "", ...rest]) => [
+    kind,
+    what.length > 70 ? `${what.slice(0, 69)}…` : what,
+    ...rest,
+  ]);
+  return `${bold(plural(waiting, "decision"))}\n${table(short)}`;
+}

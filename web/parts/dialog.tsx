@@ -1,0 +1,15 @@
+import { Modal, type ModalProps } from "@mantine/core";
+import { useEffect, useState } from "react";
+
+/** A dialog for as long as it is rendered. Whoever had the focus before gets it back. */
+export function Dialog(props: Omit<ModalProps, "opened">) {
+  const [before] = useState(() => document.activeElement);
+  useEffect(
+    () => () => {
+      if (before instanceof HTMLElement && before.isConnected && document.activeElement === document.body)
+        before.focus({ preventScroll: true });
+    },
+    [before],
+  );
+  return <Modal opened returnFocus={false} closeButtonProps={{ "aria-label": "Close" }} {...props} />;
+}
