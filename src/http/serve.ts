@@ -26,6 +26,8 @@ import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { keepRecording } from "./upkeep.ts";
 
+const warmAfterMs = 500;
+
 /** Serves the workspace until it is told to stop; what waits is recorded before it goes. */
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
@@ -61,9 +63,11 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
     process.once("SIGTERM", () => stop());
   });
   announce(options.json ?? false, config, bound, token);
-  http.warm();
+  // A moment later: whoever stops the server at once did not want a page.
+  const warming = setTimeout(() => http.warm(), warmAfterMs).unref();
   await host.resume();
   await told;
+  clearTimeout(warming);
   stopping.abort();
   await http.close();
   await close(server);
