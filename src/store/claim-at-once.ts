@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Change, eventsOfSaved, isReady, savedOf, saveList, sent } from "./claims.ts";
+import { type Change, eventsOfSaved, isReady, type Lease, savedOf, saveList, sent } from "./claims.ts";
 import { clock } from "./clock.ts";
 import type { Query } from "./database.ts";
 import { prepared } from "./prepared.ts";
@@ -16,7 +16,7 @@ type Asked = {
   at: string;
   effect: ClaimEffect;
 };
-type Done = { saved: Set<number>; claimed: (StoredTask | undefined)[] };
+type Done = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
 
 /**
  * Saves changes and gives ready tasks to those who want one, in one statement, which on PostgreSQL
@@ -25,7 +25,7 @@ type Done = { saved: Set<number>; claimed: (StoredTask | undefined)[] };
 export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Asked): Promise<Done> {
   if (wants.length === 0) {
     const rows = await saveList(query, changes.map(sent));
-    return { saved: new Set(rows.map(({ num }) => num)), claimed: [] };
+    return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
   }
   const { anyRun, oneRun } = changes.length === 0 ? claiming : savingAndClaiming;
   const rows = await (run === undefined ? anyRun : oneRun)(query, {
@@ -40,7 +40,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
   });
   const claimed = new Map(rows.flatMap((row) => (row.place === null ? [] : [[row.place, row]])));
   return {
-    saved: new Set(rows.flatMap(({ saved }) => saved ?? [])),
+    saved: new Map(rows.flatMap((row) => (row.saved === null ? [] : [[row.saved, row.lease]]))),
     claimed: wants.map((_, index) => claimed.get(index + 1)),
   };
 }
@@ -52,7 +52,7 @@ type Given = { changes: string; wants: string; states: string } & {
   attempt: number;
   epoch: number;
 };
-type Row = { saved: number; place: null } | ({ saved: null; place: number } & StoredTask);
+type Row = { saved: number; lease: Lease; place: null } | ({ saved: null; place: number } & StoredTask);
 
 const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolean }) =>
   prepared<Given, Row>(
@@ -82,7 +82,7 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
       )
       ${
         withChanges
-          ? sql`SELECT saved.num AS saved, claimed.* FROM claimed FULL JOIN saved USING (num)`
+          ? sql`SELECT saved.num AS saved, to_json(saved) AS lease, claimed.* FROM claimed FULL JOIN saved USING (num)`
           : sql`SELECT NULL AS saved, claimed.* FROM claimed`
       }`,
   );

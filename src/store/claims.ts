@@ -77,7 +77,7 @@ type Engines<T> = Record<Engine, T>;
 /** What a row becomes, and the event that says so. */
 export type Change = {
   /** The row as it was read; if it is another now, nothing is saved. */
-  row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited">;
+  row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
   to: Pick<StoredTask, Changed>;
   /** How long the holder may keep it; null when nobody holds it any more. */
   leaseMs: number | null;
@@ -128,10 +128,11 @@ const saveRow = withEach<{ change: Change; now: number }>(
       lease_until = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).lease_until)}
     WHERE num = ${part(({ change }) => change.row.num)} AND version = ${part(({ change }) => change.row.version)}
       AND epoch = ${part(({ change }) => change.row.epoch)} AND awaited = ${part(({ change }) => change.row.awaited)}
+      AND blockers_left = ${part(({ change }) => change.row.blockers_left)}
       AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
 );
 
-type Sent = Pick<StoredTask, "num" | "version" | "awaited" | Changed> &
+type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
   WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
 
 export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
@@ -140,6 +141,7 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
   version: row.version,
   seen: row.epoch,
   awaited: row.awaited,
+  blockers_left: row.blockers_left,
   state: to.state,
   attempt: to.attempt,
   epoch: to.epoch,
@@ -152,8 +154,8 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
 export const savedOf = (list: string) => sql`
   given AS (
     SELECT * FROM json_to_recordset(${list}::text::json) AS given (
-      num bigint, version bigint, seen bigint, awaited int, state text, attempt bigint, epoch bigint, holder text,
-      result text, lease_ms bigint, under_claim int, at text, actor text, kind text, subject text, data text)
+      num bigint, version bigint, seen bigint, awaited int, blockers_left bigint, state text, attempt bigint,
+      epoch bigint, holder text, result text, lease_ms bigint, under_claim int, at text, actor text, kind text, subject text, data text)
   ), saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
       result = given.result, version = tasks.version + 1, updated_at = given.at,
@@ -161,7 +163,8 @@ export const savedOf = (list: string) => sql`
       lease_until = ${clock.postgres} + given.lease_ms
     FROM given
     WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
-      AND tasks.awaited = given.awaited AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
+      AND tasks.awaited = given.awaited AND tasks.blockers_left = given.blockers_left
+      AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
       -- As an array each is looked up in the index; a list whose length nobody knows makes it read the table.
       AND tasks.num = ANY (ARRAY(SELECT num FROM given))
     RETURNING tasks.num, tasks.claimed_at, tasks.lease_until

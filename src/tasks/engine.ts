@@ -3,15 +3,7 @@ import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situation
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordLate } from "../store/fence.ts";
-import {
-  dependenciesOf,
-  findTask,
-  listTasks,
-  lockTasks,
-  lostAncestors,
-  type StoredTask,
-  saveWords,
-} from "../store/tasks.ts";
+import { dependenciesOf, findTask, listTasks, lockTasks, lostAncestors, saveWords } from "../store/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
 import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
 import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
@@ -67,7 +59,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
       const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
       // Who waits for work must not write, or those who wait would wake each other without end.
-      const takes = wants.length > 0 && (await anythingToTake(wants));
+      const takes = wants.length > 0 && (await anythingToTake(wants.map(({ run }) => run)));
       const { moved, given } = await answer[engine](moves, takes ? wants : []);
       if (takes && given.includes(undefined)) lookAgainAt = 0;
       return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
@@ -109,16 +101,15 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     return moved;
   }
 
-  async function anythingToTake(wants: Want[]): Promise<boolean> {
+  async function anythingToTake(runs: (string | undefined)[]): Promise<boolean> {
     if (performance.now() < lookAgainAt) return true;
     seen = await situationNow(db.read, engine);
-    const takes = seen.expired || (seen.ready && (await anyReady(wants)));
+    const takes = seen.expired || (seen.ready && (await anyReady(new Set(runs))));
     lookAgainAt = takes ? performance.now() + lookEveryMs : 0;
     return takes;
   }
 
-  async function anyReady(wants: Want[]): Promise<boolean> {
-    const runs = new Set(wants.map((want) => want.run));
+  async function anyReady(runs: Set<string | undefined>): Promise<boolean> {
     if (runs.has(undefined)) return true;
     for (const run of runs)
       if ((await readyTasks(db.read, engine, { run, limit: 1, locked: false })).length > 0) return true;
@@ -138,28 +129,33 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     },
     /** Look, then lock that one: the lock is explicit, and says who has it. */
     lease: (worker, run) =>
-      amongReady(run, async ({ id }) => {
-        const locked = await lock(id, worker, leaseMs);
+      amongReady(run, async (task, known) => {
+        const locked = await lockNow(task.id, worker, leaseMs, known);
         return locked.ok && "epoch" in locked.value ? locked.value : undefined;
       }),
     /** Look, then write over the version that was seen: whoever is second finds another. */
     optimistic: (worker, run) =>
-      amongReady(run, async ({ id, version }) => {
+      amongReady(run, async ({ id, version }, known) => {
         const decide = (task: Task): Result<Step> =>
           task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "it has changed");
-        const taken = await askMove({ id, actor: worker, decide, leaseMs });
+        const taken = await askMove({ id, actor: worker, decide, leaseMs, known });
         return taken.ok ? claimOf(taken.value) : undefined;
       }),
   };
 
+  /** What is `known` need not be looked at again; where runs have limits, everything has to be. */
   async function amongReady(
     run: string | undefined,
-    attempt: (row: StoredTask) => Promise<Claim | undefined>,
+    attempt: (task: Task, known: Task | undefined) => Promise<Claim | undefined>,
   ): Promise<Claim | undefined> {
-    const { expired } = await situationNow(db.read, engine);
-    if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
+    if (!(await anythingToTake([run]))) return undefined;
+    const { expired, limited } = seen;
+    if (expired) {
+      await db.write((tx) => freeExpired(tx, { engine, now }));
+      seen = { ...seen, expired: false };
+    }
     for (let tries = 0; tries < mostTries; tries++) {
-      const room = await roomOfRuns(db.read, engine, false);
+      const room = limited ? await roomOfRuns(db.read, engine, false) : new Map<string, number>();
       const full = [...room].filter(([, left]) => left <= 0).map(([name]) => name);
       if (run !== undefined && full.includes(run)) return undefined;
       const limit = candidates + tried.size;
@@ -168,25 +164,31 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       const free = found.filter((row) => !tried.has(row.id) && !held.isPast(row));
       const best = free.filter((row) => row.priority === free[0]?.priority);
       const row = best[Math.floor(Math.random() * best.length)];
-      if (!row) return undefined;
+      if (!row) break;
       tried.add(row.id);
-      const claim = await attempt(row).finally(() => tried.delete(row.id));
+      const task = fromRow(row);
+      const claim = await attempt(task, limited ? undefined : task).finally(() => tried.delete(row.id));
       if (claim) return claim;
       counts.conflicts++;
     }
+    lookAgainAt = 0;
     return undefined;
   }
 
   /** Takes this task and no other, to work on it or, once there is output, to verify it. */
   async function lock(id: string, worker: string, ms = leaseMs): Promise<Result<Claim | Held>> {
+    const { expired } = await situationNow(db.read, engine);
+    if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
+    return lockNow(id, worker, ms);
+  }
+
+  async function lockNow(id: string, worker: string, ms: number, known?: Task): Promise<Result<Claim | Held>> {
     const decide = (task: Task, clock: number): Result<Step> => {
       const has = heldBy(task, clock);
       if (task.holder !== null && has.alive) return refuse("conflict", "held", has);
       return ok({ type: task.state === "worker_completed" ? "verify" : "claim", by: worker });
     };
-    const { expired } = await situationNow(db.read, engine);
-    if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
-    const locked = await askMove({ id, actor: worker, decide, leaseMs: ms });
+    const locked = await askMove({ id, actor: worker, decide, leaseMs: ms, known });
     if (locked.ok) return ok(claimOf(locked.value));
     const { details } = locked.problem;
     return details && "holder" in details ? ok(details as Held) : locked;
@@ -275,6 +277,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
         const event = { at: now().toISOString(), actor, kind: "run-limited", subject: `run:${run}` };
         await appendEvent(tx, { ...event, data: { most } });
       });
+      lookAgainAt = 0;
     },
 
     async find(id: string): Promise<Task | undefined> {

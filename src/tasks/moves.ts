@@ -15,7 +15,7 @@ export type Move = {
   decide(task: Task, clock: number): Result<Step>;
   /** For steps that begin to hold the task. */
   leaseMs?: number;
-  /** The task as the claim under which this is done left it. If it still is so, it need not be read again. */
+  /** The task as it was read, or as the claim under which this is done left it. If it still is so, it need not be read again. */
   known?: Task | undefined;
 };
 
@@ -46,9 +46,9 @@ export async function move(tx: Query, deps: Deps, moves: Move[]): Promise<Result
 function fromMemory(moves: Move[]): (Taken & { move: Move })[] {
   const [first = new Map<string, Move>()] = oneForEachTask(moves.filter(({ known }) => known));
   return [...first.values()].flatMap((move) => {
-    const { known: task, actor } = move;
+    const { known: task, actor, leaseMs } = move;
     const step = task && move.decide(task, leftToTheStore);
-    return task && step?.ok ? { task, step: step.value, actor, move, underClaim: true } : [];
+    return task && step?.ok ? { task, step: step.value, actor, leaseMs, move, underClaim: task.holder !== null } : [];
   });
 }
 
@@ -180,10 +180,13 @@ export async function endAndTakeNext(
   if (changes.length + wanting.length === 0) return { moved: new Map(), given: [] };
   const asked = { changes, wants: wanting, run: wants[0]?.run, at, effect: claimEffect };
   const { saved, claimed } = await db.write((query) => saveAndClaim(query, asked), { oneStatement: true });
-  const kept = simple.filter(({ taken }) => saved.has(taken.task.num));
-  const lease = { claimed_at: null, lease_until: null };
+  const moved = new Map<Move, Task>();
+  for (const { taken, next } of simple) {
+    const lease = saved.get(taken.task.num);
+    if (lease) moved.set(taken.move, afterwards(taken.task, next, lease, at));
+  }
   return {
-    moved: new Map(kept.map(({ taken, next }) => [taken.move, afterwards(taken.task, next, lease, at)])),
+    moved,
     given: claimed.map((row) => row && fromRow(row)),
   };
 }

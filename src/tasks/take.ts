@@ -45,8 +45,9 @@ export async function take(
 
 export function changeOf(taken: Taken, next: Next, at: string): Change {
   const { task, leaseMs = 0, underClaim = false } = taken;
+  const { num, version, epoch, awaited, blockersLeft } = task;
   return {
-    row: { num: task.num, version: task.version, epoch: task.epoch, awaited: task.awaited ? 1 : 0 },
+    row: { num, version, epoch, awaited: awaited ? 1 : 0, blockers_left: blockersLeft },
     to: { ...next, result: JSON.stringify(next.result) },
     leaseMs: next.holder === null ? null : Math.round(leaseMs),
     underClaim,
