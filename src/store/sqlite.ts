@@ -51,8 +51,6 @@ function connect(file: string): Sqlite.Database {
   // FULL: a commit is fsynced before it is acknowledged. NORMAL would lose acknowledged writes with the power.
   connection.pragma("synchronous = FULL");
   connection.pragma("foreign_keys = ON");
-  // What is in the log is copied into the file by whoever commits, and everyone waits: rather seldom.
-  connection.pragma("wal_autocheckpoint = 4000");
   return connection;
 }
 

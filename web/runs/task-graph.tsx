@@ -12,7 +12,7 @@ import { TaskMap } from "./task-graph/map.tsx";
 import { nameOf, TaskNode } from "./task-graph/node.tsx";
 import { coloursOf, legibleFor, paint } from "./task-graph/paint.ts";
 import { type Box, boxAt, boxesIn, boxesOf, placesOf, stepFrom, type Task } from "./task-graph/scene.ts";
-import { centred, farthest, fitted, revealing, zoomedAt } from "./task-graph/view.ts";
+import { areaInSight, centred, contains, farthest, fitted, revealing, zoomedAt } from "./task-graph/view.ts";
 
 /** From so many on a map of the whole helps. */
 const many = 24;
@@ -56,9 +56,8 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
       eye.resize(size);
       if (!isFirst) return;
       isFirst = false;
-      const whole = fitted(places.bounds, size, farthest).zoom >= legible;
-      setWhole(whole);
-      const view = fitted(places.bounds, size, whole ? legible : reading);
+      const view = fitted(places.bounds, size, reading);
+      setWhole(contains(areaInSight(view, size), places.bounds));
       eye.look(view);
       cover(view, size);
     };
@@ -66,7 +65,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     const watch = new ResizeObserver(measure);
     watch.observe(element);
     return () => watch.disconnect();
-  }, [eye, places, cover, legible]);
+  }, [eye, places, cover]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another scheme has other colours
   useLayoutEffect(() => {
