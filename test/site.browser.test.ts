@@ -83,6 +83,10 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     await page.waitForURL(`${url}/entries/architecture`);
     await page.locator(".contents").getByRole("link", { name: "Who owns what" }).waitFor();
     await page.getByRole("heading", { name: "Linked from" }).waitFor();
+    await page.emulateMedia({ media: "print" });
+    expect(await page.locator("nav:visible").count()).toBe(0);
+    expect(await page.locator(".prose").isVisible()).toBe(true);
+    await page.emulateMedia({ media: "screen" });
 
     const wiki = page.locator(".prose a.wiki-link").first();
     const target = await wiki.getAttribute("href");
