@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/result.ts";
-import type { Database, Query } from "../src/store/database.ts";
+import { joined, type Query } from "../src/store/database.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { overturn, reopen } from "../src/tasks/overturn.ts";
 import { doctor } from "../src/wiki/doctor.ts";
@@ -84,8 +84,7 @@ describe.each(engines)("O18: a task that is made while the one before it is bein
     const behind = { ...wanted, title: "behind", dependsOn: [first.id] };
     let completing: Promise<unknown> | undefined;
     await app.db.write(async (tx) => {
-      const within: Database = { ...app.db, engine, read: tx, write: (work) => work(tx) };
-      const tasks = taskEngine({ db: within, strategy: "queue", leaseMs: 60_000, now: app.now, newId: app.newId });
+      const tasks = engineOf({ ...app, db: joined(app.db, tx) });
       unwrap(await tasks.create(behind, "pm"));
       completing = app.tasks.step(first.id, finish, "w", claim?.epoch);
       if (engine === "postgres") await someoneWaits(tx);

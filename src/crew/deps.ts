@@ -1,4 +1,4 @@
-import type { Database, Query } from "../store/database.ts";
+import { type Database, joined, type Query } from "../store/database.ts";
 import { type Strategy, type TaskEngine, taskEngine } from "../tasks/engine.ts";
 
 /** What the crew's record is built on. */
@@ -12,6 +12,5 @@ export type CrewDeps = {
 
 /** The task engine inside a transaction that is already open, so that a step and its record are kept together or not at all. */
 export function tasksWithin(tx: Query, { db, claims, now, newId }: CrewDeps): TaskEngine {
-  const joined: Database = { ...db, engine: db.engine, read: tx, write: (work) => work(tx) };
-  return taskEngine({ db: joined, ...claims, now, newId });
+  return taskEngine({ db: joined(db, tx), ...claims, now, newId });
 }

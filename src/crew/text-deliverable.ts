@@ -3,7 +3,7 @@ import { graphChanges } from "../graph/changes.ts";
 import { nodeFrom, type Properties } from "../graph/node.ts";
 import { type Caller, newTurn } from "../people/caller.ts";
 import type { AttemptRow, RunTaskRow } from "../store/crew-tables.ts";
-import type { Database, Query } from "../store/database.ts";
+import { joined, type Query } from "../store/database.ts";
 import { findNode } from "../store/graph.ts";
 
 const longest = 48_000;
@@ -33,8 +33,7 @@ export async function keepText(app: App, detail: RunTaskRow, title: string, atte
 export async function withdrawText(app: App, tx: Query, task: string, actor: string): Promise<void> {
   const row = await findNode(tx, app.db.engine, textNode(task));
   if (!row) return;
-  const within: Database = { ...app.db, engine: app.db.engine, read: tx, write: (work) => work(tx) };
   const person: Caller = { kind: "person", name: actor, rank: "collaborator" };
   const said = { text: null, overturned: true } as Properties;
-  await graphChanges({ ...app, db: within }, person).updateNode(row.id, row.version, said);
+  await graphChanges({ ...app, db: joined(app.db, tx) }, person).updateNode(row.id, row.version, said);
 }

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { App } from "../app.ts";
 import type { Person } from "../people/caller.ts";
 import { ok, type Result } from "../result.ts";
-import type { Query } from "../store/database.ts";
+import { joined, type Query } from "../store/database.ts";
 import { countEdges, readEdge } from "../store/edges.ts";
 import { findNode } from "../store/graph.ts";
 import { kept } from "../store/kept.ts";
@@ -73,7 +73,7 @@ export async function revertGraph(
   look: boolean,
 ): Promise<Reverted> {
   const { engine } = app.db;
-  const within = graphChanges({ ...app, db: { ...app.db, engine, read: tx, write: (work) => work(tx) } }, person);
+  const within = graphChanges({ ...app, db: joined(app.db, tx) }, person);
   const done: Reverted = { removed: [], restored: [], needsPerson: [] };
   const ask = (what: string, why: string) => void done.needsPerson.push({ what, why });
   const undos = [...(await changesUnder(tx, wanted))].flatMap(([subject, changes]) => {

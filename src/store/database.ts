@@ -32,3 +32,11 @@ export async function openDatabase(address: DatabaseAddress): Promise<Database> 
   const { openPostgres } = await import("./postgres.ts");
   return openPostgres(address.url);
 }
+
+/** The same database inside a transaction that is already open: what is written through it is kept with that, or not at all. */
+export const joined = (db: Database, tx: Query): Database => ({
+  ...db,
+  engine: db.engine,
+  read: tx,
+  write: (work) => work(tx),
+});
