@@ -14,6 +14,7 @@ import { indexKeeper } from "../src/search/keeper.ts";
 import { wordIndex } from "../src/search/lexical.ts";
 import { installModel } from "../src/search/model.ts";
 import { openSearch } from "../src/search/open.ts";
+import { passagePlaces } from "../src/search/places.ts";
 import { retrievalPrecision } from "../src/search/recall.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { scriptorium, start } from "./support/commands.ts";
@@ -244,7 +245,7 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("id")
         .orderBy("part")
         .execute();
-      const words = wordIndex(db);
+      const words = wordIndex(db, passagePlaces(db));
       const terms = await words.count(["heron", "lease", "claim", "queue"]);
       const [hits = []] = await words.best(terms, [{ scope: { kinds: ["entry"] }, limit: 100 }]);
       return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { Database, Query } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
+import { portions } from "../store/portions.ts";
 import { nameOf, prepare } from "./keeper/prepare.ts";
 import { replaceAll } from "./keeper/rows.ts";
 import type { Kind } from "./kinds.ts";
-import { portions } from "./lists.ts";
 import { learner } from "./spelling.ts";
 
 const atOnce = 200;

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { amongNumbers, type List, listOf } from "../store/lists.ts";
 import { choose, type Term } from "./lexical/choose.ts";
 import { count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
-import { amongNumbers } from "./lists.ts";
-import { type Scope, within } from "./scope.ts";
+import type { PassagePlaces } from "./places.ts";
+import { isNarrowed, mayRead, type Scope, scoped } from "./scope.ts";
 
 /** Some of the best, within a scope. */
 export type Share = {
@@ -20,7 +21,7 @@ const enough = 50;
 const prefixLength = 3;
 
 /** Passages by their words, on either engine. */
-export function wordIndex(db: Database) {
+export function wordIndex(db: Database, places: PassagePlaces) {
   const totalNow = totals(db);
   const countOf = counts(db, totalNow);
 
@@ -31,11 +32,25 @@ export function wordIndex(db: Database) {
     while (found.size < enough) {
       const choice = choose(left, total.passages, limits[db.engine]);
       if (!choice) break;
-      for (const hit of await rank[db.engine](db.read, choice, total, limit, scope))
+      for (const hit of await rank[db.engine](db, choice, total, limit, scope))
         if (!found.has(hit.num)) found.set(hit.num, hit);
       left = left.filter((term) => !choice.by.includes(term));
     }
     return { hits: [...found.values()].slice(0, limit), isAll: left.length === 0 && found.size < limit };
+  }
+
+  async function inScope(hits: Scored[], scope: Scope): Promise<Scored[]> {
+    if (hits.length === 0) return [];
+    const nums = hits.map((hit) => hit.num);
+    if (isNarrowed(scope)) {
+      const kept = new Set((await numsInside(db, scope, { nums: listOf[db.engine](nums) })).map((row) => row.num));
+      return hits.filter((hit) => kept.has(hit.num));
+    }
+    const known = await places.of(nums);
+    return hits.filter(({ num }) => {
+      const place = known.get(num);
+      return place !== undefined && mayRead(scope, place);
+    });
   }
 
   return {
@@ -63,11 +78,11 @@ export function wordIndex(db: Database) {
       return Promise.all(
         shares.map(async ({ scope, limit, amongBest }) => {
           if (scope.kinds.length === 0) return [];
-          const best = await inScope(db, hits.slice(0, limit), scope);
+          const best = await inScope(hits.slice(0, limit), scope);
           if (best.length === limit) return best;
-          const kept = [...best, ...(await inScope(db, hits.slice(limit), scope))];
+          const kept = [...best, ...(await inScope(hits.slice(limit), scope))];
           const isEnough = kept.length >= limit || isAll || amongBest || (hits.length < wide && kept.length >= enough);
-          if (isEnough || !(await isAnything(db, scope))) return kept.slice(0, limit);
+          if (isEnough || (await anyInside(db, scope, {})).length === 0) return kept.slice(0, limit);
           return (await ranking(terms, total, limit, scope)).hits;
         }),
       );
@@ -77,20 +92,15 @@ export function wordIndex(db: Database) {
 
 export type WordIndex = ReturnType<typeof wordIndex>;
 
-async function inScope(db: Database, hits: Scored[], scope: Scope): Promise<Scored[]> {
-  if (hits.length === 0) return [];
-  const nums = hits.map((hit) => hit.num);
-  const { rows } = await sql<{ num: number }>`
+const numsInside = scoped<{ nums: List }, { num: number }>(
+  (engine, slot, isInside) => sql`
     SELECT p.num FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num ${amongNumbers(db.engine, nums)} AND ${within(db.engine, scope)}`.execute(db.read);
-  const kept = new Set(rows.map((row) => row.num));
-  return hits.filter((hit) => kept.has(hit.num));
-}
+    WHERE p.num ${amongNumbers[engine](slot("nums"))} AND ${isInside}`,
+);
 
-async function isAnything(db: Database, scope: Scope): Promise<boolean> {
-  const { rows } = await sql`SELECT 1 FROM things t WHERE ${within(db.engine, scope)} LIMIT 1`.execute(db.read);
-  return rows.length > 0;
-}
+const anyInside = scoped<object, unknown>(
+  (_engine, _slot, isInside) => sql`SELECT 1 FROM things t WHERE ${isInside} LIMIT 1`,
+);
 
 const leastMs = 10_000;
 /** No more than about a hundredth of all time is spent on it. */

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
+import { portions } from "../store/portions.ts";
 import { embeddedText } from "./chunk.ts";
 import type { Embedder } from "./embedder.ts";
 import type { Scored } from "./lexical/engines.ts";
-import { portions } from "./lists.ts";
 import type { Scope } from "./scope.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";
 
