@@ -246,7 +246,7 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("part")
         .execute();
       const words = wordIndex(db, passagePlaces(db));
-      const terms = await words.count(["heron", "lease", "claim", "queue"]);
+      const { terms } = await words.count(["heron", "lease", "claim", "queue"]);
       const [hits = []] = await words.best(terms, [{ scope: { kinds: ["entry"] }, limit: 100 }]);
       return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };
     };

@@ -99,12 +99,12 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
 
   async function rank(query: string, wanted: Wanted, limit: number) {
     const notes: string[] = [];
-    const [left] = await Promise.all([
-      catchUp(),
+    const [counted] = await Promise.all([
+      count(query),
       wanted.without?.includes("meaning") ? undefined : meaning.begin(query),
     ]);
-    if (left > 0) notes.push(`${left} changes are not in the index yet`);
-    const asked = await terms(query, wanted.scope);
+    if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
+    const asked = await meantBy(query, counted.terms, wanted.scope);
     const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));
     const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
 
@@ -144,6 +144,16 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
     return { chosen, tell, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
   }
 
+  /** The words to look for, counted in an index that knows of all changes; or of how many it does not. */
+  async function count(query: string): Promise<{ terms: Term[]; left: number }> {
+    await keeper.noticeSections();
+    const asked = searchTerms(query);
+    const { terms, isBehind } = await words.count(asked);
+    if (!isBehind) return { terms, left: 0 };
+    const left = await catchUp();
+    return { terms: (await words.count(asked)).terms, left };
+  }
+
   /** Waits for the index, but not for ever: after a large import most of it is better than none. */
   async function catchUp(): Promise<number> {
     const until = Date.now() + catchUpMs;
@@ -151,12 +161,11 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
     return 0;
   }
 
-  /** The words to look for; one that is in no text is joined by what it was probably meant to be. */
-  async function terms(query: string, scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
-    const terms = await words.count(searchTerms(query));
+  /** A word that is in no text is joined by what it was probably meant to be. */
+  async function meantBy(query: string, terms: Term[], scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
     const meant = new Map<string, Term>();
     for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
-      const like = await firstWithin(await words.count(await speller.like(word)), scope);
+      const like = await firstWithin((await words.count(await speller.like(word))).terms, scope);
       if (like) meant.set(word, like);
     }
     if (meant.size === 0) return { terms };
@@ -190,7 +199,7 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
     return new Map((await rowsOf(db, scope, { nums })).map((row) => [row.num, row]));
   }
 
-  return { passages, pages, catchUp };
+  return { passages, pages };
 }
 
 const rowsOf = scoped<{ nums: List }, Row>(

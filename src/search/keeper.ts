@@ -75,6 +75,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
 
   return {
     catchUp,
+    noticeSections,
     /** Everything again from the beginning, as after a change of how texts are cut. */
     async rebuild(): Promise<number> {
       const ids = await Promise.all(

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { amongNumbers, type List, listOf } from "../store/lists.ts";
 import { choose, type Term } from "./lexical/choose.ts";
-import { count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
+import { type Counted, count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
 import { isNarrowed, mayRead, type Scope, scoped } from "./scope.ts";
 
@@ -54,15 +54,18 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   }
 
   return {
-    /** In how many passages each word is. The last one, if no text has it, is taken as the beginning of a word. */
-    async count(words: string[]): Promise<Term[]> {
-      if (words.length === 0) return [];
-      const known = await countOf(words.map((word) => ({ word })));
-      const terms: Term[] = words.map((word, at) => ({ word, count: known[at] ?? 0 }));
+    /**
+     * In how many passages each word is, and whether changes wait to be indexed: asked together, it is one journey.
+     * The last word, if no text has it, is taken as the beginning of one.
+     */
+    async count(words: string[]): Promise<{ terms: Term[]; isBehind: boolean }> {
+      const { counts, isBehind } = await countOf(words.map((word) => ({ word })));
+      const terms: Term[] = words.map((word, at) => ({ word, count: counts[at] ?? 0 }));
       const last = terms.at(-1);
-      if (!last || last.count > 0 || last.word.length < prefixLength) return terms;
-      const [begun = 0] = await countOf([{ word: last.word, begun: true }]);
-      return begun === 0 ? terms : [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }];
+      if (!last || last.count > 0 || last.word.length < prefixLength) return { terms, isBehind };
+      const begun = (await countOf([{ word: last.word, begun: true }])).counts[0] ?? 0;
+      if (begun === 0) return { terms, isBehind };
+      return { terms: [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }], isBehind };
     },
 
     /**
@@ -126,7 +129,7 @@ const leastRemembered = 500;
 function counts(db: Database, totalNow: () => Promise<Total>) {
   const remembered = new Map<string, number>();
   let since = Date.now();
-  return async (terms: Pick<Term, "word" | "begun">[]): Promise<number[]> => {
+  return async (terms: Pick<Term, "word" | "begun">[]): Promise<Counted> => {
     if (Date.now() - since > rememberedMs) {
       remembered.clear();
       since = Date.now();
@@ -140,12 +143,12 @@ function counts(db: Database, totalNow: () => Promise<Total>) {
       }),
     );
     const fresh = words.filter((word) => !known.has(word));
-    const found = fresh.length > 0 ? await count[db.engine](db.read, fresh) : [];
+    const { counts, isBehind } = await count[db.engine](db.read, fresh);
     for (const [at, word] of fresh.entries()) {
-      const n = found[at] ?? 0;
+      const n = counts[at] ?? 0;
       known.set(word, n);
       if (n >= leastRemembered) remembered.set(word, n);
     }
-    return words.map((word) => known.get(word) ?? 0);
+    return { counts: words.map((word) => known.get(word) ?? 0), isBehind };
   };
 }

@@ -36,26 +36,34 @@ const spell = {
 export const spelled = (engine: Engine, { word, begun }: Pick<Term, "word" | "begun">) =>
   spell[engine][begun ? "begun" : "whole"](word);
 
-/** In how many passages each is. PostgreSQL visits them for it, and counts no further than it has to know. */
-export const count = {
-  async sqlite(query: Query, words: string[]): Promise<number[]> {
-    return (await countMatches.sqlite(query, { words: JSON.stringify(words) })).map((row) => row.n);
+/** In how many passages each of some words is; and whether changes wait to be indexed, in which case it may be in more. */
+export type Counted = { counts: number[]; isBehind: boolean };
+
+/** PostgreSQL visits passages to count them, and counts no further than it has to know. */
+export const count: Record<Engine, (query: Query, words: string[]) => Promise<Counted>> = {
+  async sqlite(query, words) {
+    const [row] = await countMatches.sqlite(query, { words: JSON.stringify(words) });
+    return { counts: JSON.parse(row?.counts ?? "[]"), isBehind: row?.behind === 1 };
   },
-  async postgres(query: Query, words: string[]): Promise<number[]> {
-    return (await countMatches.postgres(query, { words })).map((row) => Number(row.n));
+  async postgres(query, words) {
+    const [row] = await countMatches.postgres(query, { words });
+    return { counts: (row?.counts ?? []).map(Number), isBehind: row?.behind === true };
   },
 };
 
 const countMatches = {
-  sqlite: prepared<{ words: string }, { n: number }>(
+  sqlite: prepared<{ words: string }, { behind: number; counts: string }>(
     (_, slot) => sql`
-      SELECT (SELECT count(*) FROM passage_text WHERE passage_text MATCH q.value) AS n
-      FROM json_each(${slot("words")}) q ORDER BY q.key`,
+      SELECT EXISTS (SELECT 1 FROM search_queue) AS behind, (
+        SELECT json_group_array(n ORDER BY at) FROM (
+          SELECT q.key AS at, (SELECT count(*) FROM passage_text WHERE passage_text MATCH q.value) AS n
+          FROM json_each(${slot("words")}) q)) AS counts`,
   ),
-  postgres: prepared<{ words: string[] }, { n: number }>(
+  postgres: prepared<{ words: string[] }, { behind: boolean; counts: string[] }>(
     (_, slot) => sql`
-      SELECT (SELECT count(*) FROM (SELECT 1 FROM passage_text WHERE words @@ q.word::tsquery LIMIT ${sql.lit(2 * limits.postgres.ranked)}) AS f) AS n
-      FROM unnest(${slot("words")}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at`,
+      SELECT EXISTS (SELECT 1 FROM search_queue) AS behind, ARRAY(
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM passage_text WHERE words @@ q.word::tsquery LIMIT ${sql.lit(2 * limits.postgres.ranked)}) AS f)
+        FROM unnest(${slot("words")}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at) AS counts`,
   ),
 };
 
