@@ -9,7 +9,7 @@ import type { Term } from "./lexical/choose.ts";
 import type { Scored } from "./lexical/engines.ts";
 import type { WordIndex } from "./lexical.ts";
 import { snippet } from "./marks.ts";
-import type { Meaning } from "./meaning.ts";
+import type { Meaning, Nearest } from "./meaning.ts";
 import type { PassagePlaces } from "./places.ts";
 import { onlyRights, type Scope, scoped } from "./scope.ts";
 import type { Speller } from "./spelling.ts";
@@ -99,9 +99,9 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
 
   async function rank(query: string, wanted: Wanted, limit: number) {
     const notes: string[] = [];
-    const [counted] = await Promise.all([
+    const [counted, nearest] = await Promise.all([
       count(query),
-      wanted.without?.includes("meaning") ? undefined : meaning.begin(query),
+      wanted.without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
     if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
     const asked = await meantBy(query, counted.terms, wanted.scope);
@@ -113,8 +113,8 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
         { scope: wanted.scope, limit: considered },
         { scope: bridge, limit: bridging, amongBest: true },
       ]),
-      meaningOf(query, wanted.scope, wanted, notes),
-      through.length > 0 ? meaningOf(query, bridge, wanted, []) : undefined,
+      nearby(nearest, wanted.scope, notes),
+      through.length > 0 ? nearby(nearest, bridge, []) : undefined,
     ]);
     const top = Math.max(spoken[0]?.score ?? 0, bridges[0]?.score ?? 0);
     const own = weigh(spoken, near, top);
@@ -184,22 +184,21 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
     return undefined;
   }
 
-  async function meaningOf(query: string, scope: Scope, wanted: Wanted, notes: string[]) {
-    if (wanted.without?.includes("meaning")) return undefined;
-    try {
-      return await meaning.nearest(query, scope, considered);
-    } catch (error) {
-      notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
-      return undefined;
-    }
-  }
-
   async function load(hits: Scored[], scope: Scope): Promise<Map<number, Row>> {
     const nums = listOf[db.engine](hits.map((hit) => hit.num));
     return new Map((await rowsOf(db, scope, { nums })).map((row) => [row.num, row]));
   }
 
   return { passages, pages };
+}
+
+async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[]) {
+  try {
+    return await nearest?.(scope, considered);
+  } catch (error) {
+    notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
 }
 
 const rowsOf = scoped<{ nums: List }, Row>(

@@ -114,8 +114,8 @@ export function vectorIndex(db: Database, model: string) {
   }
 
   return {
-    async nearest(vector: Float32Array, scope: Scope, limit: number): Promise<Scored[]> {
-      await refresh();
+    async nearest(asked: Promise<Float32Array>, scope: Scope, limit: number): Promise<Scored[]> {
+      const [vector] = await Promise.all([asked, refresh()]);
       if (vector.length !== size) return [];
       const narrowed = isNarrowed(scope) ? new Set((await thingsIn(db, scope, {})).map((row) => row.num)) : undefined;
       const readable = new Set([...known.values()].filter((sort) => mayRead(scope, sort)));
