@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { amongNumbers, type List, listOf } from "../store/lists.ts";
+import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
@@ -204,7 +204,7 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
 const rowsOf = scoped<{ nums: List }, Row>(
   (engine, slot, isInside) => sql`
     SELECT p.num, p.part, p.heading, p.line, p.body, t.kind, t.id, t.title, t.author, t.at
-    FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${amongNumbers[engine](slot("nums"))} AND ${isInside}`,
+    ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
 );
 
 /** Of a passage that was found by its heading alone, the heading is shown too. */

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { linksOf as edgesOf } from "../store/edges.ts";
-import { among, amongNumbers, type List, listOf } from "../store/lists.ts";
+import { type List, listOf, withNumbers, withTexts } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
 import { best, type Scores } from "./fuse.ts";
 import { refOf } from "./hit.ts";
@@ -69,8 +69,7 @@ async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]
 
 const writtenIn = onEach<{ nums: List }, Link>(
   (engine, slot) => sql`
-    SELECT passage AS source, target FROM passage_links
-    WHERE passage ${amongNumbers[engine](slot("nums"))} LIMIT ${sql.lit(mostLinks)}`,
+    SELECT passage AS source, target ${withNumbers[engine]("passage_links", "passage", slot("nums"))} LIMIT ${sql.lit(mostLinks)}`,
 );
 
 /** The passages that each target means: all of a thing, or the one that a line is in. */
@@ -126,5 +125,5 @@ async function incomingOf(db: Database, targets: string[]): Promise<Map<string, 
 
 const countIncoming = onEach<{ targets: List }, { target: string; count: number }>(
   (engine, slot) => sql`
-    SELECT target, count(*) AS count FROM passage_links WHERE target ${among[engine](slot("targets"))} GROUP BY target`,
+    SELECT target, count(*) AS count ${withTexts[engine]("passage_links", "target", slot("targets"))} GROUP BY target`,
 );

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { amongNumbers, type List, listOf } from "../store/lists.ts";
+import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { choose, type Term } from "./lexical/choose.ts";
 import { type Counted, count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
@@ -97,8 +97,7 @@ export type WordIndex = ReturnType<typeof wordIndex>;
 
 const numsInside = scoped<{ nums: List }, { num: number }>(
   (engine, slot, isInside) => sql`
-    SELECT p.num FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num ${amongNumbers[engine](slot("nums"))} AND ${isInside}`,
+    SELECT p.num ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
 );
 
 const anyInside = scoped<object, unknown>(

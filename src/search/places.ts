@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { amongNumbers, type List, listOf } from "../store/lists.ts";
+import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
 
 /** What a passage is a part of. */
@@ -36,6 +36,5 @@ export type PassagePlaces = ReturnType<typeof passagePlaces>;
 
 const select = onEach<{ nums: List }, Place & { num: number }>(
   (engine, slot) => sql`
-    SELECT p.num, t.kind, t.id, t.run FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num ${amongNumbers[engine](slot("nums"))}`,
+    SELECT p.num, t.kind, t.id, t.run ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))}`,
 );

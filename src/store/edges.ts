@@ -13,7 +13,7 @@ import {
 } from "./graph/derived.ts";
 import { ties } from "./graph/nouns.ts";
 import type { Place } from "./graph.ts";
-import { among, type List, listOf } from "./lists.ts";
+import { among, type List, listOf, withTexts } from "./lists.ts";
 import { portions } from "./portions.ts";
 import { eachOnce, onEach } from "./prepared.ts";
 import type { EdgeRow } from "./tables.ts";
@@ -98,10 +98,10 @@ const touching = eachOnce((shape: string) => {
     const wanted = types.types === undefined ? sql`` : sql`AND type ${among[engine](types.types)}`;
     const limit = slot("limit");
     const own = [
-      sql`SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-        WHERE from_id ${among[engine](slot("ids"))} ${wanted} AND ${isAlive[engine].to}`,
-      sql`SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-        WHERE to_id ${among[engine](slot("ids"))} ${wanted} AND ${isAlive[engine].from}`,
+      sql`SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction
+        ${withTexts[engine]("edges", "from_id", slot("ids"))} ${wanted} AND ${isAlive[engine].to}`,
+      sql`SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction
+        ${withTexts[engine]("edges", "to_id", slot("ids"))} ${wanted} AND ${isAlive[engine].from}`,
     ];
     const others = sides
       .filter(isNear)

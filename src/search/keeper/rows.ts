@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Query } from "../../store/database.ts";
-import { among, amongNumbers, listOf } from "../../store/lists.ts";
+import { among, listOf, withNumbers } from "../../store/lists.ts";
 import { portions } from "../../store/portions.ts";
 import { prepared } from "../../store/prepared.ts";
 import { lengthOf, lexemes } from "../words.ts";
@@ -88,7 +88,7 @@ async function thingsOf(tx: Query, engine: Engine, work: Work[]): Promise<Map<st
 async function partsOf(tx: Query, engine: Engine, things: number[]): Promise<Map<number, Had[]>> {
   if (things.length === 0) return new Map();
   const { rows } = await sql<Had>`
-    SELECT num, thing, part, line, state, hash FROM passages WHERE thing ${amongNumbers[engine](listOf[engine](things))} ORDER BY thing, part`.execute(
+    SELECT num, thing, part, line, state, hash ${withNumbers[engine]("passages", "thing", listOf[engine](things))} ORDER BY thing, part`.execute(
     tx,
   );
   return grouped(rows, ({ thing }) => thing);

@@ -82,7 +82,10 @@ export const rank = {
   postgres(db: Database, choice: Choice, total: Total, limit: number, scope?: Scope): Promise<Scored[]> {
     const { passages, length } = total;
     const terms = [...choice.by, ...choice.beside];
-    const weights = terms.map(({ count }) => 2.2 * Math.max(1e-6, Math.log((passages - count + 0.5) / (count + 0.5))));
+    const weights = terms.map(({ count }) => {
+      const others = Math.max(0, passages - count);
+      return 2.2 * Math.max(1e-6, Math.log((others + 0.5) / (count + 0.5)));
+    });
     const { free, bound } = rankWords(`${terms.length} ${choice.isCommon ? "common" : "rare"}`);
     const values: RankedWords = {
       ...Object.fromEntries(terms.map((term, at) => [`word${at}`, spelled("postgres", term)])),
@@ -113,10 +116,11 @@ const rankMatches = eachOnce((count: 1 | 2) => {
         SELECT rowid AS num, bm25(passage_text, ${sql.lit(title)}, ${sql.lit(body)}, ${sql.lit(near)}) AS s
         FROM passage_text WHERE passage_text MATCH ${match} ${only(isInside)}
         ORDER BY rowid DESC LIMIT ${sql.lit(limits.sqlite.ranked)})`;
-    const all = [slot("wide"), slot("narrow")].slice(0, count).map(select);
-    return sql<Scored>`
-      SELECT num, -min(s) AS score FROM (${sql.join(all, sql` UNION ALL `)})
-      GROUP BY num ORDER BY score DESC, num LIMIT ${slot("limit")}`;
+    const higher =
+      count === 1
+        ? sql`SELECT num, -s AS score FROM (${select(slot("wide"))})`
+        : sql`SELECT num, -min(s) AS score FROM (${select(slot("wide"))} UNION ALL ${select(slot("narrow"))}) GROUP BY num`;
+    return sql<Scored>`${higher} ORDER BY score DESC, num LIMIT ${slot("limit")}`;
   });
 });
 
@@ -140,11 +144,13 @@ const rankWords = eachOnce((shape: `${number} ${"rare" | "common"}`) => {
       return sql`coalesce(${slot(`weight${at}`)}::float8 / (1 + k * (${inverses})[${level}]), 0)`;
     });
     const any = sql`words @@ ${slot("any")}::tsquery`;
-    const newest = sql`((${any} AND rowid > ${slot("anySince")}) OR (words @@ ${slot("all")}::tsquery AND rowid > ${slot("allSince")}))`;
+    const newest = sql`${any} AND rowid > ${slot("anySince")}`;
+    const common =
+      count === "1" ? newest : sql`((${newest}) OR (words @@ ${slot("all")}::tsquery AND rowid > ${slot("allSince")}))`;
     return sql<Scored>`
       SELECT num, ${sql.join(parts, sql` + `)} AS score FROM (
         SELECT rowid AS num, words, 1.2 * (0.25::float8 + 0.75 * length::float8 / ${slot("length")}::float8) AS k
-        FROM passage_text WHERE ${sort === "common" ? newest : any} ${only(isInside)}
+        FROM passage_text WHERE ${sort === "common" ? common : any} ${only(isInside)}
       ) AS chosen ORDER BY score DESC, num LIMIT ${slot("limit")}`;
   });
 });

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../database.ts";
-import { among, type List, listOf } from "../lists.ts";
+import { among, type List, listOf, withTexts } from "../lists.ts";
 import { type End, type Noun, nouns, type Tie, ties } from "./nouns.ts";
 
 type Engine = Database["engine"];
@@ -104,7 +104,7 @@ export const sides: Side[] = ties
       far,
       stream: at + 1,
       head: `SELECT ${at + 1} AS stream, 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(near)} AS near,
-        ${idOf(far)} AS far, '${direction}' AS direction FROM ${tie.table} WHERE ${near.column}`,
+        ${idOf(far)} AS far, '${direction}' AS direction`,
       tail: { sqlite: tail("sqlite"), postgres: tail("postgres") },
     };
   });
@@ -134,11 +134,12 @@ type Asked = { near: List; far?: List; types?: List; after?: string; limit: numb
 
 /** The edges of a side with these keys at its ends, ordered by their far ends. */
 export function sideRows(engine: Engine, side: Side, asked: Asked): RawBuilder<unknown> {
-  const { tie, far, stream } = side;
+  const { tie, near, far, stream } = side;
+  const rows = withTexts[engine](tie.table, near.column, asked.near);
   const beside = asked.far === undefined ? sql`` : sql`AND ${raw(far.column)} ${among[engine](asked.far)}`;
   const beyond = asked.after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${asked.after}`;
   const ofType = asked.types === undefined ? sql`` : sql`AND ${raw(tie.type)} ${among[engine](asked.types)}`;
-  return sql`SELECT * FROM (${raw(side.head)} ${among[engine](asked.near)} ${beside} ${beyond} ${ofType}
+  return sql`SELECT * FROM (${raw(side.head)} ${rows} ${beside} ${beyond} ${ofType}
     ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${asked.limit}) AS ${raw(`side${stream}`)}`;
 }
 
