@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { linksOf as edgesOf } from "../store/edges.ts";
-import { type List, listOf, withNumbers, withTexts } from "../store/lists.ts";
+import { linksOf } from "../store/edges.ts";
+import { type List, listOf, withTexts } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
 import { best, type Scores } from "./fuse.ts";
 import { refOf } from "./hit.ts";
@@ -10,7 +10,7 @@ import { type Scope, scoped } from "./scope.ts";
 
 /** How many of the best passages are followed. */
 const followed = 25;
-const mostLinks = 2000;
+const mostEdges = 2000;
 
 type Link = { source: number; target: string };
 
@@ -28,7 +28,8 @@ export async function linkedFrom(
   if (start.length === 0) return undefined;
   const known = await places.of(start.map((hit) => hit.num));
   const names = new Map([...known].map(([num, place]) => [num, refOf(place)]));
-  const links = await linksOf(db, names);
+  const written = [...known].flatMap(([source, place]) => place.links.map((target) => ({ source, target })));
+  const links = [...written, ...(await edgesOf(db, names))];
   if (links.length === 0) return undefined;
 
   const targets = [...new Set(links.map((link) => link.target))];
@@ -56,21 +57,13 @@ export async function linkedFrom(
   return { scores: reached, from };
 }
 
-/** Links written in the passages, and edges of the graph between what they are parts of and anything else. */
-async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]> {
+/** Edges of the graph between what the passages are parts of and anything else. */
+async function edgesOf(db: Database, names: Map<number, string>): Promise<Link[]> {
   const first = new Map<string, number>();
   for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
-  const [written, edges] = await Promise.all([
-    writtenIn[db.engine](db.read, { nums: listOf[db.engine]([...names.keys()]) }),
-    edgesOf(db, [...first.keys()], undefined, mostLinks),
-  ]);
-  return [...written, ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: placeOf(far) }))];
+  const edges = await linksOf(db, [...first.keys()], undefined, mostEdges);
+  return edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: placeOf(far) }));
 }
-
-const writtenIn = onEach<{ nums: List }, Link>(
-  (engine, slot) => sql`
-    SELECT passage AS source, target ${withNumbers[engine]("passage_links", "passage", slot("nums"))} LIMIT ${sql.lit(mostLinks)}`,
-);
 
 /** The passages that each target means: all of a thing, or the one that a line is in. */
 async function meantBy(db: Database, targets: string[], scope: Scope): Promise<Map<string, number[]>> {

@@ -3,12 +3,12 @@ import type { Database } from "../store/database.ts";
 import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
 
-/** What a passage is a part of. */
-export type Place = { kind: string; id: string; run: string };
+/** What a passage is a part of, and what it points to. */
+export type Place = { kind: string; id: string; run: string; links: string[] };
 
 const mostKnown = 50_000;
 
-/** Places of passages. As long as there is a passage, it is a part of the same thing: what was read once is remembered. */
+/** Places of passages. A passage is the same as long as it is there, and so is what it is a part of: they are remembered. */
 export function passagePlaces(db: Database) {
   const known = new Map<number, Place>();
 
@@ -19,7 +19,10 @@ export function passagePlaces(db: Database) {
       const fresh = nums.filter((num) => places.get(num) === undefined);
       if (fresh.length > 0) {
         if (known.size > mostKnown) known.clear();
-        for (const { num, ...place } of await select[db.engine](db.read, { nums: listOf[db.engine](fresh) })) {
+        for (const { num, kind, id, run, links } of await select[db.engine](db.read, {
+          nums: listOf[db.engine](fresh),
+        })) {
+          const place = { kind, id, run, links: typeof links === "string" ? JSON.parse(links) : links };
           known.set(num, place);
           places.set(num, place);
         }
@@ -34,7 +37,15 @@ export function passagePlaces(db: Database) {
 
 export type PassagePlaces = ReturnType<typeof passagePlaces>;
 
-const select = onEach<{ nums: List }, Place & { num: number }>(
+type Row = Omit<Place, "links"> & { num: number; links: string[] | string };
+
+const select = onEach<{ nums: List }, Row>(
   (engine, slot) => sql`
-    SELECT p.num, t.kind, t.id, t.run ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))}`,
+    SELECT p.num, t.kind, t.id, t.run, ${targets[engine]} AS links
+    ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))}`,
 );
+
+const targets = {
+  sqlite: sql`(SELECT json_group_array(l.target) FROM passage_links l WHERE l.passage = p.num)`,
+  postgres: sql`ARRAY(SELECT l.target FROM passage_links l WHERE l.passage = p.num)`,
+};
