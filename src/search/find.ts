@@ -185,6 +185,7 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
   }
 
   async function load(hits: Scored[], scope: Scope): Promise<Map<number, Row>> {
+    if (hits.length === 0) return new Map();
     const nums = listOf[db.engine](hits.map((hit) => hit.num));
     return new Map((await rowsOf(db, scope, { nums })).map((row) => [row.num, row]));
   }
