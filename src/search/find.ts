@@ -121,7 +121,7 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
     const facts = weigh(bridges, bridgesNear, top);
     const linked = wanted.without?.includes("links")
       ? undefined
-      : await linkedFrom(db, places, new Map([...own, ...facts]), wanted.scope);
+      : await linkedFrom(db, places, facts.size === 0 ? own : new Map([...own, ...facts]), wanted.scope);
     const scores = linked
       ? fuse([
           { scores: own, weight: 1 },

@@ -27,16 +27,17 @@ export function wordIndex(db: Database, places: PassagePlaces) {
 
   /** The rarest words first; with too few that have them, those that have only the others follow. */
   async function ranking(terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Ranking> {
-    const found = new Map<number, Scored>();
+    let hits: Scored[] = [];
     let left = terms.filter((term) => term.count > 0);
-    while (found.size < enough) {
+    while (hits.length < enough) {
       const choice = choose(left, total.passages, limits[db.engine]);
       if (!choice) break;
-      for (const hit of await rank[db.engine](db, choice, total, limit, scope))
-        if (!found.has(hit.num)) found.set(hit.num, hit);
+      const known = new Set(hits.map(({ num }) => num));
+      const found = await rank[db.engine](db, choice, total, limit, scope);
+      hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.by.includes(term));
     }
-    return { hits: [...found.values()].slice(0, limit), isAll: left.length === 0 && found.size < limit };
+    return { hits: hits.slice(0, limit), isAll: left.length === 0 && hits.length < limit };
   }
 
   async function inScope(hits: Scored[], scope: Scope): Promise<Scored[]> {

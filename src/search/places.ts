@@ -15,19 +15,22 @@ export function passagePlaces(db: Database) {
   return {
     /** In the order of `nums`; without passages that are gone, unless they were there a moment ago. */
     async of(nums: number[]): Promise<Map<number, Place>> {
-      const places = new Map(nums.map((num) => [num, known.get(num)]));
-      const fresh = nums.filter((num) => places.get(num) === undefined);
-      if (fresh.length > 0) {
-        if (known.size > mostKnown) known.clear();
-        for (const { num, kind, id, run, links } of await select[db.engine](db.read, {
-          nums: listOf[db.engine](fresh),
-        })) {
-          const place = { kind, id, run, links: typeof links === "string" ? JSON.parse(links) : links };
-          known.set(num, place);
-          places.set(num, place);
-        }
+      const places = new Map<number, Place>();
+      const fresh: number[] = [];
+      for (const num of nums) {
+        const place = known.get(num);
+        if (place) places.set(num, place);
+        else fresh.push(num);
       }
-      return new Map([...places].filter((one): one is [number, Place] => one[1] !== undefined));
+      if (fresh.length === 0) return places;
+      if (known.size > mostKnown) known.clear();
+      const rows = await select[db.engine](db.read, { nums: listOf[db.engine](fresh) });
+      for (const { num, kind, id, run, links } of rows) {
+        const place = { kind, id, run, links: typeof links === "string" ? JSON.parse(links) : links };
+        known.set(num, place);
+        places.set(num, place);
+      }
+      return new Map(nums.flatMap((num) => (places.has(num) ? [[num, places.get(num) as Place]] : [])));
     },
     forget(num: number): void {
       known.delete(num);
