@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Database, Query } from "../../store/database.ts";
 import { eachOnce, onEach, prepared, type SlotOf } from "../../store/prepared.ts";
 import { type Scope, scoped } from "../scope.ts";
@@ -98,12 +98,10 @@ export const rank = {
   },
 };
 
-type Built<P> = (
-  engine: Engine,
-  slot: SlotOf<P>,
-  isInside?: ReturnType<typeof sql<boolean>>,
-) => ReturnType<typeof sql<Scored>>;
-const freeAndBound = <P extends object>(build: Built<P>) => ({
+/** Among all passages, and only among those inside a scope. */
+const freeAndBound = <P extends object>(
+  build: (engine: Engine, slot: SlotOf<P>, isInside?: RawBuilder<boolean>) => RawBuilder<Scored>,
+) => ({
   free: onEach<P, Scored>((engine, slot) => build(engine, slot)),
   bound: scoped<P, Scored>(build),
 });
@@ -183,7 +181,7 @@ const inverses = listed(
   "float8",
 );
 
-const only = (isInside: ReturnType<typeof sql<boolean>> | undefined) =>
+const only = (isInside: RawBuilder<boolean> | undefined) =>
   isInside
     ? sql`AND EXISTS (SELECT 1 FROM passages p JOIN things t ON t.num = p.thing
                       WHERE p.num = passage_text.rowid AND ${isInside})`
