@@ -82,8 +82,10 @@ async function sideBySide(place: Place, workers: number): Promise<Table> {
     aim(names.postgres, atMost(50, p99(names.postgres), "ms claim P99"));
   }
   aim(names.postgresSingle, atLeast(1, rate(names.postgresSingle) / rate(names.graphileSingle), "× graphile, single"));
-  if (workers === 10)
-    aim(names.postgres, atLeast(1, rate(names.postgres) / rate(names.graphileLocal), "× graphile, batched"));
+  aim(
+    names.postgresAhead,
+    atLeast(1, rate(names.postgresAhead) / rate(names.graphileLocal), "× graphile, as many held ahead"),
+  );
   const notes = hasRedis() ? [] : ["no redis-server on this machine: BullMQ was left out"];
   return { question: `No-op tasks with ${workers} workers in one process`, rows, notes };
 }
@@ -93,6 +95,8 @@ const names = {
   sqliteGraph: "scriptorium, SQLite, each behind another",
   postgresSingle: "scriptorium, PostgreSQL, one job at a time",
   postgres: "scriptorium, PostgreSQL",
+  sqliteAhead: "scriptorium, SQLite, 500 held at a time",
+  postgresAhead: "scriptorium, PostgreSQL, 500 held at a time",
   graphileSingle: "graphile-worker, one job at a time",
   graphileLocal: "graphile-worker, local queue of 500",
   boss: "pg-boss, fetch and complete, a tenth of the jobs",
@@ -118,6 +122,8 @@ function ways(place: Place): Way[] {
       run: async (workers, count) => ours(await postgres(), workers, count, { mostTogether: 2 }),
     },
     { what: names.postgres, durable: "yes", run: async (workers, count) => ours(await postgres(), workers, count) },
+    { what: names.sqliteAhead, durable: "yes", run: async (w, count) => ours(sqlite(), w, count, { held: 500 }) },
+    { what: names.postgresAhead, durable: "yes", run: async (w, n) => ours(await postgres(), w, n, { held: 500 }) },
     { what: names.graphileSingle, durable: "yes", run: async (w, count) => graphile(await place.postgres(), count, w) },
     { what: names.graphileLocal, durable: "yes", run: async (w, n) => graphile(await place.postgres(), n, w, 500) },
     { what: names.boss, durable: "yes", run: async (w, n) => pgBoss(await place.postgres(), n / 10, w, 1) },
@@ -142,13 +148,14 @@ async function ours(
   address: DatabaseAddress,
   workers: number,
   count: number,
-  { width = count, mostTogether }: { width?: number; mostTogether?: number } = {},
+  { width = count, mostTogether, held }: { width?: number; mostTogether?: number; held?: number } = {},
 ): Promise<Figures> {
   const db = await openDatabase(address);
   try {
-    const tasks = engineOver(db, mostTogether ? { mostTogether } : {});
+    const together = held ?? mostTogether;
+    const tasks = engineOver(db, together ? { mostTogether: together } : {});
     await createJobs(tasks, count, width);
-    return await workThrough(tasks, workers, count);
+    return await workThrough(tasks, workers, count, held ? held / workers : 1);
   } finally {
     await db.close();
   }
@@ -232,6 +239,9 @@ async function worker(address: DatabaseAddress): Promise<void> {
   process.stdout.write(JSON.stringify({ done, waits }));
 }
 
+/** No agent has started and ended in less; with tasks much shorter, what is measured is the commit. */
+const taskMs = 250;
+
 /** O16: ten workers, a hundred tasks of some work each, by every strategy. */
 async function smallTeam(place: Place): Promise<Table> {
   const rows: Row[] = [];
@@ -261,10 +271,10 @@ async function smallTeam(place: Place): Promise<Table> {
       });
     }
   }
-  return { question: "O16: ten workers, a hundred tasks of 50 ms", rows };
+  return { question: `O16: ten workers, a hundred tasks of ${taskMs} ms`, rows };
 }
 
-/** So many tasks of 50 ms, by ten workers. */
+/** So many such tasks, by ten workers. */
 async function throughPool(db: Database, tasks: TaskEngine, count: number): Promise<PoolMetrics> {
   await createJobs(tasks, count);
   const pool = workerPool({
@@ -273,7 +283,7 @@ async function throughPool(db: Database, tasks: TaskEngine, count: number): Prom
     name: "w",
     leaseMs: 60_000,
     execute: async () => {
-      await sleep(50);
+      await sleep(taskMs);
       return { type: "finish", output: "" };
     },
   });

@@ -126,6 +126,30 @@ describe.each(engines)("a run on %s", (engine) => {
     expect(first).toMatchObject({ phase: "qc_failed", stopped_because: "tool call 7 would go past the 6 allowed" });
   });
 
+  test("T7: a worker that turns in a circle is stopped after the fifth round, whatever it would do next", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, [planned("0"), planned("1.1", { estimated_tool_calls: 40, max_retries: 1 })]);
+    const answers: unknown[] = [];
+    const agents = playing({
+      qc: passes,
+      worker: async (scene) => {
+        if (scene.number === "0" || scene.retry) return writes()(scene);
+        // The same call with other answers is work, not a circle.
+        for (let i = 0; i < 8; i++) {
+          await scene.use("write_file", { path: "out/1.1.txt", text: `${i}` });
+          await scene.use("read_file", { path: "out/1.1.txt" });
+        }
+        for (let i = 0; i < 7; i++) answers.push((await scene.use("read_file", { path: "out/1.1.txt" })).code);
+        answers.push((await scene.use("write_file", { path: "out/1.1.txt", text: "late" })).code);
+      },
+    });
+    expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
+    // The last look of the loop before it was the first of the five.
+    expect(answers).toEqual([...Array(4).fill(undefined), ...Array(4).fill("refused")]);
+    const [first] = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
+    expect(first?.stopped_because).toBe("the same call has brought the same answer 5 times in a row");
+  });
+
   test("O9, O18: max retries 2 are three attempts; a task that is lost blocks just what depends on it, and is explained", async () => {
     const { app } = await workspace(engine);
     const tasks = [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] }), planned("1.3")];

@@ -1,5 +1,5 @@
 import { unwrap } from "../../src/result.ts";
-import type { TaskEngine } from "../../src/tasks/engine.ts";
+import type { Claim, TaskEngine } from "../../src/tasks/engine.ts";
 import { percentile } from "../support/measure.ts";
 
 /** What a system did with the jobs it was given. */
@@ -25,34 +25,34 @@ export async function createJobs(tasks: TaskEngine, count: number, width = count
   }
 }
 
-/** Workers that do nothing but take and end tasks, until none is left. */
-export async function workThrough(tasks: TaskEngine, workers: number, count: number): Promise<Figures> {
+/** Workers that do nothing but take and end tasks, each so many at a time, until none is left. */
+export async function workThrough(tasks: TaskEngine, workers: number, count: number, atATime = 1): Promise<Figures> {
   const waits: number[] = [];
   let done = 0;
   const began = performance.now();
   async function work(name: string) {
-    let claim = await timedClaim(name);
-    while (claim && done < count) {
-      const { task, epoch } = claim;
+    let claims = await take(name);
+    while (claims.length > 0 && done < count) {
       const [ended, next] = await Promise.all([
-        tasks.step(task.id, { type: "finish", output: "" }, name, epoch),
-        timedClaim(name),
+        Promise.all(claims.map(({ task, epoch }) => tasks.step(task.id, { type: "finish", output: "" }, name, epoch))),
+        take(name),
       ]);
-      unwrap(ended);
-      done++;
-      claim = next;
+      for (const one of ended) unwrap(one);
+      done += ended.length;
+      claims = next;
       // Behind others nothing may be ready just now.
-      while (!claim && done < count) {
+      while (claims.length === 0 && done < count) {
         await new Promise((soon) => setImmediate(soon));
-        claim = await tasks.claim(name);
+        claims = await take(name);
       }
     }
   }
-  async function timedClaim(name: string) {
+  async function take(name: string): Promise<Claim[]> {
     const asked = performance.now();
-    const claim = await tasks.claim(name);
-    if (claim) waits.push(performance.now() - asked);
-    return claim;
+    const claims = await Promise.all(Array.from({ length: atATime }, () => tasks.claim(name)));
+    const got = claims.filter((claim) => claim !== undefined);
+    if (got.length > 0) waits.push(performance.now() - asked);
+    return got;
   }
   await Promise.all(Array.from({ length: workers }, (_, n) => work(`w${n}`)));
   const seconds = (performance.now() - began) / 1000;

@@ -142,6 +142,13 @@ describe("O7: breakers act before the call", () => {
     expect(used.messages).toBe(45);
   });
 
+  test("T7: the same call with the same answer is made five times in a row, and no sixth time", () => {
+    const bounds = boundsFor("worker", 10);
+    const used = { toolCalls: 5, messages: 0, outputTokens: 0 };
+    expect(trip(bounds, used, { kind: "tool", repeated: 4 })).toBeUndefined();
+    expect(trip(bounds, used, { kind: "tool", repeated: 5 })).toMatchObject({ breaker: "repeats" });
+  });
+
   test("a model is never asked for more tokens than are left", () => {
     const bounds = boundsFor("qc", null);
     expect(outputLeft(bounds, { toolCalls: 0, messages: 1, outputTokens: 900 })).toBe(100);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Toolset } from "../agents/runner.ts";
 import type { App } from "../app.ts";
@@ -34,20 +35,33 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
   let calls = 0;
   let tripped: string | undefined;
   let done = false;
+  let last = { asked: "", answered: "", times: 0 };
+
+  /** How often in a row, before this time, it was asked the same and answered the same. */
+  const repeated = (asked: string) => (asked === last.asked ? last.times : 0);
+  function remember(asked: string, answer: unknown): void {
+    const answered = fingerprintOf(answer);
+    const again = asked === last.asked && answered === last.answered;
+    last = { asked, answered, times: again ? last.times + 1 : 1 };
+  }
 
   async function call(name: string, raw: unknown): Promise<Result<unknown>> {
     const operation = byName.get(name);
     if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
     if (done) return refuse("conflict", "you have delivered; end here");
-    const over = trip(bounds, { toolCalls: calls, messages: 0, outputTokens: 0 }, { kind: "tool" });
-    if (over) {
-      tripped ??= over.reason;
+    const asked = fingerprintOf([name, raw]);
+    const used = { toolCalls: calls, messages: 0, outputTokens: 0 };
+    const over = trip(bounds, used, { kind: "tool", repeated: repeated(asked) });
+    if (over) tripped ??= over.reason;
+    if (tripped !== undefined) {
       onTrip?.();
-      return refuse("refused", `${over.reason}; the attempt is over`);
+      return refuse("refused", `${tripped}; the attempt is over`);
     }
     calls += 1;
     const began = performance.now();
     const result = await operation.perform(app, raw ?? {}, caller);
+    const answer = result.ok ? result.value : refusalFor(result.problem);
+    remember(asked, answer);
     if (name === delivers && result.ok) {
       done = true;
       onDelivery?.();
@@ -60,7 +74,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
       name,
       ok: result.ok,
       input: raw,
-      output: result.ok ? result.value : refusalFor(result.problem),
+      output: answer,
       durationMs: performance.now() - began,
     });
     return withCall(result, id);
@@ -69,6 +83,11 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
   const shown = operations.map((operation) => ({ ...operation, output: z.looseObject({}) }));
   return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };
 }
+
+const fingerprintOf = (value: unknown) =>
+  createHash("sha256")
+    .update(JSON.stringify(value) ?? "")
+    .digest("hex");
 
 /** An answer says under which id it was recorded, so that evidence can name it. */
 function withCall(result: Result<unknown>, call: string): Result<unknown> {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { clock, clockByNow, storeClock } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { insertEach, type WrittenEvent } from "./events.ts";
-import { onEach, withAll, withEach } from "./prepared.ts";
+import { type Columns, onEach, withAll, withEach } from "./prepared.ts";
 import { among, columns, locked, type StoredTask } from "./tasks.ts";
 
 /** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
@@ -132,11 +132,10 @@ const saveRow = withEach<{ change: Change; now: number }>(
       AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
 );
 
-type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
+export type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
   WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
 
 export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
-  ...event,
   num: row.num,
   version: row.version,
   seen: row.epoch,
@@ -149,32 +148,41 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
   result: to.result,
   lease_ms: leaseMs,
   under_claim: underClaim ? 1 : 0,
+  at: event.at,
+  actor: event.actor,
+  kind: event.kind,
+  subject: event.subject,
+  data: event.data,
 });
 
-export const savedOf = (list: string) => sql`
-  given AS (
-    SELECT * FROM json_to_recordset(${list}::text::json) AS given (
-      num bigint, version bigint, seen bigint, awaited int, blockers_left bigint, state text, attempt bigint,
-      epoch bigint, holder text, result text, lease_ms bigint, under_claim int, at text, actor text, kind text, subject text, data text)
-  ), saved AS (
+export const sentColumns: Columns<Sent> = {
+  ...{ num: "bigint", version: "bigint", seen: "bigint", awaited: "int", blockers_left: "bigint" },
+  ...{ state: "text", attempt: "bigint", epoch: "bigint", holder: "text", result: "text" },
+  ...{ lease_ms: "bigint", under_claim: "int" },
+  ...{ at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
+};
+
+/** The rows that could be saved, each with its event. */
+export const savedOf = (given: RawBuilder<unknown>) => sql`
+  saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
       result = given.result, version = tasks.version + 1, updated_at = given.at,
       claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
       lease_until = ${clock.postgres} + given.lease_ms
-    FROM given
+    FROM ${given}
     WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
       AND tasks.awaited = given.awaited AND tasks.blockers_left = given.blockers_left
       AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
-      -- As an array each is looked up in the index; a list whose length nobody knows makes it read the table.
-      AND tasks.num = ANY (ARRAY(SELECT num FROM given))
-    RETURNING tasks.num, tasks.claimed_at, tasks.lease_until
+    RETURNING tasks.num, tasks.claimed_at, tasks.lease_until,
+      given.at, given.actor, given.kind, given.subject, given.data
   )`;
-export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM given JOIN saved USING (num)`;
+export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM saved`;
 
 export const saveList = withAll<Sent, Lease & { num: number }>(
-  (list) => sql`
-    WITH ${savedOf(list)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})
-    SELECT * FROM saved`,
+  sentColumns,
+  (given) => sql`
+    WITH ${savedOf(given)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})
+    SELECT num, claimed_at, lease_until FROM saved`,
 );
 
 const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until: number }>(

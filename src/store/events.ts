@@ -36,10 +36,9 @@ export const insertEach = withEach<WrittenEvent>(
       ${part((e) => e.data)})`,
 );
 const insertAll = withAll<WrittenEvent, unknown>(
-  (list) => sql`
-    INSERT INTO events (at, actor, kind, subject, data)
-    SELECT at, actor, kind, subject, data
-    FROM json_to_recordset(${list}::text::json) AS given (at text, actor text, kind text, subject text, data text)`,
+  { at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
+  (given) => sql`
+    INSERT INTO events (at, actor, kind, subject, data) SELECT at, actor, kind, subject, data FROM ${given}`,
 );
 
 const insertEvent = prepared<WrittenEvent, unknown>((query, slot) =>

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
@@ -9,7 +10,7 @@ import type { Tables } from "./tables.ts";
 const channel = "scriptorium";
 const migrationLock = 7_346_001;
 const connections = 10;
-const betweenNotices = 5;
+const betweenNotices = 20;
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
@@ -19,8 +20,9 @@ export async function openPostgres(url: string): Promise<Database> {
   await migratePostgres(pool);
 
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool, onCreateConnection: planOnce }) });
-  const watch = watchChanges(url);
-  const tell = teller(pool);
+  const me = randomUUID();
+  const watch = watchChanges(url, me);
+  const tell = teller(pool, me);
   return {
     engine: "postgres",
     read: db,
@@ -28,6 +30,7 @@ export async function openPostgres(url: string): Promise<Database> {
       for (let attempt = 1; ; attempt++) {
         try {
           const value = how?.oneStatement ? await work(db) : await db.transaction().execute(work);
+          watch.wake();
           tell.others();
           return value;
         } catch (error) {
@@ -68,13 +71,13 @@ const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { 
  * own. If the process dies in between, they find out at the next change or when they look again by
  * themselves.
  */
-function teller(pool: pg.Pool) {
+function teller(pool: pg.Pool, me: string) {
   let telling: Promise<void> | undefined;
   let more = false;
   async function tell() {
     do {
       more = false;
-      await pool.query(`NOTIFY ${channel}`).catch(() => undefined);
+      await pool.query("SELECT pg_notify($1, $2)", [channel, me]).catch(() => undefined);
       await sleep(betweenNotices);
     } while (more);
     telling = undefined;
@@ -115,8 +118,11 @@ async function migratePostgres(pool: pg.Pool) {
   }
 }
 
-/** One connection listens, from the first listener on; while it is down, listeners are woken by a timer. */
-function watchChanges(url: string) {
+/**
+ * One connection listens for what others write, from the first listener on; while it is down, listeners
+ * are woken by a timer. What this process writes wakes them at once.
+ */
+function watchChanges(url: string, me: string) {
   const listeners = new Set<() => void>();
   let client: pg.Client | undefined;
   let again: NodeJS.Timeout | undefined;
@@ -128,7 +134,9 @@ function watchChanges(url: string) {
   async function listen() {
     const fresh = new pg.Client({ connectionString: url });
     client = fresh;
-    fresh.on("notification", wake);
+    fresh.on("notification", ({ payload }) => {
+      if (payload !== me) wake();
+    });
     fresh.on("error", () => retryLater());
     fresh.on("end", () => retryLater());
     try {
@@ -149,6 +157,7 @@ function watchChanges(url: string) {
     }, 500).unref();
   }
   return {
+    wake,
     onChange(listener: () => void) {
       listeners.add(listener);
       if (!client && !again) void listen();

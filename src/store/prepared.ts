@@ -1,4 +1,4 @@
-import type { CompiledQuery, RawBuilder } from "kysely";
+import { type CompiledQuery, type RawBuilder, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
 
 type Engine = Database["engine"];
@@ -67,12 +67,32 @@ export function withEach<P extends object>(
   };
 }
 
-/** For PostgreSQL, which is far: all of the list in one statement, as a JSON text. */
+/** What a column of a list is to PostgreSQL. */
+export type Columns<P> = Record<keyof P & string, "bigint" | "int" | "text">;
+
+/** For PostgreSQL, which is far: all of the list in one statement, `given` with a row for each. */
 export function withAll<P extends object, R>(
-  build: (list: string) => RawBuilder<R>,
+  columns: Columns<P>,
+  build: (given: RawBuilder<unknown>) => RawBuilder<R>,
 ): (query: Query, list: P[]) => Promise<R[]> {
-  const one = prepared<{ list: string }, R>((_, slot) => build(slot("list")));
-  return (query, list) => one(query, { list: JSON.stringify(list) });
+  const one = prepared<Lists<P>, R>((_, slot) => build(givenBy(columns, slot)));
+  return (query, list) => one(query, inColumns(columns, list));
+}
+
+/** Each column of a list by itself: PostgreSQL reads arrays in a quarter of the time it takes for JSON. */
+export type Lists<P> = { [K in keyof P]: P[K][] };
+
+export function inColumns<P extends object>(columns: Columns<P>, list: P[]): Lists<P> {
+  const lists = {} as Lists<P>;
+  for (const name of Object.keys(columns) as (keyof P & string)[]) lists[name] = list.map((item) => item[name]);
+  return lists;
+}
+
+/** Such a list as a table. */
+export function givenBy<P extends object>(columns: Columns<P>, slot: SlotOf<Lists<P>>): RawBuilder<unknown> {
+  const names = Object.keys(columns) as (keyof P & string)[];
+  const lists = names.map((name) => sql`${slot(name)}::${sql.raw(columns[name])}[]`);
+  return sql`unnest(${sql.join(lists)}) AS given (${sql.raw(names.join(", "))})`;
 }
 
 type Compiled<P, R> = { text: CompiledQuery<R>; bind(values: P): unknown[] };

@@ -3,7 +3,15 @@ import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situation
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordLate } from "../store/fence.ts";
-import { dependenciesOf, findTask, listTasks, lockTasks, lostAncestors, saveWords } from "../store/tasks.ts";
+import {
+  dependenciesOf,
+  findTask,
+  listTasks,
+  lockTasks,
+  lostAncestors,
+  type StoredTask,
+  saveWords,
+} from "../store/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
 import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
 import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
@@ -143,31 +151,44 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       }),
   };
 
+  /** Those who look at the same moment look together, and are shown one task each. */
+  const look = together<string | undefined, Task | undefined>({ most: mostTogether, lanes: 1 }, async (runs) => {
+    if (!(await anythingToTake(runs))) return runs.map(() => undefined);
+    if (seen.expired) {
+      await db.write((tx) => freeExpired(tx, { engine, now }));
+      seen = { ...seen, expired: false };
+    }
+    const room = seen.limited ? await roomOfRuns(db.read, engine, false) : new Map<string, number>();
+    const full = [...room].filter(([, left]) => left <= 0).map(([name]) => name);
+    const found = new Map<string | undefined, StoredTask[]>();
+    for (const run of new Set(runs)) {
+      if (run !== undefined && full.includes(run)) continue;
+      const limit = candidates + tried.size + runs.length;
+      const rows = await readyTasks(db.read, engine, { run, limit, without: full, locked: false });
+      found.set(
+        run,
+        rows.filter((row) => !held.isPast(row)),
+      );
+    }
+    return runs.map((run) => {
+      // Workers of one process do not stand in each other's way; between processes chance keeps them apart.
+      const free = (found.get(run) ?? []).filter((row) => !tried.has(row.id));
+      const best = free.filter((row) => row.priority === free[0]?.priority);
+      const row = best[Math.floor(Math.random() * best.length)];
+      if (row) tried.add(row.id);
+      return row && fromRow(row);
+    });
+  });
+
   /** What is `known` need not be looked at again; where runs have limits, everything has to be. */
   async function amongReady(
     run: string | undefined,
     attempt: (task: Task, known: Task | undefined) => Promise<Claim | undefined>,
   ): Promise<Claim | undefined> {
-    if (!(await anythingToTake([run]))) return undefined;
-    const { expired, limited } = seen;
-    if (expired) {
-      await db.write((tx) => freeExpired(tx, { engine, now }));
-      seen = { ...seen, expired: false };
-    }
     for (let tries = 0; tries < mostTries; tries++) {
-      const room = limited ? await roomOfRuns(db.read, engine, false) : new Map<string, number>();
-      const full = [...room].filter(([, left]) => left <= 0).map(([name]) => name);
-      if (run !== undefined && full.includes(run)) return undefined;
-      const limit = candidates + tried.size;
-      const found = await readyTasks(db.read, engine, { run, limit, without: full, locked: false });
-      // Workers of one process do not stand in each other's way; between processes chance keeps them apart.
-      const free = found.filter((row) => !tried.has(row.id) && !held.isPast(row));
-      const best = free.filter((row) => row.priority === free[0]?.priority);
-      const row = best[Math.floor(Math.random() * best.length)];
-      if (!row) break;
-      tried.add(row.id);
-      const task = fromRow(row);
-      const claim = await attempt(task, limited ? undefined : task).finally(() => tried.delete(row.id));
+      const task = await look(run);
+      if (!task) break;
+      const claim = await attempt(task, seen.limited ? undefined : task).finally(() => tried.delete(task.id));
       if (claim) return claim;
       counts.conflicts++;
     }

@@ -15,7 +15,7 @@ export type PoolMetrics = {
   /** Steps that were refused because the lease had gone to another. */
   late: number;
   claimMs: { p50: number; p99: number };
-  /** The share of their time that workers waited for work while there was some to be had. */
+  /** The share of the time before they store that workers waited for work while there was some to be had. */
   idleShare: number;
 };
 
@@ -26,6 +26,8 @@ type Worker = {
   claim: Claim | undefined;
   since: number;
   heart: NodeJS.Timeout | undefined;
+  /** Its work is done and on its way into the store; another has its place. */
+  storing: boolean;
   ended: Promise<void>;
 };
 
@@ -35,8 +37,9 @@ const lastWordMs = 1000;
 const keptSamples = 10_000;
 
 /**
- * Workers that claim, execute, store and end; each task gets a fresh one (O13). An idle worker
- * waits to be told of a change, with a slow look at the clock for leases that run out.
+ * Workers that claim, execute, store and end; each task gets a fresh one (O13). While one stores, the
+ * next asks for a task, so that both are one transaction. An idle worker waits to be told of a change,
+ * with a slow look at the clock for leases that run out.
  */
 export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
   const workers = new Map<string, Worker>();
@@ -57,6 +60,7 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       claim: undefined,
       since: Date.now(),
       heart: undefined,
+      storing: false,
       ended: Promise.resolve(),
     };
     workers.set(id, worker);
@@ -68,8 +72,13 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       })
       .finally(() => {
         workers.delete(id);
-        if (workers.size < target) start();
+        fill();
       });
+  }
+
+  const inPlace = () => [...workers.values()].filter((worker) => !worker.storing);
+  function fill(): void {
+    for (let missing = target - inPlace().length; missing > 0; missing--) start();
   }
 
   /** One worker's life: at most one task. */
@@ -86,7 +95,6 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       await settle(claim, worker, { type: "release", reason: `the worker failed: ${String(error)}` });
     } finally {
       clearInterval(worker.heart);
-      counts.busyMs += Date.now() - worker.since;
     }
   }
 
@@ -130,7 +138,11 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
   }
 
   async function settle(claim: Claim, worker: Worker, step: Step): Promise<void> {
-    const stored: Result<Task> = await tasks.step(claim.task.id, step, worker.id, claim.epoch);
+    const storing = tasks.step(claim.task.id, step, worker.id, claim.epoch);
+    if (!worker.storing) counts.busyMs += Date.now() - worker.since;
+    worker.storing = true;
+    fill();
+    const stored: Result<Task> = await storing;
     if (!stored.ok) counts.late++;
     else if (step.type !== "release") counts.done++;
   }
@@ -145,9 +157,10 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
 
   const scale = (n: number) => {
     target = Math.max(0, n);
-    while (workers.size < target) start();
-    const idle = [...workers.values()].filter((worker) => worker.claim === undefined);
-    for (const worker of idle.slice(0, Math.max(0, workers.size - target))) worker.stop.abort();
+    fill();
+    const tooMany = Math.max(0, inPlace().length - target);
+    const idle = inPlace().filter((worker) => worker.claim === undefined);
+    for (const worker of idle.slice(0, tooMany)) worker.stop.abort();
   };
 
   return {
@@ -155,7 +168,7 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
     scale,
 
     healthCheck: () => ({
-      healthy: workers.size >= target,
+      healthy: inPlace().length >= target,
       workers: [...workers.values()].map(({ id, claim, since }) => ({
         id,
         task: claim?.task.id ?? null,
@@ -168,8 +181,8 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
       const total = counts.idleMs + counts.busyMs;
       return {
-        workers: workers.size,
-        busy: [...workers.values()].filter((worker) => worker.claim !== undefined).length,
+        workers: inPlace().length,
+        busy: inPlace().filter((worker) => worker.claim !== undefined).length,
         done: counts.done,
         failed: counts.failed,
         late: counts.late,
