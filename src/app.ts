@@ -28,6 +28,7 @@ import { taskKind } from "./tasks/searchable.ts";
 import type { EntryStore } from "./wiki/entry.ts";
 import { type FileStore, fileStore } from "./wiki/files.ts";
 import { type KnowledgeStore, knowledge } from "./wiki/knowledge.ts";
+import { type Mirror, openMirror } from "./wiki/mirror.ts";
 import { type PageReader, pageReader } from "./wiki/pages.ts";
 import { rebuildIndex } from "./wiki/rebuild.ts";
 import { type LinkKeeper, linkKeeper } from "./wiki/relink.ts";
@@ -74,6 +75,8 @@ export interface App {
   /** Set while the workspace is served: who carries out runs in the background. */
   host: RunHost | undefined;
   recorder: Recorder;
+  /** Of the database store. */
+  mirror: Mirror | undefined;
   rebuild(): Promise<number>;
   now(): Date;
   newId(prefix: string): string;
@@ -96,6 +99,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
   const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
+  const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
 
@@ -153,6 +157,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     contexts: contextStore(crew),
     host: undefined,
     recorder,
+    mirror,
     rebuild,
     now,
     newId,

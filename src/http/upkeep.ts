@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 const restMs = 100;
 const retryMs = 5000;
 
-/** Behind every write: its history into git, its text into the search index. */
+/** Behind every write: its history into git, its text into the search index, what only rows hold into a branch. */
 export function keepRecording(app: App): { stop(): Promise<void> } {
   let stopped = false;
   let changed = true;
@@ -33,6 +33,7 @@ export function keepRecording(app: App): { stop(): Promise<void> } {
         while ((await app.search.catchUp()) > 0) await immediate();
         // A few texts at a time: neither history nor the index waits for a model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
+        while ((await app.mirror?.record())?.more) await immediate();
       } catch (error) {
         app.log.error({ error: String(error) }, "upkeep-failed");
       }

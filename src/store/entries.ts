@@ -62,6 +62,14 @@ export const versionsOf = (query: Query, id: string, limit: number) =>
     .limit(limit)
     .execute();
 
+export const findVersion = (query: Query, id: string, version: number) =>
+  query
+    .selectFrom("entry_versions")
+    .selectAll()
+    .where("entry_id", "=", id)
+    .where("version", "=", version)
+    .executeTakeFirst();
+
 const selectEntry = prepared<{ id: string }, IndexedEntry>((query, slot) =>
   query.selectFrom("entries").selectAll().where("id", "=", slot("id")),
 );

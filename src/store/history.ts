@@ -28,7 +28,7 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
     base: change.base ?? null,
     content: change.content,
     appended: change.appended ? 1 : 0,
-    author: `${plain(change.author.name)} <${plain(change.author.email)}>`,
+    author: spellIdentity(change.author),
     by_person: change.byPerson ? 1 : 0,
     message: change.message,
     at: change.at,
@@ -50,6 +50,8 @@ const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>(
     only_on: slot("only_on"),
   }),
 );
+
+export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
 
 /** The bytes of a version, from git or from the queue before it. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {

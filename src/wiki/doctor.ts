@@ -12,6 +12,7 @@ import { kept } from "../store/kept.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
+import { mirrorBranch } from "./mirror.ts";
 import { isRevert } from "./revert.ts";
 import type { Schema } from "./schema.ts";
 
@@ -38,6 +39,7 @@ export const doctor = operation({
       await checkTasks(app),
       await checkRows(app),
       await checkHistory(app),
+      ...(await checkMirror(app)),
       ...(await checkSources(app)),
     ];
     if (!schema.ok) {
@@ -167,6 +169,17 @@ async function checkHistory(app: App): Promise<Finding> {
   if (waits) return { check: "history", level: "warning", message: `commits to the branch wait: ${waits}` };
   if (count > 0) return { check: "history", level: "warning", message: `${count} versions wait to be recorded in git` };
   return { check: "history", level: "ok", message: "every version is in git" };
+}
+
+/** What keeps the branch of the database store behind, if anything does. */
+async function checkMirror(app: App): Promise<Finding[]> {
+  if (!app.mirror) return [];
+  let outcome = await app.mirror.record();
+  while (outcome.more) outcome = await app.mirror.record();
+  const message = outcome.waits
+    ? `the branch ${mirrorBranch} stays behind the database: ${outcome.waits}`
+    : `every version is on the branch ${mirrorBranch}`;
+  return [{ check: "mirror", level: outcome.waits ? "warning" : "ok", message }];
 }
 
 async function checkSources(app: App): Promise<Finding[]> {

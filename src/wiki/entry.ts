@@ -1,6 +1,7 @@
 import type { Result } from "../result.ts";
 import type { Query } from "../store/database.ts";
 import type { IndexedEntry } from "../store/entries.ts";
+import type { Identity } from "../store/git.ts";
 import type { Section } from "./schema.ts";
 
 /** A line of the catalogue: everything but the text (K4). */
@@ -94,4 +95,10 @@ export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) 
   Topic: topic,
   Proposal: proposal,
   Job: job,
+});
+
+/** As git knows an author. */
+export const identityOf = (author: Author): Identity => ({
+  name: author.name,
+  email: author.email ?? (author.role ? `${author.role}@agents.invalid` : ""),
 });

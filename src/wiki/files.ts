@@ -22,6 +22,7 @@ import {
   describeEntry,
   type Entry,
   type EntryStore,
+  identityOf,
   type Replaced,
   summaryOf,
 } from "./entry.ts";
@@ -384,8 +385,3 @@ export function fileStore(deps: Deps): FileStore {
 }
 
 const byId = (rows: IndexedEntry[]) => new Map(rows.map((row) => [row.id, row]));
-
-const identityOf = (author: Author): Identity => ({
-  name: author.name,
-  email: author.email ?? (author.role ? `${author.role}@agents.invalid` : ""),
-});

@@ -1,0 +1,87 @@
+import { join } from "node:path";
+import type { Database } from "../store/database.ts";
+import { findVersion } from "../store/entries.ts";
+import { type Event, eventsAfter } from "../store/events.ts";
+import { type Commit, importCommits } from "../store/fast-import.ts";
+import type { Git } from "../store/git.ts";
+import { commitMessage, spellIdentity } from "../store/history.ts";
+import { openLock } from "../store/lock.ts";
+import { type EntryStore, identityOf } from "./entry.ts";
+
+export const mirrorBranch = "scriptorium/book";
+const mirrorRef = `refs/heads/${mirrorBranch}`;
+const eventsAtOnce = 500;
+
+/** Whether there is more to bring, and what keeps it from being brought. */
+type Outcome = { more: boolean; waits?: string };
+export type Mirror = { record(): Promise<Outcome> };
+
+type Deps = { db: Database; git: Git; entries: EntryStore; wiki: string; lockFile: string };
+
+/**
+ * The database store as markdown in git, for people: a commit for each version, on a branch of its own
+ * that nobody works on. The event log says what comes next, and the newest commit up to which event the
+ * branch has come: whichever process of this machine has the lock goes on from there.
+ */
+export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
+  /** Up to where the branch has all, as long as nobody else has moved it. */
+  let known: { tip: string | undefined; event: string | undefined } | undefined;
+  let repository: Promise<string | undefined> | undefined;
+
+  async function record(): Promise<Outcome> {
+    if (known && (await eventsAfter(db, known.event, 1)).length === 0) return { more: false };
+    repository ??= git.maybe(["rev-parse", "--git-dir"]);
+    if ((await repository) === undefined) return { more: false, waits: "there is no git repository" };
+    const lock = openLock(lockFile);
+    if (!lock) return { more: false };
+    try {
+      return await recordSome();
+    } finally {
+      lock.release();
+    }
+  }
+
+  async function recordSome(): Promise<Outcome> {
+    if ((await git.head()).branch === mirrorRef) return { more: false, waits: `${mirrorBranch} is checked out` };
+    const tip = await tipOf(git);
+    if (!known || known.tip !== tip) {
+      const event = tip && (await eventOf(git, tip));
+      if (event === "") return { more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` };
+      known = { tip, event };
+    }
+    const events = await eventsAfter(db, known.event, eventsAtOnce);
+    const { prefix } = await git.place();
+    const commits = (await Promise.all(events.map((event) => commitOf(event, prefix)))).filter(
+      (made) => made !== undefined,
+    );
+    await importCommits(git, [{ ref: mirrorRef, from: tip, commits }]);
+    known = { tip: commits.length > 0 ? await tipOf(git) : tip, event: events.at(-1)?.id ?? known.event };
+    return { more: events.length === eventsAtOnce };
+  }
+
+  async function commitOf(event: Event, prefix: string): Promise<Commit | undefined> {
+    if (event.kind !== "entry-committed" && event.kind !== "entry-appended") return undefined;
+    const id = event.subject.slice("entry:".length);
+    const { version, reverts } = event.data as { version: number; reverts?: string };
+    const [row, text] = await Promise.all([findVersion(db.read, id, version), entries.contentAt(id, version)]);
+    if (!row || text === undefined) return undefined;
+    const { role, run, task, epoch, author: name, at } = row;
+    const trailers = { Entry: id, Version: version, Role: role, Run: run, Task: task, Epoch: epoch, Reverts: reverts };
+    return {
+      path: prefix + join(wiki, `${id}.md`),
+      blob: row.blob,
+      bytes: Buffer.from(text),
+      author: spellIdentity(identityOf({ name, ...(role ? { role } : {}) })),
+      message: commitMessage(row.summary, { ...trailers, Event: event.id }),
+      at,
+    };
+  }
+
+  return { record };
+}
+
+const tipOf = (git: Git) => git.maybe(["rev-parse", "-q", "--verify", `${mirrorRef}^{commit}`]);
+
+/** Empty when it is no commit of ours. */
+const eventOf = async (git: Git, tip: string) =>
+  (await git.text(["log", "-1", "--format=%(trailers:key=Event,valueonly)", tip])).trim();

@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type App, openApp } from "../src/app.ts";
+import { loadConfig } from "../src/config.ts";
+import { keepRecording } from "../src/http/upkeep.ts";
+import { operations } from "../src/operations.ts";
+import { unwrap } from "../src/result.ts";
+import { historyRef } from "../src/store/recorder.ts";
+import { mirrorBranch } from "../src/wiki/mirror.ts";
+import { agent, engines, gitIn, newWorkspace, person, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+
+const commit = async (app: App, id: string, content: string, version: number, role = "planner") =>
+  unwrap(await operations.commit_entry.perform(app, { id, content, version }, agent(role)));
+const append = async (app: App, entry: string) =>
+  unwrap(await operations.append_log.perform(app, { id: "decisions", line: entry }, agent("engineer")));
+
+/** On PostgreSQL the event log shows nothing while an older transaction of the server still runs. */
+const mirrored = (app: App, git: (...args: string[]) => string, count: number) =>
+  expect
+    .poll(async () => {
+      while ((await app.mirror?.record())?.more);
+      return Number(git("rev-list", "--count", "--all", `--branches=${mirrorBranch}`, "--not", "HEAD"));
+    })
+    .toBe(count);
+
+describe.each(engines)("K16: the database store in git (%s)", (engine) => {
+  test("has a commit for each version, in order, with its author, on a branch that nobody works on", async () => {
+    const { app, git } = await newWorkspace({ store: "database", engine });
+    const before = [git("rev-parse", "HEAD"), git("status", "--porcelain"), git("ls-files", "-s")];
+    await commit(app, "vision", "To be read.\n", 0);
+    await append(app, "Words first.");
+    await commit(app, "vision", "To be read by all.\n", 1);
+    await append(app, "Then pictures.");
+    await mirrored(app, git, 4);
+
+    const told = git(
+      "log",
+      "--reverse",
+      "--format=%an|%(trailers:key=Entry,valueonly,separator=)|%(trailers:key=Version,valueonly,separator=)",
+      mirrorBranch,
+    );
+    expect(told.split("\n")).toEqual([
+      "planner|vision|1",
+      "engineer|decisions|1",
+      "planner|vision|2",
+      "engineer|decisions|2",
+    ]);
+    expect(git("show", `${mirrorBranch}:wiki/vision.md`)).toBe("To be read by all.");
+    expect(git("show", `${mirrorBranch}~1:wiki/decisions.md`)).toMatch(/Words first\.$/);
+    expect(git("show", `${mirrorBranch}:wiki/decisions.md`)).toMatch(/Words first\.\n.*Then pictures\.$/s);
+    expect([git("rev-parse", "HEAD"), git("status", "--porcelain"), git("ls-files", "-s")]).toEqual(before);
+    git("fsck", "--strict");
+  });
+
+  test("is gone on with by another process, and two at once double nothing", async () => {
+    const { app, git, open } = await newWorkspace({ store: "database", engine });
+    await commit(app, "vision", "one\n", 0);
+    await mirrored(app, git, 1);
+    const other = await open();
+    for (let version = 1; version < 12; version++)
+      await commit(version % 2 ? other : app, "vision", `${version}\n`, version);
+    await Promise.all([app.mirror?.record(), other.mirror?.record(), app.mirror?.record()]);
+    await mirrored(other, git, 12);
+    await mirrored(app, git, 12);
+    await other.close();
+  });
+
+  test("is kept while serving, and becomes the file store with the same versions", async () => {
+    const { app, git, root } = await newWorkspace({ store: "database", engine });
+    const upkeep = keepRecording(app);
+    await commit(app, "notes", "a\n", 0);
+    await commit(app, "notes", "b\n", 1, "architect");
+    await append(app, "Go on as files.");
+    await expect.poll(() => git("branch", "--list", mirrorBranch)).toContain(mirrorBranch);
+    await mirrored(app, git, 3);
+    await upkeep.stop();
+    const versions = unwrap(await operations.entry_history.perform(app, { id: "notes" }, person())).versions;
+
+    const clone = join(temporaryFolder(), "clone");
+    git("clone", "-q", "--no-local", root, clone);
+    const inClone = gitIn(clone);
+    inClone("checkout", "-q", `origin/${mirrorBranch}`, "--", "wiki");
+    inClone("update-ref", historyRef, `origin/${mirrorBranch}`);
+    const settings = join(clone, "scriptorium.yaml");
+    writeFileSync(
+      settings,
+      readFileSync(settings, "utf8")
+        .replace(/^store:.*$/m, "store: files")
+        .replace(/^database:.*$/m, ""),
+    );
+    const files = await openApp(unwrap(await loadConfig(clone, testEnvironment())));
+    const again = unwrap(await operations.entry_history.perform(files, { id: "notes" }, person())).versions;
+    const shown = (all: typeof versions) => all.map(({ version, author, role }) => ({ version, author, role }));
+    expect(shown(again)).toEqual(shown(versions));
+    expect((await files.entries.fetch("notes")).content).toBe("b\n");
+    await files.close();
+  });
+});
+
+test("K16: a branch of that name which is someone's own is left alone, and doctor says so", async () => {
+  const { app, git } = await newWorkspace({ store: "database" });
+  git("branch", mirrorBranch);
+  const theirs = git("rev-parse", mirrorBranch);
+  await commit(app, "vision", "one\n", 0);
+  expect(await app.mirror?.record()).toEqual({ more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` });
+  expect(git("rev-parse", mirrorBranch)).toBe(theirs);
+  const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
+  expect(findings).toContainEqual(expect.objectContaining({ check: "mirror", level: "warning" }));
+});
