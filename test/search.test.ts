@@ -14,6 +14,7 @@ import { indexKeeper } from "../src/search/keeper.ts";
 import { wordIndex } from "../src/search/lexical.ts";
 import { installModel } from "../src/search/model.ts";
 import { openSearch } from "../src/search/open.ts";
+import { passagePlaces } from "../src/search/places.ts";
 import { retrievalPrecision } from "../src/search/recall.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { scriptorium, start } from "./support/commands.ts";
@@ -99,6 +100,18 @@ describe.each(engines)("search on %s", (engine) => {
     expect(mistyped.suggestion).toBe("delivery");
     expect(mistyped.results[0]).toMatchObject({ id: "retry.md" });
     expect(await call("search", { query: "zzzzqqq" })).toMatchObject({ results: [] });
+  });
+
+  test("what came since all passages were last counted is ranked by its words", async () => {
+    const { app } = await newWorkspace({ engine });
+    const call = calling(app);
+    await call("search", { query: "heron" });
+    for (let n = 0; n < 20; n++) {
+      const text = n === 12 ? "heron, heron and heron" : "a heron in the reeds by the old mill, among many other birds";
+      unwrap(await app.sources.add(`${n}.txt`, Buffer.from(text), ada));
+    }
+    const { results } = await call("search", { query: "heron" });
+    expect(results[0]).toMatchObject({ id: "12.txt", score: 1 });
   });
 
   test("filters narrow a search, and one that makes no sense is explained", async () => {
@@ -244,8 +257,8 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("id")
         .orderBy("part")
         .execute();
-      const words = wordIndex(db);
-      const terms = await words.count(["heron", "lease", "claim", "queue"]);
+      const words = wordIndex(db, passagePlaces(db));
+      const { terms } = await words.count(["heron", "lease", "claim", "queue"]);
       const [hits = []] = await words.best(terms, [{ scope: { kinds: ["entry"] }, limit: 100 }]);
       return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };
     };
@@ -416,6 +429,15 @@ describe.each(engines)("search on %s", (engine) => {
     while ((await third.search.meaning.embedSome()) > 0);
     expect(await third.search.meaning.status()).toMatchObject({ model: expect.stringContaining("two"), pending: 0 });
     expect((await ask(third))[0]).toBe("cat.txt");
+
+    // A passage that was found and is gone keeps no place from others.
+    for (const [version, content] of ["cat and cat\n", "Fence: the number that rises.\n"].entries()) {
+      await call("commit_entry", { id: "glossary", content, version: version + 2 }, agent("planner"));
+      await third.search.catchUp();
+      while ((await third.search.meaning.embedSome()) > 0);
+      const { results } = await calling(third)("search", { query: "feline", limit: 1 });
+      expect(results.map((hit: { id: string }) => hit.id)).toEqual([version === 0 ? "glossary" : "cat.txt"]);
+    }
 
     await call("commit_entry", { id: "notes", content: "Nothing of what was here.\n", version: 2 }, agent("planner"));
     await third.search.catchUp();

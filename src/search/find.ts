@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
 import { linkedFrom } from "./hops.ts";
@@ -7,10 +8,10 @@ import type { indexKeeper } from "./keeper.ts";
 import type { Term } from "./lexical/choose.ts";
 import type { Scored } from "./lexical/engines.ts";
 import type { WordIndex } from "./lexical.ts";
-import { amongNumbers } from "./lists.ts";
 import { snippet } from "./marks.ts";
-import type { Meaning } from "./meaning.ts";
-import { onlyRights, type Scope, within } from "./scope.ts";
+import type { Meaning, Nearest } from "./meaning.ts";
+import type { PassagePlaces } from "./places.ts";
+import { onlyRights, type Scope, scoped } from "./scope.ts";
 import type { Speller } from "./spelling.ts";
 import { searchTerms } from "./terms.ts";
 
@@ -24,6 +25,7 @@ export type Found = {
 
 type Deps = {
   db: Database;
+  places: PassagePlaces;
   words: WordIndex;
   keeper: ReturnType<typeof indexKeeper>;
   meaning: Meaning;
@@ -52,37 +54,57 @@ const leastForPages = 100;
 /** Further places told of a page. */
 const furtherPlaces = 3;
 
-/** A passage with its score, before it is told why it was found. */
-type Row = Omit<Hit, "snippet" | "why">;
+/** A passage as it is kept, before it is told why it was found. */
+type Row = Omit<Hit, "score" | "snippet" | "why">;
 
-export function finder({ db, words, keeper, meaning, speller }: Deps) {
+export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
   /** The best passages. Words are marked and reasons given only of those that are shown: it costs more than finding them. */
   async function passages(query: string, wanted: Wanted): Promise<Found> {
-    const { ranked, tell, ...found } = await rank(query, wanted, wanted.limit);
-    return { ...found, hits: ranked.map(tell) };
+    const { chosen, tell, ...found } = await rank(query, wanted, wanted.limit);
+    const rows = await load(chosen, wanted.scope);
+    return { ...found, hits: chosen.flatMap((hit) => tell(hit, rows.get(hit.num))) };
   }
 
-  /** One hit for each thing: its best passage, and a few more of it that were found. */
+  /** One hit for each thing: its best passage, and a few more of it that were found. Of all others no text is read. */
   async function pages(
     query: string,
     wanted: Wanted,
   ): Promise<Omit<Found, "hits"> & { hits: (Hit & { more: Hit[] })[] }> {
-    const { ranked, tell, ...found } = await rank(query, wanted, Math.max(leastForPages, wanted.limit * 5));
-    const all = byPage(ranked.map((hit) => ({ ...hit, page: `${hit.kind}:${hit.id}` })));
-    const hits = all
-      .slice(0, wanted.limit)
-      .map(({ more, page: _, ...hit }) => ({ ...tell(hit), more: more.slice(0, furtherPlaces).map(tell) }));
+    const { chosen, tell, ...found } = await rank(query, wanted, Math.max(leastForPages, wanted.limit * 5));
+    const known = await places.of(chosen.map((hit) => hit.num));
+    const inPages = chosen.flatMap((hit) => {
+      const place = known.get(hit.num);
+      return place ? [{ ...hit, page: `${place.kind}:${place.id}` }] : [];
+    });
+    const { shown, rows } = await loadPages(inPages, wanted);
+    const told = (hit: Scored) => tell(hit, rows.get(hit.num));
+    const hits = shown.flatMap(({ first, more }) => told(first).map((hit) => ({ ...hit, more: more.flatMap(told) })));
     return { ...found, hits };
+  }
+
+  /** Vectors know passages that are gone; with them what they had pushed aside comes back. */
+  async function loadPages(hits: (Scored & { page: string })[], { scope, limit }: Wanted) {
+    for (let left = hits; ; ) {
+      const shown = byPage(left)
+        .slice(0, limit)
+        .map(({ more, ...first }) => ({ first, more: more.slice(0, furtherPlaces) }));
+      const wanted = shown.flatMap(({ first, more }) => [first, ...more]);
+      const rows = await load(wanted, scope);
+      if (rows.size === wanted.length) return { shown, rows };
+      const gone = new Set(wanted.map(({ num }) => num).filter((num) => !rows.has(num)));
+      for (const num of gone) places.forget(num);
+      left = left.filter(({ num }) => !gone.has(num));
+    }
   }
 
   async function rank(query: string, wanted: Wanted, limit: number) {
     const notes: string[] = [];
-    const [left] = await Promise.all([
-      catchUp(),
-      wanted.without?.includes("meaning") ? undefined : meaning.begin(query),
+    const [counted, nearest] = await Promise.all([
+      count(query),
+      wanted.without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
-    if (left > 0) notes.push(`${left} changes are not in the index yet`);
-    const asked = await terms(query, wanted.scope);
+    if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
+    const asked = await meantBy(query, counted.terms, wanted.scope);
     const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));
     const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
 
@@ -91,15 +113,15 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
         { scope: wanted.scope, limit: considered },
         { scope: bridge, limit: bridging, amongBest: true },
       ]),
-      meaningOf(query, wanted.scope, wanted, notes),
-      through.length > 0 ? meaningOf(query, bridge, wanted, []) : undefined,
+      nearby(nearest, wanted.scope, notes),
+      through.length > 0 ? nearby(nearest, bridge, []) : undefined,
     ]);
     const top = Math.max(spoken[0]?.score ?? 0, bridges[0]?.score ?? 0);
     const own = weigh(spoken, near, top);
     const facts = weigh(bridges, bridgesNear, top);
     const linked = wanted.without?.includes("links")
       ? undefined
-      : await linkedFrom(db, new Map([...own, ...facts]), wanted.scope);
+      : await linkedFrom(db, places, facts.size === 0 ? own : new Map([...own, ...facts]), wanted.scope);
     const scores = linked
       ? fuse([
           { scores: own, weight: 1 },
@@ -108,22 +130,28 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
       : own;
 
     const chosen = best(scores, limit);
-    const rows = await load(chosen, wanted.scope);
     const meant = new Set(near?.hits.slice(0, wanted.limit).map((hit) => hit.num));
-    const tell = (row: Row): Hit => {
+    const tell = ({ num, score }: Scored, row: Row | undefined): Hit[] => {
+      if (!row) return [];
       const { text, found } = passageOf(row, asked.terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
-        ...(meant.has(row.num) ? ["near in meaning"] : []),
-        ...(linked?.from.has(row.num) ? [`linked from ${linked.from.get(row.num)}`] : []),
+        ...(meant.has(num) ? ["near in meaning"] : []),
+        ...(linked?.from.has(num) ? [`linked from ${linked.from.get(num)}`] : []),
       ];
-      return { ...row, snippet: text, why: why.length > 0 ? why : ["beside what matches"] };
+      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
     };
-    const ranked = chosen.flatMap(({ num, score }) => {
-      const row = rows.get(num);
-      return row ? [{ ...row, score }] : [];
-    });
-    return { ranked, tell, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
+    return { chosen, tell, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
+  }
+
+  /** The words to look for, counted in an index that knows of all changes; or of how many it does not. */
+  async function count(query: string): Promise<{ terms: Term[]; left: number }> {
+    await keeper.noticeSections();
+    const asked = searchTerms(query);
+    const { terms, isBehind } = await words.count(asked);
+    if (!isBehind) return { terms, left: 0 };
+    const left = await catchUp();
+    return { terms: (await words.count(asked)).terms, left };
   }
 
   /** Waits for the index, but not for ever: after a large import most of it is better than none. */
@@ -133,12 +161,11 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
     return 0;
   }
 
-  /** The words to look for; one that is in no text is joined by what it was probably meant to be. */
-  async function terms(query: string, scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
-    const terms = await words.count(searchTerms(query));
+  /** A word that is in no text is joined by what it was probably meant to be. */
+  async function meantBy(query: string, terms: Term[], scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
     const meant = new Map<string, Term>();
     for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
-      const like = await firstWithin(await words.count(await speller.like(word)), scope);
+      const like = await firstWithin((await words.count(await speller.like(word))).terms, scope);
       if (like) meant.set(word, like);
     }
     if (meant.size === 0) return { terms };
@@ -157,28 +184,29 @@ export function finder({ db, words, keeper, meaning, speller }: Deps) {
     return undefined;
   }
 
-  async function meaningOf(query: string, scope: Scope, wanted: Wanted, notes: string[]) {
-    if (wanted.without?.includes("meaning")) return undefined;
-    try {
-      return await meaning.nearest(query, scope, considered);
-    } catch (error) {
-      notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
-      return undefined;
-    }
+  async function load(hits: Scored[], scope: Scope): Promise<Map<number, Row>> {
+    if (hits.length === 0) return new Map();
+    const nums = listOf[db.engine](hits.map((hit) => hit.num));
+    return new Map((await rowsOf(db, scope, { nums })).map((row) => [row.num, row]));
   }
 
-  async function load(chosen: Scored[], scope: Scope) {
-    const nums = chosen.map((hit) => hit.num);
-    const { rows } = await sql<Omit<Row, "score">>`
-      SELECT p.num, p.part, p.heading, p.line, p.body, t.kind, t.id, t.title, t.author, t.at
-      FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${amongNumbers(db.engine, nums)} AND ${within(db.engine, scope)}`.execute(
-      db.read,
-    );
-    return new Map(rows.map((row) => [row.num, row]));
-  }
-
-  return { passages, pages, catchUp };
+  return { passages, pages };
 }
+
+async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[]) {
+  try {
+    return await nearest?.(scope, considered);
+  } catch (error) {
+    notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+const rowsOf = scoped<{ nums: List }, Row>(
+  (engine, slot, isInside) => sql`
+    SELECT p.num, p.part, p.heading, p.line, p.body, t.kind, t.id, t.title, t.author, t.at
+    ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
+);
 
 /** Of a passage that was found by its heading alone, the heading is shown too. */
 function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term[]) {

@@ -1,14 +1,16 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { linksOf as edgesOf } from "../store/edges.ts";
+import { linksOf } from "../store/edges.ts";
+import { type List, listOf, withTexts } from "../store/lists.ts";
+import { onEach } from "../store/prepared.ts";
 import { best, type Scores } from "./fuse.ts";
 import { refOf } from "./hit.ts";
-import { amongNumbers, amongTexts } from "./lists.ts";
-import { type Scope, within } from "./scope.ts";
+import type { PassagePlaces } from "./places.ts";
+import { type Scope, scoped } from "./scope.ts";
 
 /** How many of the best passages are followed. */
 const followed = 25;
-const mostLinks = 2000;
+const mostEdges = 2000;
 
 type Link = { source: number; target: string };
 
@@ -18,27 +20,27 @@ type Link = { source: number; target: string };
  */
 export async function linkedFrom(
   db: Database,
+  places: PassagePlaces,
   scores: Scores,
   scope: Scope,
 ): Promise<{ scores: Scores; from: Map<number, string> } | undefined> {
   const start = best(scores, followed);
   if (start.length === 0) return undefined;
-  const names = await namesOf(
-    db,
-    start.map((hit) => hit.num),
-  );
-  const links = await linksOf(db, names);
+  const known = await places.of(start.map((hit) => hit.num));
+  const names = new Map([...known].map(([num, place]) => [num, refOf(place)]));
+  const written = [...known].flatMap(([source, place]) => place.links.map((target) => ({ source, target })));
+  const links = [...written, ...(await edgesOf(db, names))];
   if (links.length === 0) return undefined;
 
   const targets = [...new Set(links.map((link) => link.target))];
-  const [places, incoming] = await Promise.all([placesOf(db, targets, scope), incomingOf(db, targets)]);
+  const [meant, incoming] = await Promise.all([meantBy(db, targets, scope), incomingOf(db, targets)]);
   const out = new Map<number, number>();
   for (const { source } of links) out.set(source, (out.get(source) ?? 0) + 1);
 
   const reached: Scores = new Map();
   const from = new Map<number, string>();
   for (const { source, target } of links) {
-    const parts = places.get(target) ?? [];
+    const parts = meant.get(target) ?? [];
     // The part that fits the question best, or the first.
     const place = parts.reduce<number | undefined>(
       (chosen, num) => (chosen === undefined || (scores.get(num) ?? 0) > (scores.get(chosen) ?? 0) ? num : chosen),
@@ -55,26 +57,18 @@ export async function linkedFrom(
   return { scores: reached, from };
 }
 
-/** Links written in the passages, and edges of the graph between what they are parts of and anything else. */
-async function linksOf(db: Database, names: Map<number, string>): Promise<Link[]> {
-  const nums = [...names.keys()];
-  const written = sql<Link>`SELECT passage AS source, target FROM passage_links WHERE passage ${amongNumbers(db.engine, nums)} LIMIT ${sql.lit(mostLinks)}`;
+/** Edges of the graph between what the passages are parts of and anything else. */
+async function edgesOf(db: Database, names: Map<number, string>): Promise<Link[]> {
   const first = new Map<string, number>();
   for (const [num, name] of names) if (!first.has(name)) first.set(name, num);
-  const [{ rows }, edges] = await Promise.all([
-    written.execute(db.read),
-    edgesOf(db, [...first.keys()], undefined, mostLinks),
-  ]);
-  return [...rows, ...edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: placeOf(far) }))];
+  const edges = await linksOf(db, [...first.keys()], undefined, mostEdges);
+  return edges.map(({ near, far }) => ({ source: first.get(near) ?? 0, target: placeOf(far) }));
 }
 
 /** The passages that each target means: all of a thing, or the one that a line is in. */
-async function placesOf(db: Database, targets: string[], scope: Scope): Promise<Map<string, number[]>> {
+async function meantBy(db: Database, targets: string[], scope: Scope): Promise<Map<string, number[]>> {
   const things = [...new Set(targets.map(thingOf))];
-  const { rows } = await sql<{ name: string; num: number; line: number }>`
-    SELECT w.kind || ':' || w.id AS name, p.num, p.line
-    FROM ${named[db.engine](things)} JOIN things t ON t.kind = w.kind AND t.id = w.id JOIN passages p ON p.thing = t.num
-    WHERE ${within(db.engine, scope)} ORDER BY t.num, p.part`.execute(db.read);
+  const rows = await partsOf(db, scope, { names: listOf[db.engine](things) });
   const parts = new Map<string, { num: number; line: number }[]>();
   for (const { name, num, line } of rows) {
     const list = parts.get(name);
@@ -91,15 +85,22 @@ async function placesOf(db: Database, targets: string[], scope: Scope): Promise<
   );
 }
 
+const partsOf = scoped<{ names: List }, { name: string; num: number; line: number }>(
+  (engine, slot, isInside) => sql`
+    SELECT w.kind || ':' || w.id AS name, p.num, p.line
+    FROM ${named[engine](slot("names"))} JOIN things t ON t.kind = w.kind AND t.id = w.id JOIN passages p ON p.thing = t.num
+    WHERE ${isInside} ORDER BY t.num, p.part`,
+);
+
 /** The name of a node of the graph with its kind, which the graph's own leave out. */
 export const placeOf = (ref: string) => (/^(entry|source|task|topic|run):/.test(ref) ? ref : `node:${ref}`);
 
 /** Names such as entry:vision as rows of kind and id. */
 export const named = {
-  sqlite: (names: string[]) => sql`(
+  sqlite: (names: List) => sql`(
     SELECT substr(value, 1, instr(value, ':') - 1) AS kind, substr(value, instr(value, ':') + 1) AS id
-    FROM json_each(${JSON.stringify(names)})) AS w`,
-  postgres: (names: string[]) => sql`(
+    FROM json_each(${names})) AS w`,
+  postgres: (names: List) => sql`(
     SELECT split_part(name, ':', 1) AS kind, substr(name, strpos(name, ':') + 1) AS id
     FROM unnest(${names}::text[]) AS u (name)) AS w`,
 };
@@ -111,19 +112,11 @@ const lineOf = (target: string) => {
 };
 
 async function incomingOf(db: Database, targets: string[]): Promise<Map<string, number>> {
-  const { rows } = await sql<{ target: string; count: number }>`
-    SELECT target, count(*) AS count FROM passage_links WHERE target ${amongTexts(db.engine, targets)} GROUP BY target`.execute(
-    db.read,
-  );
+  const rows = await countIncoming[db.engine](db.read, { targets: listOf[db.engine](targets) });
   return new Map(rows.map((row) => [row.target, Number(row.count)]));
 }
 
-/** What each passage is a part of, the best first. */
-async function namesOf(db: Database, nums: number[]): Promise<Map<number, string>> {
-  const { rows } = await sql<{ num: number; kind: string; id: string }>`
-    SELECT p.num, t.kind, t.id FROM passages p JOIN things t ON t.num = p.thing WHERE p.num ${amongNumbers(db.engine, nums)}`.execute(
-    db.read,
-  );
-  const names = new Map(rows.map((row) => [row.num, refOf(row)]));
-  return new Map(nums.flatMap((num) => (names.has(num) ? [[num, names.get(num) as string]] : [])));
-}
+const countIncoming = onEach<{ targets: List }, { target: string; count: number }>(
+  (engine, slot) => sql`
+    SELECT target, count(*) AS count ${withTexts[engine]("passage_links", "target", slot("targets"))} GROUP BY target`,
+);

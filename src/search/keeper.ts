@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { Database, Query } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
+import { portions } from "../store/portions.ts";
+import { lookAgain } from "../store/statistics.ts";
 import { nameOf, prepare } from "./keeper/prepare.ts";
 import { replaceAll } from "./keeper/rows.ts";
 import type { Kind } from "./kinds.ts";
-import { portions } from "./lists.ts";
 import { learner } from "./spelling.ts";
 
 const atOnce = 200;
@@ -75,6 +76,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
 
   return {
     catchUp,
+    noticeSections,
     /** Everything again from the beginning, as after a change of how texts are cut. */
     async rebuild(): Promise<number> {
       const ids = await Promise.all(
@@ -89,6 +91,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
         for (const some of portions(rows, 500)) await tx.insertInto("search_queue").values(some).execute();
       });
       while ((await catchUp()) > 0);
+      await db.write((tx) => lookAgain(tx, db.engine, ["things", "passages", "passage_text", "passage_links"]));
       return rows.length;
     },
     async pending(): Promise<number> {

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { type List, listOf, withNumbers } from "../store/lists.ts";
 import { choose, type Term } from "./lexical/choose.ts";
-import { count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
-import { amongNumbers } from "./lists.ts";
-import { type Scope, within } from "./scope.ts";
+import { type Counted, count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
+import type { PassagePlaces } from "./places.ts";
+import { isNarrowed, mayRead, type Scope, scoped } from "./scope.ts";
 
 /** Some of the best, within a scope. */
 export type Share = {
@@ -20,34 +21,52 @@ const enough = 50;
 const prefixLength = 3;
 
 /** Passages by their words, on either engine. */
-export function wordIndex(db: Database) {
+export function wordIndex(db: Database, places: PassagePlaces) {
   const totalNow = totals(db);
   const countOf = counts(db, totalNow);
 
   /** The rarest words first; with too few that have them, those that have only the others follow. */
   async function ranking(terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Ranking> {
-    const found = new Map<number, Scored>();
+    let hits: Scored[] = [];
     let left = terms.filter((term) => term.count > 0);
-    while (found.size < enough) {
+    while (hits.length < enough) {
       const choice = choose(left, total.passages, limits[db.engine]);
       if (!choice) break;
-      for (const hit of await rank[db.engine](db.read, choice, total, limit, scope))
-        if (!found.has(hit.num)) found.set(hit.num, hit);
+      const known = new Set(hits.map(({ num }) => num));
+      const found = await rank[db.engine](db, choice, total, limit, scope);
+      hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.by.includes(term));
     }
-    return { hits: [...found.values()].slice(0, limit), isAll: left.length === 0 && found.size < limit };
+    return { hits: hits.slice(0, limit), isAll: left.length === 0 && hits.length < limit };
+  }
+
+  async function inScope(hits: Scored[], scope: Scope): Promise<Scored[]> {
+    if (hits.length === 0) return [];
+    const nums = hits.map((hit) => hit.num);
+    if (isNarrowed(scope)) {
+      const kept = new Set((await numsInside(db, scope, { nums: listOf[db.engine](nums) })).map((row) => row.num));
+      return hits.filter((hit) => kept.has(hit.num));
+    }
+    const known = await places.of(nums);
+    return hits.filter(({ num }) => {
+      const place = known.get(num);
+      return place !== undefined && mayRead(scope, place);
+    });
   }
 
   return {
-    /** In how many passages each word is. The last one, if no text has it, is taken as the beginning of a word. */
-    async count(words: string[]): Promise<Term[]> {
-      if (words.length === 0) return [];
-      const known = await countOf(words.map((word) => ({ word })));
-      const terms: Term[] = words.map((word, at) => ({ word, count: known[at] ?? 0 }));
+    /**
+     * In how many passages each word is, and whether changes wait to be indexed: asked together, it is one journey.
+     * The last word, if no text has it, is taken as the beginning of one.
+     */
+    async count(words: string[]): Promise<{ terms: Term[]; isBehind: boolean }> {
+      const { counts, isBehind } = await countOf(words.map((word) => ({ word })));
+      const terms: Term[] = words.map((word, at) => ({ word, count: counts[at] ?? 0 }));
       const last = terms.at(-1);
-      if (!last || last.count > 0 || last.word.length < prefixLength) return terms;
-      const [begun = 0] = await countOf([{ word: last.word, begun: true }]);
-      return begun === 0 ? terms : [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }];
+      if (!last || last.count > 0 || last.word.length < prefixLength) return { terms, isBehind };
+      const begun = (await countOf([{ word: last.word, begun: true }])).counts[0] ?? 0;
+      if (begun === 0) return { terms, isBehind };
+      return { terms: [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }], isBehind };
     },
 
     /**
@@ -63,11 +82,11 @@ export function wordIndex(db: Database) {
       return Promise.all(
         shares.map(async ({ scope, limit, amongBest }) => {
           if (scope.kinds.length === 0) return [];
-          const best = await inScope(db, hits.slice(0, limit), scope);
+          const best = await inScope(hits.slice(0, limit), scope);
           if (best.length === limit) return best;
-          const kept = [...best, ...(await inScope(db, hits.slice(limit), scope))];
+          const kept = [...best, ...(await inScope(hits.slice(limit), scope))];
           const isEnough = kept.length >= limit || isAll || amongBest || (hits.length < wide && kept.length >= enough);
-          if (isEnough || !(await isAnything(db, scope))) return kept.slice(0, limit);
+          if (isEnough || (await anyInside(db, scope, {})).length === 0) return kept.slice(0, limit);
           return (await ranking(terms, total, limit, scope)).hits;
         }),
       );
@@ -77,20 +96,14 @@ export function wordIndex(db: Database) {
 
 export type WordIndex = ReturnType<typeof wordIndex>;
 
-async function inScope(db: Database, hits: Scored[], scope: Scope): Promise<Scored[]> {
-  if (hits.length === 0) return [];
-  const nums = hits.map((hit) => hit.num);
-  const { rows } = await sql<{ num: number }>`
-    SELECT p.num FROM passages p JOIN things t ON t.num = p.thing
-    WHERE p.num ${amongNumbers(db.engine, nums)} AND ${within(db.engine, scope)}`.execute(db.read);
-  const kept = new Set(rows.map((row) => row.num));
-  return hits.filter((hit) => kept.has(hit.num));
-}
+const numsInside = scoped<{ nums: List }, { num: number }>(
+  (engine, slot, isInside) => sql`
+    SELECT p.num ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
+);
 
-async function isAnything(db: Database, scope: Scope): Promise<boolean> {
-  const { rows } = await sql`SELECT 1 FROM things t WHERE ${within(db.engine, scope)} LIMIT 1`.execute(db.read);
-  return rows.length > 0;
-}
+const anyInside = scoped<object, unknown>(
+  (_engine, _slot, isInside) => sql`SELECT 1 FROM things t WHERE ${isInside} LIMIT 1`,
+);
 
 const leastMs = 10_000;
 /** No more than about a hundredth of all time is spent on it. */
@@ -116,7 +129,7 @@ const leastRemembered = 500;
 function counts(db: Database, totalNow: () => Promise<Total>) {
   const remembered = new Map<string, number>();
   let since = Date.now();
-  return async (terms: Pick<Term, "word" | "begun">[]): Promise<number[]> => {
+  return async (terms: Pick<Term, "word" | "begun">[]): Promise<Counted> => {
     if (Date.now() - since > rememberedMs) {
       remembered.clear();
       since = Date.now();
@@ -130,12 +143,12 @@ function counts(db: Database, totalNow: () => Promise<Total>) {
       }),
     );
     const fresh = words.filter((word) => !known.has(word));
-    const found = fresh.length > 0 ? await count[db.engine](db.read, fresh) : [];
+    const { counts, isBehind } = await count[db.engine](db.read, fresh);
     for (const [at, word] of fresh.entries()) {
-      const n = found[at] ?? 0;
+      const n = counts[at] ?? 0;
       known.set(word, n);
       if (n >= leastRemembered) remembered.set(word, n);
     }
-    return words.map((word) => known.get(word) ?? 0);
+    return { counts: words.map((word) => known.get(word) ?? 0), isBehind };
   };
 }

@@ -4,6 +4,9 @@ import { stem } from "./stem.ts";
 import { wordsOf } from "./terms.ts";
 
 const token = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{N}\p{M}_]+/gu;
+/** Nothing in it to take apart. */
+const oneWord = /^[A-Za-z]?[a-z]*$/;
+const smallLetter = 0x20;
 /** A longer text is not read to its end for a few words of it. */
 const mostCharacters = 20_000;
 
@@ -11,9 +14,12 @@ const mostCharacters = 20_000;
 export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { text: string; found: string[] } {
   const wanted = new Map(terms.map(({ word }) => [stem(word), word]));
   const begun = terms.find((term) => term.begun)?.word;
+  const initials = new Set(terms.map(({ word }) => word.charCodeAt(0)));
   const found = new Set<string>();
   const text = body.slice(0, mostCharacters).replaceAll(/[\u0001\u0002]/g, " ");
   const marked = text.replace(token, (raw) => {
+    // A stem begins as its word does.
+    if (!initials.has(raw.charCodeAt(0) | smallLetter) && oneWord.test(raw)) return raw;
     let matches = false;
     for (const { part, root } of partsOf(raw)) {
       const word = wanted.get(root) ?? (begun && part.startsWith(begun) ? begun : undefined);

@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { lockEntry } from "../store/entries.ts";
+import { portions } from "../store/portions.ts";
+import { prepared } from "../store/prepared.ts";
 import { embeddedText } from "./chunk.ts";
 import type { Embedder } from "./embedder.ts";
 import type { Scored } from "./lexical/engines.ts";
-import { portions } from "./lists.ts";
 import type { Scope } from "./scope.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";
 
@@ -18,6 +19,9 @@ const inUse = "search-model";
 
 /** Where the embedding of the texts stands. `model` is what searches use; null while there is none that knows all texts. */
 export type MeaningStatus = { model: string | null; wanted: string | null; embedded: number; pending: number };
+
+/** The passages nearest in meaning to what was asked; undefined while there is no model. */
+export type Nearest = (scope: Scope, limit: number) => Promise<{ hits: Scored[]; weight: number } | undefined>;
 
 /**
  * Vectors, when there is a model. A model is used once all texts are embedded with it; until then
@@ -34,7 +38,7 @@ export function meaning(
   let checkedTo = 0;
 
   async function used(): Promise<Embedder | undefined> {
-    const row = await db.read.selectFrom("meta").select("value").where("key", "=", inUse).executeTakeFirst();
+    const [row] = await selectMeta(db.read, { key: inUse });
     if (!row) return undefined;
     if (row.value === wanted?.model) return wanted;
     if (current?.model !== row.value) current = open.named(row.value);
@@ -92,7 +96,7 @@ export function meaning(
 
   /** Every text has a vector of this model: from now on it is the one. */
   async function settle(model: string): Promise<void> {
-    const row = await db.read.selectFrom("meta").select("value").where("key", "=", inUse).executeTakeFirst();
+    const [row] = await selectMeta(db.read, { key: inUse });
     if (row?.value === model) return;
     await db.write(async (tx) => {
       await tx
@@ -119,21 +123,18 @@ export function meaning(
   return {
     embedSome,
     /** Begins to embed a question: a local model does it in a thread of its own while words are looked up. */
-    async begin(text: string): Promise<void> {
+    async ask(text: string): Promise<Nearest> {
       const embedder = await used();
-      if (embedder) vectorOf(embedder, text).catch(() => undefined);
-    },
-    /** The passages nearest in meaning; undefined while there is no model. */
-    async nearest(text: string, scope: Scope, limit: number): Promise<{ hits: Scored[]; weight: number } | undefined> {
-      const embedder = await used();
-      if (!embedder) return undefined;
-      const vector = await vectorOf(embedder, text);
-      const index = indexes.get(embedder.model) ?? vectorIndex(db, embedder.model);
-      indexes.set(embedder.model, index);
-      return { hits: await index.nearest(vector, scope, limit), weight: embedder.weight };
+      if (!embedder) return async () => undefined;
+      const { model, weight } = embedder;
+      const vector = vectorOf(embedder, text);
+      vector.catch(() => undefined);
+      const index = indexes.get(model) ?? vectorIndex(db, model);
+      indexes.set(model, index);
+      return async (scope, limit) => ({ hits: await index.nearest(vector, scope, limit), weight });
     },
     async status(): Promise<MeaningStatus> {
-      const row = await db.read.selectFrom("meta").select("value").where("key", "=", inUse).executeTakeFirst();
+      const [row] = await selectMeta(db.read, { key: inUse });
       const { rows } = await sql<{ passages: number; embedded: number }>`
         SELECT count(DISTINCT p.hash) AS passages, count(DISTINCT v.hash) AS embedded
         FROM passages p LEFT JOIN vectors v ON v.hash = p.hash AND v.model = ${wanted?.model ?? row?.value ?? ""}`.execute(
@@ -152,6 +153,10 @@ export function meaning(
     },
   };
 }
+
+const selectMeta = prepared<{ key: string }, { value: string }>((query, slot) =>
+  query.selectFrom("meta").select("value").where("key", "=", slot("key")),
+);
 
 export type Meaning = ReturnType<typeof meaning>;
 

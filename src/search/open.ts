@@ -10,6 +10,7 @@ import type { Kind } from "./kinds.ts";
 import { wordIndex } from "./lexical.ts";
 import { meaning } from "./meaning.ts";
 import { isInstalled, localModel } from "./model.ts";
+import { passagePlaces } from "./places.ts";
 import type { Scope } from "./scope.ts";
 import { speller } from "./spelling.ts";
 
@@ -43,7 +44,8 @@ export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Opt
   };
   const keeper = indexKeeper(db, kinds, sections);
   const vectors = meaning(db, { wanted, named });
-  const find = finder({ db, words: wordIndex(db), keeper, meaning: vectors, speller: speller(db) });
+  const places = passagePlaces(db);
+  const find = finder({ db, places, words: wordIndex(db, places), keeper, meaning: vectors, speller: speller(db) });
 
   return {
     catchUp: keeper.catchUp,

@@ -2,10 +2,11 @@ import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { edgesBetween, linksOf } from "../store/edges.ts";
 import { nodeLines } from "../store/graph.ts";
+import { among, type List, listOf } from "../store/lists.ts";
+import { onEach } from "../store/prepared.ts";
 import { type Hit, refOf } from "./hit.ts";
 import { named, placeOf } from "./hops.ts";
-import { amongTexts } from "./lists.ts";
-import { type Scope, within } from "./scope.ts";
+import { type Scope, scoped } from "./scope.ts";
 
 /** A passage as an agent is given it. */
 export type Recalled = {
@@ -100,24 +101,28 @@ export async function joining(db: Database, refs: string[], bytes: number, scope
 /** Which of these the caller may not read. */
 async function outside(db: Database, refs: string[], scope: Scope): Promise<Set<string>> {
   if (refs.length === 0) return new Set();
-  const { rows } = await sql<{ kind: string; id: string }>`
-    SELECT t.kind, t.id FROM ${named[db.engine](refs.map(placeOf))} JOIN things t ON t.kind = w.kind AND t.id = w.id
-    WHERE NOT (${within(db.engine, scope)})`.execute(db.read);
+  const rows = await thingsOutside(db, scope, { names: listOf[db.engine](refs.map(placeOf)) });
   const runs = refs.filter((one) => scope.run !== undefined && one.startsWith("run:") && one !== `run:${scope.run}`);
   return new Set([...rows.map(refOf), ...runs]);
 }
 
+const thingsOutside = scoped<{ names: List }, { kind: string; id: string }>(
+  (engine, slot, isInside) => sql`
+    SELECT t.kind, t.id FROM ${named[engine](slot("names"))} JOIN things t ON t.kind = w.kind AND t.id = w.id
+    WHERE NOT (${isInside})`,
+);
+
 /** Links that the texts themselves have. */
-async function writtenAmong(db: Database, ids: string[]): Promise<Subgraph["edges"]> {
-  const list = amongTexts(db.engine, ids);
-  const { rows } = await sql<{ from: string; type: string; to: string }>`
+const writtenAmong = (db: Database, ids: string[]): Promise<Subgraph["edges"]> =>
+  linksAmong[db.engine](db.read, { ids: listOf[db.engine](ids) });
+
+const linksAmong = onEach<{ ids: List }, { from: string; type: string; to: string }>((engine, slot) => {
+  const isListed = among[engine](slot("ids"));
+  return sql`
     SELECT DISTINCT CASE t.kind WHEN 'node' THEN t.id ELSE t.kind || ':' || t.id END AS "from", 'links_to' AS type, l.target AS "to"
     FROM passage_links l JOIN passages p ON p.num = l.passage JOIN things t ON t.num = p.thing
-    WHERE l.target ${list} AND (t.kind || ':' || t.id ${list} OR (t.kind = 'node' AND t.id ${list})) LIMIT 100`.execute(
-    db.read,
-  );
-  return rows;
-}
+    WHERE l.target ${isListed} AND (t.kind || ':' || t.id ${isListed} OR (t.kind = 'node' AND t.id ${isListed})) LIMIT 100`;
+});
 
 /** How much of what was retrieved was then cited (O15); undefined when nothing was retrieved. */
 export function retrievalPrecision(retrieved: string[], output: string): number | undefined {

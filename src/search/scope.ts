@@ -1,6 +1,9 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { amongTexts } from "./lists.ts";
+import { among, type List, listOf } from "../store/lists.ts";
+import { eachOnce, onEach, type SlotOf } from "../store/prepared.ts";
+
+type Engine = Database["engine"];
 
 /** What a search may find: what the caller may read, and of that what they asked for. */
 export type Scope = {
@@ -17,22 +20,65 @@ export type Scope = {
   after?: string;
 };
 
-/** The scope as a condition on `t`, a row of things: applied before anything is ranked. */
-export function within(engine: Database["engine"], scope: Scope): RawBuilder<boolean> {
-  const rules = [sql`t.kind ${amongTexts(engine, scope.kinds)}`];
-  if (scope.run !== undefined) rules.push(sql`t.run IN ('', ${scope.run})`);
-  if (scope.type !== undefined) rules.push(sql`t.type = ${scope.type}`);
-  if (scope.section !== undefined) {
-    const folder = `${scope.section}/`;
-    rules.push(sql`(t.id = ${scope.section} OR substr(t.id, 1, ${sql.lit([...folder].length)}) = ${folder})`);
-  }
-  // SQLite makes only a to z small: others are found as they are written.
-  if (scope.author !== undefined)
-    rules.push(sql`(lower(t.author) LIKE ${likely(scope.author.toLowerCase())} ESCAPE '!'
-      OR t.author LIKE ${likely(scope.author)} ESCAPE '!')`);
-  if (scope.before !== undefined) rules.push(sql`t.at < ${scope.before}`);
-  if (scope.after !== undefined) rules.push(sql`t.at >= ${scope.after}`);
-  return sql<boolean>`${sql.join(rules, sql` AND `)}`;
+/**
+ * A query over `t`, a row of things, within a scope: the condition that `build` is given is applied before
+ * anything is ranked. It is built once for each set of what scopes are narrowed by.
+ */
+export function scoped<P extends object, R>(
+  build: (engine: Engine, slot: SlotOf<P>, isInside: RawBuilder<boolean>) => RawBuilder<R>,
+): (db: Pick<Database, "engine" | "read">, scope: Scope, values: P) => Promise<R[]> {
+  const query = eachOnce((rules: string) =>
+    onEach<P & Bounds, R>((engine, slot) => build(engine, slot, within(engine, rules.split(" "), slot))),
+  );
+  return ({ engine, read }, scope, values) => {
+    const bounds = boundsOf(engine, scope);
+    return query(Object.keys(bounds).join(" "))[engine](read, { ...values, ...bounds });
+  };
+}
+
+/** What a scope is narrowed by, as the engine is told it. */
+type Bounds = {
+  kinds: List;
+  run?: string;
+  type?: string;
+  section?: string;
+  folder?: string;
+  folderLength?: number;
+  author?: string;
+  authorInSmall?: string;
+  before?: string;
+  after?: string;
+};
+
+function boundsOf(engine: Engine, { kinds, run, type, section, author, before, after }: Scope): Bounds {
+  const folder = `${section}/`;
+  return {
+    kinds: listOf[engine](kinds),
+    ...(run === undefined ? {} : { run }),
+    ...(type === undefined ? {} : { type }),
+    ...(section === undefined ? {} : { section, folder, folderLength: [...folder].length }),
+    ...(author === undefined ? {} : { author: likely(author), authorInSmall: likely(author.toLowerCase()) }),
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+  };
+}
+
+function within(engine: Engine, names: string[], slot: SlotOf<Bounds>): RawBuilder<boolean> {
+  const rules: Partial<Record<string, RawBuilder<unknown>>> = {
+    kinds: sql`t.kind ${among[engine](slot("kinds"))}`,
+    run: sql`t.run IN ('', ${slot("run")})`,
+    type: sql`t.type = ${slot("type")}`,
+    section: sql`(t.id = ${slot("section")}
+      OR substr(t.id, 1, CAST(${slot("folderLength")} AS INTEGER)) = ${slot("folder")})`,
+    // SQLite makes only a to z small: others are found as they are written.
+    author: sql`(lower(t.author) LIKE ${slot("authorInSmall")} ESCAPE '!' OR t.author LIKE ${slot("author")} ESCAPE '!')`,
+    before: sql`t.at < ${slot("before")}`,
+    after: sql`t.at >= ${slot("after")}`,
+  };
+  return sql<boolean>`${sql.join(
+    names.flatMap((name) => rules[name] ?? []),
+    sql` AND `,
+  )}`;
 }
 
 /** The rights among it, for what is held in memory: of a thing, these never change. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Database, Query } from "../store/database.ts";
-import { portions } from "./lists.ts";
+import { portions } from "../store/portions.ts";
 import { isStopWord } from "./terms.ts";
 
 const worth = /^\p{L}[\p{L}\p{N}]{3,23}$/u;

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
+import { prepared } from "../store/prepared.ts";
 import type { Scored } from "./lexical/engines.ts";
-import { isNarrowed, mayRead, type Scope, within } from "./scope.ts";
+import { isNarrowed, mayRead, type Scope, scoped } from "./scope.ts";
 
 /** What rights go by, which never changes of a thing; there are few of them. Whatever else a search is narrowed by is asked of the rows. */
 type Sort = { kind: string; run: string };
@@ -48,15 +49,14 @@ export function vectorIndex(db: Database, model: string) {
     }
     const before = { num: lastNum, seq: lastSeq };
     // Asked first: what comes while the vectors are read is read again, where it would be missed otherwise.
-    const { rows } = await sql<{ num: number | null; seq: number | null }>`
-      SELECT (SELECT max(num) FROM passages) AS num, (SELECT max(seq) FROM vectors) AS seq`.execute(db.read);
-    const newest = { num: Number(rows[0]?.num ?? 0), seq: Number(rows[0]?.seq ?? 0) };
-    if (newest.num === seen.num && newest.seq === seen.seq) return;
+    const [last] = await newest(db.read, {});
+    const now = { num: Number(last?.num ?? 0), seq: Number(last?.seq ?? 0) };
+    if (now.num === seen.num && now.seq === seen.seq) return;
     // New vectors of passages that were there, then new passages whose text had a vector already.
     await take(sql`v.seq > ${before.seq}`, "seq");
     await take(sql`p.num > ${before.num} AND v.seq <= ${before.seq}`, "num");
-    lastNum = newest.num;
-    seen = newest;
+    lastNum = now.num;
+    seen = now;
   }
 
   async function take(which: ReturnType<typeof sql>, order: "seq" | "num"): Promise<void> {
@@ -101,13 +101,6 @@ export function vectorIndex(db: Database, model: string) {
     sorts.push(sort);
   }
 
-  async function thingsIn(scope: Scope): Promise<Set<number>> {
-    const { rows } = await sql<{ num: number }>`SELECT t.num FROM things t WHERE ${within(db.engine, scope)}`.execute(
-      db.read,
-    );
-    return new Set(rows.map((row) => row.num));
-  }
-
   function forget(): void {
     nums = [];
     things = [];
@@ -121,10 +114,10 @@ export function vectorIndex(db: Database, model: string) {
   }
 
   return {
-    async nearest(vector: Float32Array, scope: Scope, limit: number): Promise<Scored[]> {
-      await refresh();
+    async nearest(asked: Promise<Float32Array>, scope: Scope, limit: number): Promise<Scored[]> {
+      const [vector] = await Promise.all([asked, refresh()]);
       if (vector.length !== size) return [];
-      const narrowed = isNarrowed(scope) ? await thingsIn(scope) : undefined;
+      const narrowed = isNarrowed(scope) ? new Set((await thingsIn(db, scope, {})).map((row) => row.num)) : undefined;
       const readable = new Set([...known.values()].filter((sort) => mayRead(scope, sort)));
       const top: Scored[] = [];
       let least = Number.NEGATIVE_INFINITY;
@@ -142,6 +135,14 @@ export function vectorIndex(db: Database, model: string) {
     count: () => nums.length,
   };
 }
+
+const thingsIn = scoped<object, { num: number }>(
+  (_engine, _slot, isInside) => sql`SELECT t.num FROM things t WHERE ${isInside}`,
+);
+
+const newest = prepared<object, { num: number | null; seq: number | null }>(
+  () => sql`SELECT (SELECT max(num) FROM passages) AS num, (SELECT max(seq) FROM vectors) AS seq`,
+);
 
 export type VectorIndex = ReturnType<typeof vectorIndex>;
 

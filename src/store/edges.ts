@@ -1,9 +1,21 @@
 import { type Selectable, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
-import { among, asEdges, brokenLinks, isAlive, type Side, sideSelect, sides, tiesOf } from "./graph/derived.ts";
+import {
+  asEdges,
+  brokenLinks,
+  isAlive,
+  keysAt,
+  type Side,
+  sideRows,
+  sideSelect,
+  sides,
+  tiesOf,
+} from "./graph/derived.ts";
 import { ties } from "./graph/nouns.ts";
 import type { Place } from "./graph.ts";
+import { among, type List, listOf, withTexts } from "./lists.ts";
 import { portions } from "./portions.ts";
+import { eachOnce, onEach } from "./prepared.ts";
 import type { EdgeRow } from "./tables.ts";
 
 export type StoredEdge = Selectable<EdgeRow>;
@@ -63,18 +75,40 @@ export async function linksOf(
   types: string[] | undefined,
   limit: number,
 ): Promise<Link[]> {
-  const near = among[db.engine](ids);
-  const wanted = types ? sql`AND type ${among[db.engine](types)}` : sql``;
-  const own = [
-    sql`SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
-      WHERE from_id ${near} ${wanted} AND ${isAlive[db.engine].to}`,
-    sql`SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
-      WHERE to_id ${near} ${wanted} AND ${isAlive[db.engine].from}`,
-  ];
-  const others = sides.flatMap((side) => sideSelect(db.engine, side, { near: ids, types, limit }) ?? []);
-  const text = sql<Link>`${sql.join([...own, ...others], sql` UNION ALL `)} LIMIT ${limit}`;
-  return (await text.execute(db.read)).rows.sort((a, b) => a.stream - b.stream || a.num - b.num);
+  const list = listOf[db.engine];
+  const keys = nearNouns.map((noun) => [noun, keysAt({ noun }, ids)] as const).filter(([, keys]) => keys.length > 0);
+  const shape = [...keys.map(([noun]) => noun), ...(types ? [ofTypes] : [])].join(" ");
+  const lists = Object.fromEntries(keys.map(([noun, keys]) => [noun, list(keys)]));
+  const asked = { ...lists, ids: list(ids), types: list(types ?? []), limit };
+  const links = await touching(shape)[db.engine](db.read, asked);
+  return links.sort((a, b) => a.stream - b.stream || a.num - b.num);
 }
+
+const nearNouns = [...new Set(sides.flatMap(({ near }) => near.noun ?? []))];
+const ofTypes = "of-types";
+
+type Touching = { ids: List; types: List; limit: number; [noun: string]: List | number };
+
+/** One statement for each set of nouns that the ids are of: with all of them in it, it takes longer to plan than to run. */
+const touching = eachOnce((shape: string) => {
+  const parts = shape.split(" ");
+  const isNear = ({ near }: Side) => near.noun === undefined || parts.includes(near.noun);
+  return onEach<Touching, Link>((engine, slot) => {
+    const types = parts.includes(ofTypes) ? { types: slot("types") } : {};
+    const wanted = types.types === undefined ? sql`` : sql`AND type ${among[engine](types.types)}`;
+    const limit = slot("limit");
+    const own = [
+      sql`SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction
+        ${withTexts[engine]("edges", "from_id", slot("ids"))} ${wanted} AND ${isAlive[engine].to}`,
+      sql`SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction
+        ${withTexts[engine]("edges", "to_id", slot("ids"))} ${wanted} AND ${isAlive[engine].from}`,
+    ];
+    const others = sides
+      .filter(isNear)
+      .map((side) => sideRows(engine, side, { near: slot(side.near.noun ?? "ids") as List, ...types, limit }));
+    return sql<Link>`${sql.join([...own, ...others], sql` UNION ALL `)} LIMIT ${limit}`;
+  });
+});
 
 type Page = {
   types: string[] | undefined;
@@ -102,7 +136,7 @@ export async function linksAfter(db: Database, id: string, { types, direction, a
 type Own = Pick<Page, "types" | "direction" | "limit">;
 
 function ownLinks(engine: Database["engine"], id: string, after: number, { types, direction, limit }: Own) {
-  const wanted = types ? sql`AND type ${among[engine](types)}` : sql``;
+  const wanted = types ? sql`AND type ${among[engine](listOf[engine](types))}` : sql``;
   const out = sql`SELECT * FROM (
     SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
     WHERE from_id = ${id} AND num > ${after} ${wanted} AND ${isAlive[engine].to}
@@ -137,7 +171,7 @@ export async function edgesBetween(
 ): Promise<Step[]> {
   const inSome = new Set(some);
   const rest = all.filter((id) => !inSome.has(id));
-  const one = among[db.engine];
+  const one = (ids: string[]) => among[db.engine](listOf[db.engine](ids));
   const wanted = types ? sql`AND type ${one(types)}` : sql``;
   const own = [
     sql`SELECT * FROM (SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges

@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
-import { among, asNodes, keysAt } from "./graph/derived.ts";
+import { asNodes, keysAt } from "./graph/derived.ts";
 import { type Noun, nounOf, nouns } from "./graph/nouns.ts";
+import { among, listOf } from "./lists.ts";
 import { portions } from "./portions.ts";
 import { prepared } from "./prepared.ts";
 import type { NodeRow } from "./tables.ts";
@@ -48,7 +49,9 @@ const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
 export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<Set<string>> {
   const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
   const own = ids.filter((id) => !nounOf(id));
-  const text = sql<{ id: string }>`SELECT id FROM nodes WHERE id ${among[engine](own)} ORDER BY id ${lock}`;
+  const text = sql<{
+    id: string;
+  }>`SELECT id FROM nodes WHERE id ${among[engine](listOf[engine](own))} ORDER BY id ${lock}`;
   const found = own.length === 0 ? [] : (await text.execute(tx)).rows;
   const others = await linesOf(
     tx,
@@ -181,13 +184,14 @@ export async function nodeLines(db: Database, ids: string[]): Promise<NodeLine[]
 async function linesOf(query: Query, engine: Database["engine"], ids: string[]): Promise<NodeLine[]> {
   const own = ids.filter((id) => !nounOf(id));
   const parts = nouns.flatMap((noun) => {
-    const keys = keysAt({ noun: noun.type, column: noun.key }, ids);
+    const keys = keysAt({ noun: noun.type }, ids);
     if (keys.length === 0) return [];
     const head = `SELECT '${noun.type}:' || ${noun.key} AS id, '${noun.type}' AS type, ${noun.title} AS title
       FROM ${noun.from} WHERE ${noun.key}`;
-    return sql`${sql.raw(head)} ${among[engine](keys)}`;
+    return sql`${sql.raw(head)} ${among[engine](listOf[engine](keys))}`;
   });
-  if (own.length > 0) parts.unshift(sql`SELECT id, type, title FROM nodes WHERE id ${among[engine](own)}`);
+  if (own.length > 0)
+    parts.unshift(sql`SELECT id, type, title FROM nodes WHERE id ${among[engine](listOf[engine](own))}`);
   if (parts.length === 0) return [];
   return (await sql<NodeLine>`${sql.join(parts, sql` UNION ALL `)}`.execute(query)).rows;
 }

@@ -5,7 +5,7 @@ type Engine = Database["engine"];
 /** A query of the builder, or a text of `sql`. */
 type Compiles<R> = { compile(query: Query): CompiledQuery<R> };
 /** Stands where a value of each call will be. */
-type SlotOf<P> = <K extends keyof P>(name: K) => P[K];
+export type SlotOf<P> = <K extends keyof P>(name: K) => P[K];
 
 /** PostgreSQL keeps the plan of a statement that has a name. */
 export const statementNames = new Map<string, string>();
@@ -38,6 +38,16 @@ export function onEach<P extends object, R>(
   return {
     sqlite: prepared<P, R>((_, slot) => build("sqlite", slot)),
     postgres: prepared<P, R>((_, slot) => build("postgres", slot)),
+  };
+}
+
+/** For queries that come in a few shapes: each is made when it is first asked for. */
+export function eachOnce<K extends string | number, V>(make: (shape: K) => V): (shape: K) => V {
+  const made = new Map<K, V>();
+  return (shape) => {
+    const known = made.get(shape) ?? make(shape);
+    made.set(shape, known);
+    return known;
   };
 }
 

@@ -176,6 +176,12 @@ function watchChanges(connection: Sqlite.Database) {
   };
 }
 
+/**
+ * SQLite looks at the value of a bare parameter when it plans a limit, and so plans anew at each run: of a claim
+ * that is 42 of 44 microseconds. It does not look through a sign.
+ */
+const plannedOnce = (sql: string) => sql.replace(/\b(limit) \?/gi, "$1 +?");
+
 /** A prepared statement is five times faster than preparing it again, and Kysely asks for the same texts. */
 function kyselyOver(connection: Sqlite.Database): Query {
   const prepared = new Map<string, Sqlite.Statement>();
@@ -183,7 +189,7 @@ function kyselyOver(connection: Sqlite.Database): Query {
     prepare(sql: string) {
       let statement = prepared.get(sql);
       if (!statement) {
-        statement = connection.prepare(sql);
+        statement = connection.prepare(plannedOnce(sql));
         if (prepared.size > 500) prepared.clear();
         prepared.set(sql, statement);
       }
@@ -197,7 +203,7 @@ function kyselyOver(connection: Sqlite.Database): Query {
   const readers = new Map<string, ReturnType<typeof rowsOf>>();
   directly.set(query, {
     rows(sql, parameters) {
-      const read = readers.get(sql) ?? rowsOf(connection.prepare(sql));
+      const read = readers.get(sql) ?? rowsOf(connection.prepare(plannedOnce(sql)));
       readers.set(sql, read);
       return read(parameters);
     },

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Database, Query } from "../../store/database.ts";
+import { among, listOf, withNumbers } from "../../store/lists.ts";
+import { portions } from "../../store/portions.ts";
 import { prepared } from "../../store/prepared.ts";
-import { amongNumbers, amongTexts, portions } from "../lists.ts";
 import { lengthOf, lexemes } from "../words.ts";
 import type { Part, Prepared } from "./prepare.ts";
 
@@ -87,7 +88,7 @@ async function thingsOf(tx: Query, engine: Engine, work: Work[]): Promise<Map<st
 async function partsOf(tx: Query, engine: Engine, things: number[]): Promise<Map<number, Had[]>> {
   if (things.length === 0) return new Map();
   const { rows } = await sql<Had>`
-    SELECT num, thing, part, line, state, hash FROM passages WHERE thing ${amongNumbers(engine, things)} ORDER BY thing, part`.execute(
+    SELECT num, thing, part, line, state, hash ${withNumbers[engine]("passages", "thing", listOf[engine](things))} ORDER BY thing, part`.execute(
     tx,
   );
   return grouped(rows, ({ thing }) => thing);
@@ -147,7 +148,7 @@ async function forget(tx: Query, nums: number[]): Promise<void> {
 /** Of texts that stand nowhere any more; those that only moved are there again by now. */
 async function dropVectors(tx: Query, engine: Engine, hashes: string[]): Promise<void> {
   if (hashes.length === 0) return;
-  await sql`DELETE FROM vectors WHERE hash ${amongTexts(engine, hashes)}
+  await sql`DELETE FROM vectors WHERE hash ${among[engine](listOf[engine](hashes))}
     AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.hash = vectors.hash)`.execute(tx);
 }
 

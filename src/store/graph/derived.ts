@@ -1,14 +1,9 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../database.ts";
+import { among, type List, listOf, withTexts } from "../lists.ts";
 import { type End, type Noun, nouns, type Tie, ties } from "./nouns.ts";
 
 type Engine = Database["engine"];
-
-/** Many values as one parameter: the text of the query stays the same, and can stay prepared. */
-export const among = {
-  sqlite: (values: string[]) => sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
-  postgres: (values: string[]) => sql`= ANY(${values}::text[])`,
-};
 
 /**
  * What is the same in every query is text, and made once: to build it from parts for each call would
@@ -70,7 +65,7 @@ function isThereAt(engine: Engine, { noun, column }: End): string {
 const idOf = ({ noun, column }: End) => (noun === undefined ? column : `'${noun}:' || ${column}`);
 
 /** Those of `ids` that can stand at this end, as the end's column has them. */
-export function keysAt({ noun }: End, ids: string[]): string[] {
+export function keysAt({ noun }: Pick<End, "noun">, ids: string[]): string[] {
   if (noun === undefined) return ids;
   const start = `${noun}:`;
   return ids.filter((id) => id.startsWith(start)).map((id) => id.slice(start.length));
@@ -109,27 +104,43 @@ export const sides: Side[] = ties
       far,
       stream: at + 1,
       head: `SELECT ${at + 1} AS stream, 0 AS num, ${edgeId(tie)} AS id, ${tie.type} AS type, ${idOf(near)} AS near,
-        ${idOf(far)} AS far, '${direction}' AS direction FROM ${tie.table} WHERE ${near.column}`,
+        ${idOf(far)} AS far, '${direction}' AS direction`,
       tail: { sqlite: tail("sqlite"), postgres: tail("postgres") },
     };
   });
 
 type Wanted = { near: string[]; far?: string[]; types: string[] | undefined; after?: string; limit: number };
 
-/** The edges of a side that touch `near`, ordered by their far ends; undefined when there can be none. */
+/** The edges of a side that touch `near`; undefined when there can be none. */
 export function sideSelect(engine: Engine, side: Side, wanted: Wanted): RawBuilder<unknown> | undefined {
-  const { tie, near, far, stream } = side;
+  const { tie, near, far } = side;
   if (wanted.types && !tie.types.some((type) => wanted.types?.includes(type))) return undefined;
   const keys = keysAt(near, wanted.near);
   if (keys.length === 0) return undefined;
   const farKeys = wanted.far && keysAt(far, wanted.far);
   if (farKeys?.length === 0) return undefined;
   const [after] = wanted.after === undefined ? [] : keysAt(far, [wanted.after]);
-  const beside = farKeys ? sql`AND ${raw(far.column)} ${among[engine](farKeys)}` : sql``;
-  const beyond = after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${after}`;
-  const ofType = wanted.types ? sql`AND ${raw(tie.type)} ${among[engine](wanted.types)}` : sql``;
-  return sql`SELECT * FROM (${raw(side.head)} ${among[engine](keys)} ${beside} ${beyond} ${ofType}
-    ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${wanted.limit}) AS ${raw(`side${stream}`)}`;
+  const list = listOf[engine];
+  return sideRows(engine, side, {
+    near: list(keys),
+    ...(farKeys ? { far: list(farKeys) } : {}),
+    ...(wanted.types ? { types: list(wanted.types) } : {}),
+    ...(after === undefined ? {} : { after }),
+    limit: wanted.limit,
+  });
+}
+
+type Asked = { near: List; far?: List; types?: List; after?: string; limit: number };
+
+/** The edges of a side with these keys at its ends, ordered by their far ends. */
+export function sideRows(engine: Engine, side: Side, asked: Asked): RawBuilder<unknown> {
+  const { tie, near, far, stream } = side;
+  const rows = withTexts[engine](tie.table, near.column, asked.near);
+  const beside = asked.far === undefined ? sql`` : sql`AND ${raw(far.column)} ${among[engine](asked.far)}`;
+  const beyond = asked.after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${asked.after}`;
+  const ofType = asked.types === undefined ? sql`` : sql`AND ${raw(tie.type)} ${among[engine](asked.types)}`;
+  return sql`SELECT * FROM (${raw(side.head)} ${rows} ${beside} ${beyond} ${ofType}
+    ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${asked.limit}) AS ${raw(`side${stream}`)}`;
 }
 
 /** The ties that an edge with such an id can come from. */

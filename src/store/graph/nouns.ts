@@ -87,6 +87,10 @@ export const nouns: Noun[] = [
       UNION ALL SELECT run, run, NULL, NULL, min(created_at), min(created_by), 1, max(updated_at) FROM tasks
       WHERE run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = tasks.run) GROUP BY run) AS runs`,
     key: "runs.id",
+    exists: {
+      from: "(SELECT id FROM runs UNION ALL SELECT run FROM tasks WHERE run IS NOT NULL) AS r",
+      key: "r.id",
+    },
     title: "runs.title",
     properties: { title: "runs.title", state: "runs.state", request: "runs.request" },
     version: "runs.version",
