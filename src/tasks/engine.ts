@@ -53,6 +53,7 @@ const lookEveryMs = 200;
  */
 export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 200 }: Deps) {
   const { engine } = db;
+  const far = engine === "postgres";
   const counts = { claims: 0, conflicts: 0 };
 
   const held = heldTasks();
@@ -62,7 +63,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   let lookAgainAt = 0;
 
   const ask = together<Request, Answer>(
-    { most: mostTogether, lanes: (mostTogether <= 2 ? lanesAlone : lanes)[engine] },
+    { most: mostTogether, lanes: (mostTogether <= 2 ? lanesAlone : lanes)[engine], far },
     async (requests) => {
       const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
       const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
@@ -152,7 +153,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   };
 
   /** Those who look at the same moment look together, and are shown one task each. */
-  const look = together<string | undefined, Task | undefined>({ most: mostTogether, lanes: 1 }, async (runs) => {
+  const look = together<string | undefined, Task | undefined>({ most: mostTogether, lanes: 1, far }, async (runs) => {
     if (!(await anythingToTake(runs))) return runs.map(() => undefined);
     if (seen.expired) {
       await db.write((tx) => freeExpired(tx, { engine, now }));
