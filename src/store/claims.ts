@@ -2,8 +2,9 @@ import { type RawBuilder, sql } from "kysely";
 import { clock, clockByNow, storeClock } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { insertEach, type WrittenEvent } from "./events.ts";
+import { among, type List, listOf } from "./lists.ts";
 import { type Columns, onEach, withAll, withEach } from "./prepared.ts";
-import { among, columns, locked, type StoredTask } from "./tasks.ts";
+import { columns, locked, type StoredTask } from "./tasks.ts";
 
 /** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
 
@@ -30,7 +31,7 @@ export async function situationNow(query: Query, engine: Engine): Promise<Situat
 }
 
 const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
-  any: onEach<{ limit: number; without: string }, StoredTask>(
+  any: onEach<{ limit: number; without: List }, StoredTask>(
     (engine, slot) => sql`
       SELECT ${columns} FROM tasks
       WHERE ${isReady} AND (run IS NULL OR NOT (run ${among[engine](slot("without"))}))
@@ -58,7 +59,7 @@ export function readyTasks(
 ): Promise<StoredTask[]> {
   const { any, ofRun } = locked ? ready.held : ready.looked;
   if (run !== undefined) return ofRun[engine](query, { run, limit });
-  return any[engine](query, { limit, without: JSON.stringify(without) });
+  return any[engine](query, { limit, without: listOf[engine](without) });
 }
 
 const expired = onEach<{ limit: number }, StoredTask>(

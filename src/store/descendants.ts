@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
+import { among, type List, listOf } from "./lists.ts";
 import { onEach } from "./prepared.ts";
-import { among } from "./tasks.ts";
 
 type Engine = Database["engine"];
 
@@ -16,7 +16,7 @@ export async function descendantsOf(query: Query, id: string): Promise<string[]>
   return rows.map((row) => row.id);
 }
 
-const waitRows = onEach<{ ids: string }, unknown>(
+const waitRows = onEach<{ ids: List }, unknown>(
   (engine, slot) => sql`
     UPDATE tasks SET blockers_left = blockers_left + given.more
     FROM (
@@ -28,5 +28,5 @@ const waitRows = onEach<{ ids: string }, unknown>(
 
 /** Those that wait for these have to wait again: they were completed, and are not any more. */
 export const waitAgain = async (tx: Query, engine: Engine, undone: string[]): Promise<void> => {
-  await waitRows[engine](tx, { ids: JSON.stringify(undone) });
+  await waitRows[engine](tx, { ids: listOf[engine](undone) });
 };

@@ -1,6 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
+import { among, type List, listOf } from "./lists.ts";
 import { onEach, prepared } from "./prepared.ts";
 import { lookAgain } from "./statistics.ts";
 import type { TaskRow } from "./tables.ts";
@@ -20,18 +21,13 @@ export const columnNames = [
 ];
 export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join(", "));
 
-/** As an array, PostgreSQL looks each up in the index; joined with a list whose length it cannot know, it reads the table. */
-export const among: Record<Engine, (list: string) => RawBuilder<unknown>> = {
-  sqlite: (list) => sql`IN (SELECT value FROM json_each(${list}))`,
-  postgres: (list) => sql`= ANY (ARRAY(SELECT json_array_elements_text(${list}::text::json)))`,
-};
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
 
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
 
 /** In the order of their numbers, so that two who lock the same ones cannot wait for each other. */
-const lockRows = onEach<{ ids: string }, LockedTask>(
+const lockRows = onEach<{ ids: List }, LockedTask>(
   (engine, slot) => sql`
     SELECT ${columns}, ${clockByNow[engine]} AS now FROM tasks
     WHERE id ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
@@ -39,7 +35,7 @@ const lockRows = onEach<{ ids: string }, LockedTask>(
 
 /** For a change: until the transaction ends nobody else changes them. */
 export const lockTasks = (tx: Query, engine: Engine, ids: string[]): Promise<LockedTask[]> =>
-  lockRows[engine](tx, { ids: JSON.stringify(ids) });
+  lockRows[engine](tx, { ids: listOf[engine](ids) });
 
 type Filter = { run?: string | undefined; state?: string | undefined; after?: number | undefined; limit: number };
 
@@ -71,7 +67,7 @@ export const saveWords = (
     .returningAll()
     .executeTakeFirst();
 
-const markAwaited = onEach<{ ids: string }, unknown>(
+const markAwaited = onEach<{ ids: List }, unknown>(
   (engine, slot) => sql`UPDATE tasks SET awaited = 1 WHERE id ${among[engine](slot("ids"))} AND awaited = 0`,
 );
 
@@ -91,7 +87,7 @@ export async function insertTasks(
   }
   for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
   const before = [...new Set(dependencies.map((one) => one.depends_on))];
-  if (before.length > 0) await markAwaited[engine](tx, { ids: JSON.stringify(before) });
+  if (before.length > 0) await markAwaited[engine](tx, { ids: listOf[engine](before) });
   if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
 }
@@ -110,14 +106,14 @@ export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> 
     .execute();
 
 /** In the order of their numbers, so that two who free the same ones cannot wait for each other. */
-const lockDependents = prepared<{ ids: string }, unknown>(
+const lockDependents = prepared<{ ids: List }, unknown>(
   (_, slot) => sql`
     SELECT num FROM tasks WHERE id IN (
       SELECT task_id FROM task_dependencies WHERE depends_on ${among.postgres(slot("ids"))}
     ) ORDER BY num FOR UPDATE`,
 );
 
-const freeRows = onEach<{ ids: string }, { id: string; blockers_left: number }>(
+const freeRows = onEach<{ ids: List }, { id: string; blockers_left: number }>(
   (engine, slot) => sql`
     UPDATE tasks SET blockers_left = blockers_left - given.freed
     FROM (
@@ -129,7 +125,7 @@ const freeRows = onEach<{ ids: string }, { id: string; blockers_left: number }>(
 
 /** Completed tasks free those that wait for them. */
 export async function freeDependents(tx: Query, engine: Engine, completed: string[]): Promise<void> {
-  const ids = JSON.stringify(completed);
+  const ids = listOf[engine](completed);
   if (engine === "postgres") await lockDependents(tx, { ids });
   await freeRows[engine](tx, { ids });
 }
