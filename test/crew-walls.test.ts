@@ -114,7 +114,7 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
   });
 
   test("O7: one that loops is ended within one call of its limit, whatever it does with the refusal", async () => {
-    const { app, agents } = await workspaceWith(`for (;;) await use("list_files", {});`);
+    const { app, agents } = await workspaceWith(`for (let n = 0; ; n++) await use("search_files", { text: "a" + n });`);
     const run = await newRun(app, [planned("0", { deliverable: "files", estimated_tool_calls: 4, max_retries: 0 })]);
     expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
     const [attempt] = await attemptsOf(app.db.read, { run });

@@ -84,7 +84,11 @@ describe("T1: texts that give orders", () => {
       worker: async ({ use }) => {
         await use("append_log", { id: "decisions", line: texts.find((text) => !/[\n\r]/.test(text)) });
         before = await stateOf(app, made.root);
-        for (const { tool, input } of texts.flatMap(obeyed)) answers.push(await use(tool, input));
+        // One disguise of all orders after the other: who repeats a call is stopped for that (T7).
+        const calls = texts.flatMap(obeyed);
+        const disguises = calls.length / named.length;
+        const mixed = calls.map((_, n) => calls[(n % named.length) * disguises + Math.floor(n / named.length)]);
+        for (const call of mixed) if (call) answers.push(await use(call.tool, call.input));
         await use("submit_output", { output: `made 0\n\n${texts.join("\n\n").slice(0, 20_000)}` });
       },
       qc: passes,
