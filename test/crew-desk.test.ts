@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runBounded } from "../src/agents/bounded.ts";
@@ -8,6 +8,7 @@ import { runChecks } from "../src/crew/checks.ts";
 import { type Desk, deskTools } from "../src/crew/desk.ts";
 import type { Criterion } from "../src/crew/plan.ts";
 import { unwrap } from "../src/result.ts";
+import { swapping } from "./support/swap.ts";
 import { agent, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const found = await findSandbox("bubblewrap", testEnvironment());
@@ -85,6 +86,27 @@ describe("a desk", () => {
     expect(unwrap(await use(at, "search_files", { text: "s" }))).toEqual({ hits: [] });
     expect(readFileSync(join(outside, "secret"), "utf8")).toBe("s");
   });
+});
+
+test("T13: a folder that becomes a link out, 100,000 times, while files are written and read, leads nowhere", async () => {
+  const outside = temporaryFolder();
+  writeFileSync(join(outside, "secret.txt"), "secret");
+  const folder = temporaryFolder();
+  const at = desk(folder, true);
+  const swap = await swapping(join(folder, "dir"), outside, 100_000);
+  while (!swap.isOver()) {
+    await use(at, "write_file", { path: "dir/deep/new.txt", text: "mine" });
+    await use(at, "write_file", { path: "dir/secret.txt", text: "mine" });
+    for (const name of ["read_file", "edit_file"])
+      expect(JSON.stringify(await use(at, name, { path: "dir/secret.txt", old: "secret", new: "mine" }))).not.toContain(
+        'secret"',
+      );
+    expect(JSON.stringify(await use(at, "search_files", { text: "secret", under: "dir" }))).not.toContain("line");
+  }
+  await swap.ended;
+  expect(readdirSync(outside)).toEqual(["secret.txt"]);
+  expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe("secret");
+  unwrap(await use(at, "write_file", { path: "dir/deep/new.txt", text: "after all" }));
 });
 
 describe("deterministic checks", () => {

@@ -13,12 +13,13 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { operations } from "../src/operations.ts";
 import { unwrap } from "../src/result.ts";
 import { doctor } from "../src/wiki/doctor.ts";
 import { watchEntries } from "../src/wiki/watch.ts";
+import { swapping } from "./support/swap.ts";
 import {
   agent,
   backends,
@@ -216,6 +217,24 @@ describe.each(fileBackends)("K13: people edit the files themselves ($engine)", (
     expect(readdirSync(`${root}-away`)).toEqual([]);
     rmSync(`${root}-away`, { recursive: true });
   });
+});
+
+test("T13: a folder of entries that becomes a link out, 100,000 times, while one is written, leads nowhere", async () => {
+  const { app, root } = await newWorkspace();
+  const outside = temporaryFolder();
+  const swap = await swapping(join(root, "wiki/api"), outside, 100_000);
+  const write = async (text: string) => {
+    const { version } = await app.entries.fetch("api/errors");
+    return app.entries.commit("api/errors", text, version, { name: "engineer", role: "engineer" });
+  };
+  for (let n = 0; !swap.isOver(); n++) {
+    // What is there can be gone, or a link, at the next look: whatever is said then, nothing is written elsewhere.
+    await write(`${n}\n`).catch(() => undefined);
+    await immediate();
+  }
+  await swap.ended;
+  expect(readdirSync(outside)).toEqual([]);
+  expect(await write("after all\n")).toMatchObject({ ok: true });
 });
 
 describe.each(fileBackends)("K13: while serving ($engine)", (backend) => {

@@ -1,10 +1,10 @@
-import { lstat, mkdir, readdir, readFile, realpath, writeFile } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { constants } from "node:fs";
 import * as z from "zod";
 import { runBounded } from "../agents/bounded.ts";
 import type { Sandbox } from "../agents/sandbox.ts";
 import { type Operation, operation } from "../operation.ts";
 import { ok, type Result, refuse } from "../result.ts";
+import { listInside, openInside } from "../store/pinned.ts";
 import { filePath } from "./plan.ts";
 
 /** The folder an agent works in, and what it may do there. */
@@ -115,11 +115,8 @@ const writeTool = (desk: Desk) =>
     input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
     async run(_app, { path, text }) {
-      const place = await within(await folderOf(desk), path);
-      if (!place.ok) return place;
-      await mkdir(dirname(place.value), { recursive: true });
-      await writeFile(place.value, text);
-      return ok({ path, bytes: Buffer.byteLength(text) });
+      const written = await writeWithin(await folderOf(desk), path, text);
+      return written.ok ? ok({ path, bytes: Buffer.byteLength(text) }) : written;
     },
   });
 
@@ -145,9 +142,9 @@ const editTool = (desk: Desk) =>
       if (text.value.indexOf(old, at + 1) !== -1) {
         return refuse("conflict", `the passage is in ${path} more than once; take more of what is around it`);
       }
-      const place = await within(await folderOf(desk), path);
-      if (!place.ok) return place;
-      await writeFile(place.value, text.value.slice(0, at) + fresh + text.value.slice(at + old.length));
+      const changed = text.value.slice(0, at) + fresh + text.value.slice(at + old.length);
+      const written = await writeWithin(await folderOf(desk), path, changed);
+      if (!written.ok) return written;
       return ok({ path, line: text.value.slice(0, at).split("\n").length });
     },
   });
@@ -176,27 +173,29 @@ const runTool = (desk: Desk) =>
     },
   });
 
-/** The place of a path in the folder; a link on the way that leads out of it is refused (T13). */
-export async function within(folder: string, path: string): Promise<Result<string>> {
-  const root = await realpath(folder);
-  let at = root;
-  for (const part of path.split("/")) {
-    at = join(at, part);
-    const stat = await lstat(at).catch(() => undefined);
-    if (!stat) break;
-    if (stat.isSymbolicLink())
-      return refuse("denied", `${relative(root, at)} is a link; only plain files are read and written`);
+/** While it is read or written, a program at the same desk may put links in its way: none is followed (T13). */
+export async function readWithin(folder: string, path: string): Promise<Result<string>> {
+  const file = await openInside(folder, path, constants.O_RDONLY);
+  if (!file.ok) return file;
+  try {
+    const { size } = await file.value.stat();
+    if (size > largest) return refuse("refused", `${path} has ${size} bytes, more than can be read at once`);
+    return ok(await file.value.readFile("utf8"));
+  } finally {
+    await file.value.close();
   }
-  return ok(join(root, path));
 }
 
-export async function readWithin(folder: string, path: string): Promise<Result<string>> {
-  const place = await within(folder, path);
-  if (!place.ok) return place;
-  const stat = await lstat(place.value).catch(() => undefined);
-  if (!stat?.isFile()) return refuse("not_found", `there is no file ${path}; see list_files`);
-  if (stat.size > largest) return refuse("refused", `${path} has ${stat.size} bytes, more than can be read at once`);
-  return ok(await readFile(place.value, "utf8"));
+async function writeWithin(folder: string, path: string, text: string): Promise<Result<true>> {
+  const file = await openInside(folder, path, constants.O_WRONLY | constants.O_CREAT, { make: true });
+  if (!file.ok) return file;
+  try {
+    await file.value.truncate();
+    await file.value.writeFile(text);
+    return ok(true);
+  } finally {
+    await file.value.close();
+  }
 }
 
 const left = new Set([".git", "node_modules", ".scriptorium"]);
@@ -204,15 +203,15 @@ const left = new Set([".git", "node_modules", ".scriptorium"]);
 async function filesOf(folder: string, under = ""): Promise<string[]> {
   const found: string[] = [];
   const walk = async (at: string): Promise<void> => {
-    const items = await readdir(join(folder, at), { withFileTypes: true }).catch(() => []);
-    for (const item of items.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const items = await listInside(folder, at);
+    if (!items.ok) return;
+    for (const item of items.value.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = at === "" ? item.name : `${at}/${item.name}`;
       if (left.has(item.name) || found.length > mostFiles) continue;
       if (item.isDirectory()) await walk(path);
-      else if (item.isFile()) found.push(path.split(sep).join("/"));
+      else if (item.isFile()) found.push(path);
     }
   };
-  const place = under === "" ? ok(folder) : await within(folder, under);
-  if (place.ok) await walk(under);
+  await walk(under);
   return found;
 }

@@ -8,7 +8,7 @@ export async function putFile(root: string, path: string, text: string): Promise
   const held = await readFile(path).catch(() => undefined);
   const staged = stage(path, Buffer.from(text), root);
   try {
-    publish(staged, path, held);
+    publish(staged, path, held, root);
   } finally {
     discard(staged);
   }

@@ -117,7 +117,7 @@ async function writePage(
   const changed = refuse("conflict", `${path} changed while you approved; look at it again`);
   if (!isThere && (!held || blobOf(held) !== base)) return changed;
   const staged = isThere ? undefined : stage(file, bytes, root, noteFor(approval.proposal));
-  if (staged && !publish(staged, file, held)) {
+  if (staged && !publish(staged, file, held, root)) {
     discard(staged);
     return changed;
   }

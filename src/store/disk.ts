@@ -4,20 +4,18 @@ import {
   fsyncSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
-import { Refused } from "../result.ts";
+import { basename, dirname, join } from "node:path";
 import { crashPoint } from "./crash.ts";
+import { inFolder, leadsOut } from "./pinned.ts";
 
 /** So that a name stays within 255 bytes. */
 export const longestNote = 170;
@@ -30,10 +28,12 @@ const temporary = /^\.~.*\.tmp$/;
  * for the event loop, since it happens inside transactions. No link leads out of `root`.
  */
 export function stage(path: string, bytes: Buffer, root: string, note = ""): string {
-  keepInside(path, root);
-  const staged = writeBeside(path, bytes, note);
+  const staged = inFolder(path, root, (place) => {
+    if (lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) throw leadsOut(path, root);
+    return writeBeside(place, bytes, note);
+  });
   crashPoint("file-staged");
-  return staged;
+  return join(dirname(path), basename(staged));
 }
 
 /**
@@ -42,13 +42,16 @@ export function stage(path: string, bytes: Buffer, root: string, note = ""): str
  * not touched, and what it then holds is put back if it was. The staged name stays for `noteOf`;
  * the caller discards it when all is done.
  */
-export function publish(staged: string, path: string, held: Buffer | undefined): boolean {
-  const done = held === undefined ? linkUnlessThere(staged, path) : replace(staged, path, held);
-  if (!done) return false;
-  crashPoint("file-renamed");
-  syncFolder(dirname(path));
-  crashPoint("folder-synced");
-  return true;
+export function publish(staged: string, path: string, held: Buffer | undefined, root: string): boolean {
+  return inFolder(path, root, (place) => {
+    const beside = join(dirname(place), basename(staged));
+    const done = held === undefined ? linkUnlessThere(beside, place) : replace(beside, place, held);
+    if (!done) return false;
+    crashPoint("file-renamed");
+    syncFolder(dirname(place));
+    crashPoint("folder-synced");
+    return true;
+  });
 }
 
 function replace(staged: string, path: string, held: Buffer): boolean {
@@ -123,7 +126,7 @@ const beside = (path: string, note = "") => {
 function writeBeside(path: string, bytes: Buffer, note: string): string {
   const name = beside(path, note);
   const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o644) & 0o777;
-  const handle = openOrMakeFolder(name, mode);
+  const handle = openSync(name, "wx", mode);
   try {
     writeFileSync(handle, bytes);
     fsyncSync(handle);
@@ -136,13 +139,6 @@ function writeBeside(path: string, bytes: Buffer, note: string): string {
 function readWhole(handle: number): Buffer {
   const bytes = Buffer.alloc(fstatSync(handle).size);
   return bytes.subarray(0, readSync(handle, bytes, 0, bytes.length, 0));
-}
-
-function openOrMakeFolder(path: string, mode: number): number {
-  const handle = unless("ENOENT", () => openSync(path, "wx", mode));
-  if (handle !== undefined) return handle;
-  mkdirSync(dirname(path), { recursive: true });
-  return openSync(path, "wx", mode);
 }
 
 const openIfThere = (path: string) => unless("ENOENT", () => openSync(path, "r"));
@@ -169,16 +165,5 @@ function syncFolder(folder: string): void {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
-  }
-}
-
-function keepInside(file: string, root: string): void {
-  const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-  let folder = dirname(file);
-  while (!lstatSync(folder, { throwIfNoEntry: false })) folder = dirname(folder);
-  const way = relative(realpathSync.native(root), realpathSync.native(folder));
-  if (isLink(file) || way === ".." || way.startsWith(`..${sep}`)) {
-    const message = `${relative(root, file)} leads out of the workspace by a link; replace the link by a file`;
-    throw new Refused({ code: "invalid", message });
   }
 }

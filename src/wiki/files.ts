@@ -210,7 +210,7 @@ export function fileStore(deps: Deps): FileStore {
 
         const bytes = withBody(document, made.body, title);
         staged = stage(file, bytes, root, spellNote(blobOf(bytes), by));
-        if (!publish(staged, file, held)) return undefined;
+        if (!publish(staged, file, held, root)) return undefined;
         const added = held && made.kind === "entry-appended" && bytes.subarray(0, held.length).equals(held);
         const version = await saveFileVersion(tx, {
           id,
@@ -284,7 +284,7 @@ export function fileStore(deps: Deps): FileStore {
     if (row?.blob !== base || (!isThere && blobOf(held ?? "") !== base)) return changed;
 
     const staged = isThere ? undefined : stage(file, bytes, root, spellNote(blob, by));
-    if (staged && !publish(staged, file, held)) {
+    if (staged && !publish(staged, file, held, root)) {
       discard(staged);
       return changed;
     }

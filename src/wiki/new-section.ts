@@ -32,7 +32,7 @@ export async function applySection(
   if (!after.ok) return after;
   const bytes = Buffer.from(after.value);
   const staged = stage(file, bytes, root);
-  const published = publish(staged, file, before);
+  const published = publish(staged, file, before, root);
   discard(staged);
   if (!published) return applySection(tx, { root, wiki, now }, proposal, approver);
   await enqueue(tx, {

@@ -113,7 +113,7 @@ export const tooLarge = (name: string, size: number) =>
 function putOnce(file: string, bytes: Buffer, root: string): boolean {
   const staged = stage(file, bytes, root);
   try {
-    return publish(staged, file, undefined) || readFileSync(file).equals(bytes);
+    return publish(staged, file, undefined, root) || readFileSync(file).equals(bytes);
   } finally {
     discard(staged);
   }
