@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
@@ -107,4 +107,21 @@ test("K16: a branch of that name which is someone's own is left alone, and docto
   expect(git("rev-parse", mirrorBranch)).toBe(theirs);
   const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
   expect(findings).toContainEqual(expect.objectContaining({ check: "mirror", level: "warning" }));
+});
+
+test("K16: the branch of another database is left as it is, and said to be", async () => {
+  const { app, git, root, open } = await newWorkspace({ store: "database" });
+  for (let version = 0; version < 3; version++) await commit(app, "vision", `${version}\n`, version);
+  await mirrored(app, git, 3);
+  const before = git("rev-parse", mirrorBranch);
+  await app.close();
+  for (const end of ["", "-wal", "-shm"]) rmSync(join(root, `.scriptorium/scriptorium.db${end}`), { force: true });
+  const fresh = await open();
+  await commit(fresh, "notes", "anew\n", 0);
+  expect(await fresh.mirror?.record()).toMatchObject({ waits: expect.stringContaining("another database") });
+  expect(git("rev-parse", mirrorBranch)).toBe(before);
+  git("branch", "-m", mirrorBranch, "book-before");
+  expect(await fresh.mirror?.record()).toEqual({ more: false });
+  expect(git("log", "--format=%s", mirrorBranch)).toBe("Commit notes (version 1)");
+  await fresh.close();
 });

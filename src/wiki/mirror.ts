@@ -5,6 +5,7 @@ import { type Event, eventsAfter } from "../store/events.ts";
 import { type Commit, importCommits } from "../store/fast-import.ts";
 import type { Git } from "../store/git.ts";
 import { commitMessage, spellIdentity } from "../store/history.ts";
+import { kept } from "../store/kept.ts";
 import { openLock } from "../store/lock.ts";
 import { type EntryStore, identityOf } from "./entry.ts";
 
@@ -45,9 +46,14 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     if ((await git.head()).branch === mirrorRef) return { more: false, waits: `${mirrorBranch} is checked out` };
     const tip = await tipOf(git);
     if (!known || known.tip !== tip) {
-      const event = tip && (await eventOf(git, tip));
-      if (event === "") return { more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` };
-      known = { tip, event };
+      const made = tip === undefined ? undefined : await madeFrom(git, tip);
+      if (made?.event === "") return { more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` };
+      if (made && !(await isOfThis(made)))
+        return {
+          more: false,
+          waits: `${mirrorBranch} was made from another database; rename it, and a new one is made`,
+        };
+      known = { tip, event: made?.event };
     }
     const events = await eventsAfter(db, known.event, eventsAtOnce);
     const { prefix } = await git.place();
@@ -57,6 +63,17 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     await importCommits(git, [{ ref: mirrorRef, from: tip, commits }]);
     known = { tip: commits.length > 0 ? await tipOf(git) : tip, event: events.at(-1)?.id ?? known.event };
     return { more: events.length === eventsAtOnce };
+  }
+
+  /** A new database counts its events from the beginning again. */
+  async function isOfThis({ event, entry, version }: Made): Promise<boolean> {
+    const seq = Number(event.split("-").at(-1));
+    const row = await db.read
+      .selectFrom("events")
+      .select(["subject", "data"])
+      .where("seq", "=", seq)
+      .executeTakeFirst();
+    return row?.subject === `entry:${entry}` && kept(row.data, { version: 0 }).version === Number(version);
   }
 
   async function commitOf(event: Event, prefix: string): Promise<Commit | undefined> {
@@ -82,6 +99,13 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
 
 const tipOf = (git: Git) => git.maybe(["rev-parse", "-q", "--verify", `${mirrorRef}^{commit}`]);
 
-/** Empty when it is no commit of ours. */
-const eventOf = async (git: Git, tip: string) =>
-  (await git.text(["log", "-1", "--format=%(trailers:key=Event,valueonly)", tip])).trim();
+type Made = { event: string; entry: string; version: string };
+
+/** The event, the entry and the version that a commit was made from; empty when it is none of ours. */
+async function madeFrom(git: Git, tip: string): Promise<Made> {
+  const format = ["Event", "Entry", "Version"].map((key) => `%(trailers:key=${key},valueonly,separator=)`).join("%x00");
+  const [event = "", entry = "", version = ""] = (await git.text(["log", "-1", `--format=${format}`, tip]))
+    .trim()
+    .split("\0");
+  return { event, entry, version };
+}
