@@ -1,5 +1,5 @@
 /** Whether passages are found again after edits whose truth is known. See bench/README.md. */
-import { anchorAt, refinder } from "../src/review/anchor.ts";
+import { anchorAt, refinder } from "../src/review/topics/anchor.ts";
 import { holds, survival, type Tracked } from "../test/support/tracked-text.ts";
 import { corpus, type Page, wrap } from "./anchors/corpus.ts";
 import { edited, edits, paragraphs, type Span } from "./anchors/edits.ts";

@@ -10,7 +10,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { unwrap } from "../src/result.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { type DatabaseAddress, openDatabase } from "../src/store/database.ts";
 import { taskEngine } from "../src/tasks/engine.ts";
 import { workerPool } from "../src/tasks/pool.ts";

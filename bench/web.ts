@@ -1,8 +1,8 @@
 /** The web application in Chromium: ten thousand pages, and a run of two thousand tasks. See bench/README.md. */
 import { availableParallelism, loadavg } from "node:os";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operations.ts";
-import { unwrap } from "../src/result.ts";
 import { median, percentile, seeded, timed } from "./support/measure.ts";
 import { command, openPlace, type Place } from "./support/place.ts";
 import { atMost, type Row, spell, type Table } from "./support/table.ts";

@@ -1,13 +1,13 @@
 import type { Toolset } from "./agents/runner.ts";
+import { openToolSocket } from "./agents/tool-socket.ts";
 import type { App } from "./app.ts";
-import { type CrewAgents, configuredAgents } from "./crew/agents.ts";
-import { type Crew, type News, openCrew } from "./crew/crew.ts";
-import type { Planning } from "./crew/planning.ts";
-import { openToolSocket } from "./mcp/tool-socket.ts";
-import type { Operation } from "./operation.ts";
+import { type CrewAgents, configuredAgents } from "./crew/agent/parts.ts";
+import type { Planning } from "./crew/agent/planning.ts";
+import { type Crew, type News, openCrew } from "./crew/attempt/crew.ts";
+import type { CrewPart } from "./kernel/caller.ts";
+import type { Operation } from "./kernel/operation.ts";
+import type { Result } from "./kernel/result.ts";
 import { type OperationName, operations } from "./operations.ts";
-import type { CrewPart } from "./people/caller.ts";
-import type { Result } from "./result.ts";
 
 /** The crew with the operations its agents may call, wired up for the command line and the library. */
 export const crewOf = (app: App, tell: (news: News) => void, agents?: CrewAgents): Promise<Result<Crew>> =>

@@ -1,13 +1,13 @@
 import { type App, openApp } from "./app.ts";
-import { environment, findWorkspace, loadConfig } from "./config.ts";
-import type { CrewAgents } from "./crew/agents.ts";
-import type { News } from "./crew/crew.ts";
-import type { Outcome } from "./crew/execute.ts";
-import type { Planned } from "./crew/planner.ts";
-import type { Operation } from "./operation.ts";
+import { environment, findWorkspace, loadConfig } from "./config/config.ts";
+import type { CrewAgents } from "./crew/agent/parts.ts";
+import type { News } from "./crew/attempt/crew.ts";
+import type { Outcome } from "./crew/attempt/execute.ts";
+import type { Planned } from "./crew/plan/planner.ts";
+import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
+import type { Operation } from "./kernel/operation.ts";
+import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
 import { type OperationName, type Operations, operations } from "./operations.ts";
-import { type Caller, newTurn, type Person } from "./people/caller.ts";
-import { type Problem, type Result, refusalFor, unwrap } from "./result.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
@@ -79,7 +79,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
 
 /** What plans and executes is loaded when it is first used. */
 async function plan(app: App, request: string, how: Carrying & { brief?: boolean }, by: string) {
-  const { planRequest } = await import("./crew/planner.ts");
+  const { planRequest } = await import("./crew/plan/planner.ts");
   const { planningOf } = await import("./executing.ts");
   const { agents, brief = false, signal = new AbortController().signal } = how;
   return planRequest(planningOf(app, agents), request, { brief, by }, signal);
@@ -88,7 +88,7 @@ async function plan(app: App, request: string, how: Carrying & { brief?: boolean
 type Executing = Carrying & { workers?: number; tell?: (news: News) => void };
 
 async function execute(app: App, run: string, how: Executing, by: string): Promise<Result<Outcome>> {
-  const { executeRun } = await import("./crew/execute.ts");
+  const { executeRun } = await import("./crew/attempt/execute.ts");
   const { crewOf } = await import("./executing.ts");
   const crew = await crewOf(app, how.tell ?? (() => undefined), how.agents);
   if (!crew.ok) return crew;

@@ -1,29 +1,29 @@
 import { executeRunHere, startRun } from "./crew/host.ts";
-import { inbox } from "./crew/inbox.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
-import { savePlan, showPlan } from "./crew/plan-text.ts";
+import { savePlan, showPlan } from "./crew/plan/plan-operations.ts";
+import { inbox } from "./crew/report/inbox.ts";
+import { taskRecord } from "./crew/report/task-history.ts";
+import { runUsage } from "./crew/report/usage.ts";
 import { revertRun } from "./crew/revert.ts";
 import * as runs from "./crew/run-operations.ts";
-import { taskRecord } from "./crew/task-record.ts";
-import { runUsage } from "./crew/usage.ts";
 import * as graphLists from "./graph/list-operations.ts";
 import * as graph from "./graph/operations.ts";
 import * as graphWalks from "./graph/walk-operations.ts";
 import { jobLog } from "./jobs/log.ts";
 import * as jobs from "./jobs/operations.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation } from "./kernel/operation.ts";
 import * as people from "./people/operations.ts";
-import * as review from "./review/operations.ts";
-import * as perspectives from "./review/perspective-operations.ts";
-import * as topics from "./review/topic-operations.ts";
+import * as perspectives from "./review/perspectives/operations.ts";
+import * as review from "./review/proposals/operations.ts";
+import * as topics from "./review/topics/operations.ts";
 import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
-import { entryBlame } from "./wiki/blame.ts";
 import { doctor, status } from "./wiki/doctor.ts";
+import { entryBlame } from "./wiki/merge/blame.ts";
 import * as wiki from "./wiki/operations.ts";
-import * as pages from "./wiki/page-operations.ts";
-import * as sources from "./wiki/source-operations.ts";
+import * as pages from "./wiki/pages/operations.ts";
+import * as sources from "./wiki/sources/operations.ts";
 
 /** All there is. The faces are loops over this list. */
 export const operations = {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { unwrap } from "../src/result.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { joined, type Query } from "../src/store/database.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { overturn, reopen } from "../src/tasks/overturn.ts";

@@ -2,13 +2,13 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openApp } from "../src/app.ts";
-import { loadConfig } from "../src/config.ts";
-import { ok, type Result, unwrap } from "../src/result.ts";
-import { approveProposal } from "../src/review/operations.ts";
-import { historyRef } from "../src/store/recorder.ts";
+import { loadConfig } from "../src/config/config.ts";
+import { ok, type Result, unwrap } from "../src/kernel/result.ts";
+import { approveProposal } from "../src/review/proposals/operations.ts";
+import { historyRef } from "../src/store/git/recorder.ts";
 import { doctor } from "../src/wiki/doctor.ts";
 import { createSection } from "../src/wiki/operations.ts";
-import { addSource } from "../src/wiki/source-operations.ts";
+import { addSource } from "../src/wiki/sources/operations.ts";
 import { type Ran, scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,

@@ -4,10 +4,10 @@ import { describe, expect, test } from "vitest";
 import { runBounded } from "../src/agents/bounded.ts";
 import { findSandbox, type Sandbox } from "../src/agents/sandbox.ts";
 import type { App } from "../src/app.ts";
-import { runChecks } from "../src/crew/checks.ts";
-import { type Desk, deskTools } from "../src/crew/desk.ts";
-import type { Criterion } from "../src/crew/plan.ts";
-import { unwrap } from "../src/result.ts";
+import { type Desk, deskTools } from "../src/crew/agent/desk.ts";
+import { runChecks } from "../src/crew/attempt/checks.ts";
+import type { Criterion } from "../src/crew/rules/plan.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { swapping } from "./support/swap.ts";
 import { agent, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { inbox } from "../src/crew/inbox.ts";
 import { ask, getTaskContext, submitOutput, submitPlan, submitVerdict } from "../src/crew/operations.ts";
+import { inbox } from "../src/crew/report/inbox.ts";
 import { answerQuestion, metrics, runReport, showRun } from "../src/crew/run-operations.ts";
-import { unwrap } from "../src/result.ts";
-import { openTopic } from "../src/review/topic-operations.ts";
+import { unwrap } from "../src/kernel/result.ts";
+import { openTopic } from "../src/review/topics/operations.ts";
 import { createSection } from "../src/wiki/operations.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";

@@ -2,15 +2,15 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { meterOf } from "../src/crew/budget.ts";
-import type { News } from "../src/crew/crew.ts";
-import { joinRuns } from "../src/crew/execute.ts";
-import { learnTheRest } from "../src/crew/learn.ts";
-import { textNode } from "../src/crew/text-deliverable.ts";
-import { acceptedBranch } from "../src/crew/worktree.ts";
+import { meterOf } from "../src/crew/agent/budget.ts";
+import type { News } from "../src/crew/attempt/crew.ts";
+import { joinRuns } from "../src/crew/attempt/execute.ts";
+import { learnTheRest } from "../src/crew/attempt/learn.ts";
+import { textNode } from "../src/crew/attempt/text-deliverable.ts";
+import { acceptedBranch } from "../src/crew/attempt/worktree.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operations.ts";
-import { unwrap } from "../src/result.ts";
-import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/runs.ts";
+import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/queries/runs.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {
   allEvents,

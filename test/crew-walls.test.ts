@@ -6,10 +6,10 @@ import type { RunSpec } from "../src/agents/runner.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import type { Walls } from "../src/agents/walls.ts";
-import { configuredAgents } from "../src/crew/agents.ts";
-import { acceptedBranch } from "../src/crew/worktree.ts";
-import { unwrap } from "../src/result.ts";
-import { attemptsOf, contextsOf, toolCallsOf } from "../src/store/runs.ts";
+import { configuredAgents } from "../src/crew/agent/parts.ts";
+import { acceptedBranch } from "../src/crew/attempt/worktree.ts";
+import { unwrap } from "../src/kernel/result.ts";
+import { attemptsOf, contextsOf, toolCallsOf } from "../src/store/queries/runs.ts";
 import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 

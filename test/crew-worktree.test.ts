@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { acceptedBranch, attemptBranch, type Worktree, worktrees } from "../src/crew/worktree.ts";
-import { unwrap } from "../src/result.ts";
-import { gitAt } from "../src/store/git.ts";
+import { acceptedBranch, attemptBranch, type Worktree, worktrees } from "../src/crew/attempt/worktree.ts";
+import { unwrap } from "../src/kernel/result.ts";
+import { gitAt } from "../src/store/git/git.ts";
 import { gitIn, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const run = "run-1";

@@ -15,10 +15,10 @@ import {
 import { dirname, join } from "node:path";
 import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operations.ts";
-import { unwrap } from "../src/result.ts";
 import { doctor } from "../src/wiki/doctor.ts";
-import { watchEntries } from "../src/wiki/watch.ts";
+import { watchEntries } from "../src/wiki/stores/watch.ts";
 import { swapping } from "./support/swap.ts";
 import {
   agent,

@@ -1,8 +1,8 @@
 import { deflateRawSync, deflateSync } from "node:zlib";
 import { Document, ImageRun, Packer, Paragraph } from "docx";
 import { expect, test } from "vitest";
-import { unpackedSize } from "../src/wiki/extract/unpacked.ts";
-import { extractor } from "../src/wiki/extract.ts";
+import { unpackedSize } from "../src/wiki/sources/extract/unpacked.ts";
+import { extractor } from "../src/wiki/sources/extract.ts";
 
 const mb = 1024 * 1024;
 const limits = { ms: 20_000, heapMb: 512, bytes: 128 * mb, characters: 1000 };

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { unwrap } from "../src/result.ts";
-import { historyRef } from "../src/store/recorder.ts";
+import { unwrap } from "../src/kernel/result.ts";
+import { historyRef } from "../src/store/git/recorder.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,

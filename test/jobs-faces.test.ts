@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { setUpAgent } from "../src/agents/setup.ts";
 import { survivors } from "../src/agents/survivors.ts";
-import { loadConfig } from "../src/config.ts";
+import { loadConfig } from "../src/config/config.ts";
 import { scribe, scriptorium, serve } from "./support/commands.ts";
 import { authorship, jobWorkspace, openTopic, program } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";

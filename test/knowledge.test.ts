@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { unwrap } from "../src/result.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { createSection, listEntries, searchEntries } from "../src/wiki/operations.ts";
 import { agent, allEvents, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
 
@@ -334,7 +334,7 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
       problem: { code: "conflict" },
     });
 
-    const { approveProposal } = await import("../src/review/operations.ts");
+    const { approveProposal } = await import("../src/review/proposals/operations.ts");
     expect(await approveProposal.perform(app, { id: asked.proposal }, agent("engineer"))).toMatchObject({
       problem: { code: "denied" },
     });

@@ -2,12 +2,12 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
-import { loadConfig } from "../src/config.ts";
+import { loadConfig } from "../src/config/config.ts";
 import { keepRecording } from "../src/http/upkeep.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operations.ts";
-import { unwrap } from "../src/result.ts";
-import { historyRef } from "../src/store/recorder.ts";
-import { mirrorBranch } from "../src/wiki/mirror.ts";
+import { historyRef } from "../src/store/git/recorder.ts";
+import { mirrorBranch } from "../src/wiki/stores/mirror.ts";
 import { agent, engines, gitIn, newWorkspace, person, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const commit = async (app: App, id: string, content: string, version: number, role = "planner") =>

@@ -3,13 +3,13 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../src/app.ts";
-import { unwrap } from "../src/result.ts";
-import { approveProposal } from "../src/review/operations.ts";
-import { proposePage } from "../src/review/propose.ts";
-import { blobOf } from "../src/wiki/document.ts";
-import { listPages, readPage } from "../src/wiki/page-operations.ts";
-import { pagePath } from "../src/wiki/pages.ts";
-import { watchPages } from "../src/wiki/watch-pages.ts";
+import { unwrap } from "../src/kernel/result.ts";
+import { approveProposal } from "../src/review/proposals/operations.ts";
+import { proposePage } from "../src/review/proposals/propose.ts";
+import { listPages, readPage } from "../src/wiki/pages/operations.ts";
+import { pagePath } from "../src/wiki/pages/pages.ts";
+import { watchPages } from "../src/wiki/pages/watch-pages.ts";
+import { blobOf } from "../src/wiki/stores/document.ts";
 import {
   agent,
   allEvents,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { unwrap } from "../src/kernel/result.ts";
 import { addUser, createToken } from "../src/people/operations.ts";
-import { unwrap } from "../src/result.ts";
 import { serve } from "./support/commands.ts";
 import { ask } from "./support/requests.ts";
 import { engines, newWorkspace, person } from "./support/workspace.ts";

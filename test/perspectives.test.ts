@@ -2,17 +2,17 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
-import { loadConfig } from "../src/config.ts";
-import type { Caller } from "../src/people/caller.ts";
-import { unwrap } from "../src/result.ts";
+import { loadConfig } from "../src/config/config.ts";
+import type { Caller } from "../src/kernel/caller.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import {
   getPersona,
   listPersonas,
   putPerspective,
   refreshPerspective,
   showPerspective,
-} from "../src/review/perspective-operations.ts";
-import { staleBecause } from "../src/review/perspectives.ts";
+} from "../src/review/perspectives/operations.ts";
+import { staleBecause } from "../src/review/perspectives/perspectives.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, newWorkspace, person, testEnvironment } from "./support/workspace.ts";
 

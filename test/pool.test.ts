@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { unwrap } from "../src/result.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { type Execute, workerPool } from "../src/tasks/pool.ts";
 import type { Step } from "../src/tasks/transition.ts";

@@ -2,9 +2,9 @@ import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
-import { loadConfig } from "../src/config.ts";
-import type { Caller } from "../src/people/caller.ts";
-import { ok, refuse, unwrap } from "../src/result.ts";
+import { loadConfig } from "../src/config/config.ts";
+import type { Caller } from "../src/kernel/caller.ts";
+import { ok, refuse, unwrap } from "../src/kernel/result.ts";
 import {
   approveProposal,
   insertProposal,
@@ -12,12 +12,12 @@ import {
   rejectProposal,
   requestRevision,
   showProposal,
-} from "../src/review/operations.ts";
-import { type Effect, proposalStore } from "../src/review/proposals.ts";
-import { proposePage } from "../src/review/propose.ts";
-import { getTopic, openTopic } from "../src/review/topic-operations.ts";
-import { historyRef } from "../src/store/recorder.ts";
-import { blobOf } from "../src/wiki/document.ts";
+} from "../src/review/proposals/operations.ts";
+import { type Effect, proposalStore } from "../src/review/proposals/proposals.ts";
+import { proposePage } from "../src/review/proposals/propose.ts";
+import { getTopic, openTopic } from "../src/review/topics/operations.ts";
+import { historyRef } from "../src/store/git/recorder.ts";
+import { blobOf } from "../src/wiki/stores/document.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { unwrap } from "../src/result.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { scriptorium } from "./support/commands.ts";
 import { backends, newWorkspace, read } from "./support/workspace.ts";
 

@@ -1,5 +1,5 @@
 import search from "approx-string-match";
-import { anchorAt, refind } from "../../src/review/anchor.ts";
+import { anchorAt, refind } from "../../src/review/topics/anchor.ts";
 import type { Span } from "./edits.ts";
 
 /** What a way of finding a passage again says: a place it is sure of, one it asks about, or none. */

@@ -1,4 +1,4 @@
-import { unwrap } from "../../src/result.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import type { Claim, TaskEngine } from "../../src/tasks/engine.ts";
 import { percentile } from "../support/measure.ts";
 

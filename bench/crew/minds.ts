@@ -1,4 +1,4 @@
-import type { PlanTask } from "../../src/crew/plan.ts";
+import type { PlanTask } from "../../src/crew/rules/plan.ts";
 import type { Heard, Reply } from "../../test/support/model-wire.ts";
 import { proseWriter } from "../support/text.ts";
 import { moduleOf, rightOf, type Size } from "./project.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { PlanTask } from "../../src/crew/plan.ts";
+import type { PlanTask } from "../../src/crew/rules/plan.ts";
 import { proseWriter } from "../support/text.ts";
 
 export type Size = { name: string; tasks: number; files: number };

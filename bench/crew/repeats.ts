@@ -1,6 +1,6 @@
 import type { App } from "../../src/app.ts";
-import { noteFragments } from "../../src/crew/contexts.ts";
-import { type Fragment, merged, shortened } from "../../src/crew/fingerprint.ts";
+import { noteFragments } from "../../src/crew/record/sent-contexts.ts";
+import { type Fragment, merged, shortened } from "../../src/crew/rules/fingerprint.ts";
 import type { Query } from "../../src/store/database.ts";
 import { percentile, timed } from "../support/measure.ts";
 

@@ -1,7 +1,7 @@
 import type { App } from "../../src/app.ts";
-import { unwrap } from "../../src/result.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { searchEntries } from "../../src/wiki/operations.ts";
-import { watchEntries } from "../../src/wiki/watch.ts";
+import { watchEntries } from "../../src/wiki/stores/watch.ts";
 import { median, percentile, seeded, timed } from "../support/measure.ts";
 import { command, type Place, succeed } from "../support/place.ts";
 import { atMost, type Row, type Table } from "../support/table.ts";

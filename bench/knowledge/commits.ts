@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../../src/app.ts";
 import { keepRecording } from "../../src/http/upkeep.ts";
-import { unwrap } from "../../src/result.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { median, medianOfRounds, percentile, ratioOfRounds, timed } from "../support/measure.ts";
 import { type Place, succeed } from "../support/place.ts";
 import { atLeast, atMost, type Row, type Table } from "../support/table.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { unwrap } from "../../src/result.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { ended, type Place } from "../support/place.ts";
 import { holds, type Row, type Table } from "../support/table.ts";
 import { numbered } from "../support/text.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chunk } from "../../src/search/chunk.ts";
-import { parseDocument } from "../../src/wiki/document.ts";
+import { chunk } from "../../src/search/index/chunk.ts";
+import { parseDocument } from "../../src/wiki/stores/document.ts";
 import type { Collection, Question } from "./sets.ts";
 
 const folders = ["example/wiki", "example/sources", "docs", "."];

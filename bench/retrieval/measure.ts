@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { byPage } from "../../src/search/fuse.ts";
 import type { Kind } from "../../src/search/kinds.ts";
 import { openSearch } from "../../src/search/open.ts";
+import { byPage } from "../../src/search/rank/fuse.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { percentile } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";

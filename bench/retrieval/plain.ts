@@ -1,5 +1,5 @@
 import Sqlite from "better-sqlite3";
-import { chunk } from "../../src/search/chunk.ts";
+import { chunk } from "../../src/search/index/chunk.ts";
 import type { Table } from "../support/table.ts";
 import { categoryFigures, figures, score } from "./scores.ts";
 import type { Collection } from "./sets.ts";

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { embeddedText } from "../../src/search/chunk.ts";
-import { localModel } from "../../src/search/model.ts";
+import { embeddedText } from "../../src/search/index/chunk.ts";
+import { localModel } from "../../src/search/model/model.ts";
 import type { openSearch } from "../../src/search/open.ts";
 import type { Database } from "../../src/store/database.ts";
 

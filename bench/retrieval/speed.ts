@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import type { Kind } from "../../src/search/kinds.ts";
-import { localModel } from "../../src/search/model.ts";
+import { localModel } from "../../src/search/model/model.ts";
 import { openSearch } from "../../src/search/open.ts";
 import { type Database, openDatabase } from "../../src/store/database.ts";
 import { percentile, seeded, timed } from "../support/measure.ts";

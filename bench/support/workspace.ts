@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type App, openApp } from "../../src/app.ts";
-import { loadConfig } from "../../src/config.ts";
-import { type Caller, newTurn } from "../../src/people/caller.ts";
-import { unwrap } from "../../src/result.ts";
-import { initRepository } from "../../src/store/git.ts";
-import { historyRef } from "../../src/store/recorder.ts";
-import { emptyDocument, withBody } from "../../src/wiki/document.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { type Caller, newTurn } from "../../src/kernel/caller.ts";
+import { unwrap } from "../../src/kernel/result.ts";
+import { initRepository } from "../../src/store/git/git.ts";
+import { historyRef } from "../../src/store/git/recorder.ts";
+import { emptyDocument, withBody } from "../../src/wiki/stores/document.ts";
 import { type Place, succeed } from "./place.ts";
 
 export type Workspace = { root: string; open(): Promise<App>; git(...args: string[]): Promise<string> };

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ok } from "../result.ts";
+import { ok } from "../kernel/result.ts";
 import { type Control, type Patience, type ProcessSpec, runProcess } from "./process.ts";
 import { type Runner, type RunResult, type RunSpec, type Usage, unknownUsage } from "./runner.ts";
 import { type OwnFolder, walled } from "./walls.ts";

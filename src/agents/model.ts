@@ -1,7 +1,7 @@
 import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
-import { jsonSchema as schemaOf } from "../operation.ts";
-import { refusalFor } from "../result.ts";
+import { jsonSchema as schemaOf } from "../kernel/operation.ts";
+import { refusalFor } from "../kernel/result.ts";
 import { type Answer, type Asked, callModel, delayBefore, wait } from "./model/call.ts";
 import { costOf, type Prices, priceOf } from "./model/prices.ts";
 import { languageModel, type Providers } from "./model/providers.ts";

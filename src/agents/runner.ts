@@ -1,5 +1,5 @@
-import type { Operation } from "../operation.ts";
-import type { Result } from "../result.ts";
+import type { Operation } from "../kernel/operation.ts";
+import type { Result } from "../kernel/result.ts";
 import type { Walls } from "./walls.ts";
 
 /** A way to run an agent once: a command-line program as a subprocess, a model over an API, or a script. */

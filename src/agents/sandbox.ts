@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findProgram } from "./program.ts";
 
 /** Where a program runs and what it can reach from there; everything else of the machine is not there for it. */

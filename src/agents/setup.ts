@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentConfig, Config } from "../config.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import type { AgentConfig, Config } from "../config/config.ts";
+import { builtFile } from "../kernel/package-files.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { acpRunner } from "./acp.ts";
 import { claudeRunner } from "./claude.ts";
 import { codexRunner } from "./codex.ts";
@@ -34,7 +35,7 @@ export function setUpAgent(config: Config, patience?: Patience): Result<AgentSet
   if (!agent) return refuse("refused", noAgent);
   const find = (field: string, name: string) => program(name, root, environment.PATH ?? "", field);
 
-  const scribe = find("scribe_bin", agent.scribeBin ?? ownFile("scribe.js"));
+  const scribe = find("scribe_bin", agent.scribeBin ?? fileURLToPath(builtFile("scribe.js")));
   if (!scribe.ok) return scribe;
   const runner = chooseRunner(agent, find, patience);
   if (!runner.ok) return runner;
@@ -95,9 +96,3 @@ function checkFolder(folder: string): Result<true> {
     return refuse("invalid", `scriptorium.yaml: agent.log_dir: cannot write to ${folder}: ${(error as Error).message}`);
   }
 }
-
-/** A file of the package: beside the bundle, or in the one that was built from the source. */
-const ownFile = (name: string) => {
-  const beside = new URL(`./${name}`, import.meta.url);
-  return fileURLToPath(existsSync(beside) ? beside : new URL(`../../dist/${name}`, import.meta.url));
-};

@@ -2,13 +2,10 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packageFile } from "../kernel/package-files.ts";
 
 /** The plugin folder with the skills, as it is shipped. */
-export function skillsFolder(): string {
-  const shipped = new URL("../skills/scriptorium/", import.meta.url);
-  const inSource = new URL("../../skills/scriptorium/", import.meta.url);
-  return fileURLToPath(existsSync(shipped) ? shipped : inSource);
-}
+export const skillsFolder = () => fileURLToPath(packageFile("skills/scriptorium/"));
 
 /**
  * Puts the skills where an agent that runs in the workspace looks for them (R8). They are ours: an

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Invocation } from "./command.ts";
 import { findProgram } from "./program.ts";
 import type { RunSpec } from "./runner.ts";

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { findSandbox } from "../agents/sandbox.ts";
 import { openApp } from "../app.ts";
-import { environment, loadConfig } from "../config.ts";
-import { unwrap } from "../result.ts";
-import { newRepository } from "../store/git.ts";
+import { environment, loadConfig } from "../config/config.ts";
+import { unwrap } from "../kernel/result.ts";
+import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
 import { type Common, localPerson } from "./session.ts";
@@ -32,8 +32,8 @@ async function demo(options: Common, open: boolean): Promise<void> {
     const [{ demoAgents, demoRequest }, { crewOf }, { planRequest }, { executeRun }] = await Promise.all([
       import("../crew/demo.ts"),
       import("../executing.ts"),
-      import("../crew/planner.ts"),
-      import("../crew/execute.ts"),
+      import("../crew/plan/planner.ts"),
+      import("../crew/attempt/execute.ts"),
     ]);
     const { name: by } = (await localPerson(app)) as { name: string };
     const shown = progress(options, process.stdout);

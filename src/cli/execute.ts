@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import type { News } from "../crew/crew.ts";
-import type { Outcome } from "../crew/execute.ts";
+import type { News } from "../crew/attempt/crew.ts";
+import type { Outcome } from "../crew/attempt/execute.ts";
 import { cancelRun } from "../crew/run-operations.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
 import { inertly, json, plural, table } from "./text.ts";
@@ -43,7 +43,7 @@ export const workCommand = (common: () => Common) =>
         const shown = progress(common(), process.stdout);
         const crew = await openCrewOf(app, shown.tell);
         if (!crew.ok) return complain(common(), crew.problem);
-        const { joinRuns } = await import("../crew/execute.ts");
+        const { joinRuns } = await import("../crew/attempt/execute.ts");
         const stop = stopOnSignal();
         const by = nameOf(await localPerson(app));
         await joinRuns(crew.value, run, { workers: workers ?? app.config.crew.workers, signal: stop.signal, by });
@@ -92,7 +92,7 @@ async function carryOut(
   const shown = progress(options, process.stdout);
   const crew = await openCrewOf(app, shown.tell);
   if (!crew.ok) return complain(options, crew.problem);
-  const { executeRun } = await import("../crew/execute.ts");
+  const { executeRun } = await import("../crew/attempt/execute.ts");
   const stop = stopOnSignal();
   const by = nameOf(await localPerson(app));
   const done = await executeRun(crew.value, run, {
@@ -140,7 +140,7 @@ async function runNamed(app: App, name: string | undefined): Promise<Result<stri
   if (await app.runs.find(name)) return ok(name);
   const text = await readFile(name, "utf8").catch(() => undefined);
   if (text === undefined) return refuse("not_found", `there is no run and no file ${name}; see: scriptorium run list`);
-  const { readChain } = await import("../crew/chain.ts");
+  const { readChain } = await import("../crew/rules/chain.ts");
   const chain = readChain(text);
   if (!chain.ok) return chain;
   const known = await app.runs.find(chain.value.run);
@@ -155,9 +155,9 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   const read = await app.runs.readBack(run, nameOf(await localPerson(app)));
   if (!read.ok) return complain(options, read.problem);
   const [{ dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
-    import("../crew/plan.ts"),
-    import("../crew/breakers.ts"),
-    import("../crew/agents.ts"),
+    import("../crew/rules/plan.ts"),
+    import("../crew/rules/breakers.ts"),
+    import("../crew/agent/parts.ts"),
   ]);
   const agents = configuredAgents(app.config);
   const by = (part: "worker" | "qc") => {

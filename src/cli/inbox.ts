@@ -1,5 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
-import { inbox } from "../crew/inbox.ts";
+import { inbox } from "../crew/report/inbox.ts";
 import { type Common, report } from "./session.ts";
 import { bold, plural, table, when } from "./text.ts";
 

@@ -2,9 +2,9 @@ import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
 import type { JobQueue } from "../jobs/queue.ts";
+import type { Caller } from "../kernel/caller.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operations.ts";
-import type { Caller } from "../people/caller.ts";
-import { ok, type Result } from "../result.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
@@ -99,7 +99,7 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   const [{ setUpAgent }, { openQueue }, { openToolSocket }] = await Promise.all([
     import("../agents/setup.ts"),
     import("../jobs/queue.ts"),
-    import("../mcp/tool-socket.ts"),
+    import("../agents/tool-socket.ts"),
   ]);
   const setup = setUpAgent(app.config);
   if (!setup.ok) return setup;

@@ -1,6 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
-import { ok, refuse } from "../result.ts";
-import { listPersonas, refreshPerspective, showPerspective } from "../review/perspective-operations.ts";
+import { ok, refuse } from "../kernel/result.ts";
+import { listPersonas, refreshPerspective, showPerspective } from "../review/perspectives/operations.ts";
 import { startHere } from "./job.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { table, yellow } from "./text.ts";

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import type { Planned } from "../crew/planner.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import type { Planned } from "../crew/plan/planner.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
 import { table } from "./text.ts";
 
@@ -28,7 +28,7 @@ export const planCommand = (common: () => Common) =>
 
 async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
   const [{ planRequest }, { planningOf }] = await Promise.all([
-    import("../crew/planner.ts"),
+    import("../crew/plan/planner.ts"),
     import("../executing.ts"),
   ]);
   const stop = new AbortController();

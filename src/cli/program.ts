@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { version } from "../version.ts";
+import { version } from "../kernel/version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";

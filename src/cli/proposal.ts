@@ -1,5 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
-import { spellHidden } from "../hidden.ts";
+import { spellHidden } from "../kernel/hidden.ts";
 import {
   approveProposal,
   commentProposal,
@@ -8,8 +8,8 @@ import {
   rejectProposal,
   requestRevision,
   showProposal,
-} from "../review/operations.ts";
-import type { Proposal } from "../review/proposals.ts";
+} from "../review/proposals/operations.ts";
+import type { Proposal } from "../review/proposals/proposals.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 

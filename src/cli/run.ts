@@ -1,7 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
+import type { runDetails } from "../crew/report/show.ts";
+import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
-import type { runDetails } from "../crew/show.ts";
-import { runUsage } from "../crew/usage.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";

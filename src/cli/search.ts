@@ -1,6 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
-import { ok } from "../result.ts";
-import { installModel, localModel } from "../search/model.ts";
+import { ok } from "../kernel/result.ts";
+import { installModel, localModel } from "../search/model/model.ts";
 import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
 import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
 import { bold, dim, plural } from "./text.ts";

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { type App, openApp } from "../app.ts";
-import { environment, findWorkspace, loadConfig } from "../config.ts";
-import type { Operation } from "../operation.ts";
-import type { Caller } from "../people/caller.ts";
-import { type Problem, Refused, type Result, refusalFor, unwrap } from "../result.ts";
-import { crashAt } from "../store/crash.ts";
+import { environment, findWorkspace, loadConfig } from "../config/config.ts";
+import type { Caller } from "../kernel/caller.ts";
+import type { Operation } from "../kernel/operation.ts";
+import { type Problem, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
+import { crashAt } from "../store/disk/crash.ts";
 import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
-import { ok, refuse } from "../result.ts";
-import { filesAt } from "../wiki/intake.ts";
-import { addSource, followSources, listSources, readSource, verifySources } from "../wiki/source-operations.ts";
-import { largestSource, type Source, type SourceReport, tooLarge } from "../wiki/sources.ts";
+import { ok, refuse } from "../kernel/result.ts";
+import { filesAt } from "../wiki/sources/intake.ts";
+import { addSource, followSources, listSources, readSource, verifySources } from "../wiki/sources/operations.ts";
+import { largestSource, type Source, type SourceReport, tooLarge } from "../wiki/sources/sources.ts";
 import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
 import { json, plural, table, when } from "./text.ts";
 

@@ -1,7 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
+import { refuse } from "../kernel/result.ts";
 import { createToken, listTokens, revokeToken } from "../people/operations.ts";
 import type { Token } from "../people/tokens.ts";
-import { refuse } from "../result.ts";
 import { type Common, complain, report } from "./session.ts";
 import { table, when } from "./text.ts";
 

@@ -8,7 +8,7 @@ import {
   reopenTopic,
   replyTopic,
   resolveTopic,
-} from "../review/topic-operations.ts";
+} from "../review/topics/operations.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, table, when } from "./text.ts";
 

@@ -1,6 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import { installSkills } from "../agents/skills.ts";
-import { environment } from "../config.ts";
+import { environment } from "../config/config.ts";
 import { doctor, status } from "../wiki/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
 import { type Common, print, report, withApp } from "./session.ts";

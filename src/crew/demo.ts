@@ -2,10 +2,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Script, scriptedRunner } from "../agents/scripted.ts";
-import type { CrewPart } from "../people/caller.ts";
-import { ok } from "../result.ts";
-import type { CrewAgents } from "./agents.ts";
-import type { PlanTask } from "./plan.ts";
+import type { CrewPart } from "../kernel/caller.ts";
+import { ok } from "../kernel/result.ts";
+import type { CrewAgents } from "./agent/parts.ts";
+import type { PlanTask } from "./rules/plan.ts";
 
 /** A small program, and a wish. */
 export const demoRequest =

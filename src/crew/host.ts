@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { collaborators, operation } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
-import { noRun } from "./runs.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { noRun } from "./record/runs.ts";
 
 /** What a person now allows a run; what is left out stays as it was. */
 export type Budget = { budgetTokens?: number | undefined; budgetUsd?: number | undefined };

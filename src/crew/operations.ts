@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { operation, writers } from "../operation.ts";
-import { type Caller, nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
-import { findTask } from "../store/tasks.ts";
+import { type Caller, nameOf } from "../kernel/caller.ts";
+import { operation, writers } from "../kernel/operation.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
-import { contextFor } from "./load.ts";
-import { plan } from "./plan.ts";
-import { askQuestion } from "./questions.ts";
-import { type Fence, hashOf, longestOutput } from "./recorded.ts";
+import { type Fence, hashOf, longestOutput } from "./record/facts.ts";
+import { askQuestion } from "./record/questions.ts";
+import { contextFor } from "./record/task-context.ts";
+import { plan } from "./rules/plan.ts";
 
 const taskId = z
   .string()

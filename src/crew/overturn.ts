@@ -1,16 +1,16 @@
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { collaborators, operation } from "../operation.ts";
-import { ok, type Result } from "../result.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
-import { attemptsOf, checksOf, findRun, runTask, verdictsOf } from "../store/runs.ts";
+import { attemptsOf, checksOf, findRun, runTask, verdictsOf } from "../store/queries/runs.ts";
 import { falloutOf, overturn } from "../tasks/overturn.ts";
 import type { Task } from "../tasks/task.ts";
-import { errorContext } from "./failure.ts";
+import { withdrawText } from "./attempt/text-deliverable.ts";
 import { actorOf } from "./operations.ts";
-import { attemptLedger } from "./record/ledger.ts";
-import { reportOf } from "./report.ts";
-import { withdrawText } from "./text-deliverable.ts";
+import { attemptLedger } from "./record/attempts/ledger.ts";
+import { reportOf } from "./report/report.ts";
+import { errorContext } from "./rules/failure.ts";
 
 const listed = z.array(z.object({ id: z.string(), title: z.string() }));
 

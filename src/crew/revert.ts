@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { App } from "../app.ts";
 import { revertGraph } from "../graph/revert.ts";
-import { collaborators, operation } from "../operation.ts";
-import type { Person } from "../people/caller.ts";
-import { ok, refuse } from "../result.ts";
+import type { Person } from "../kernel/caller.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { appendEvent } from "../store/events.ts";
-import { withdrawHandoffs } from "../store/handoffs.ts";
-import { findRun } from "../store/runs.ts";
+import { withdrawHandoffs } from "../store/queries/handoffs.ts";
+import { findRun } from "../store/queries/runs.ts";
 import { restores, undoOf, type Version, versionsUnder, type Written, withdrawn } from "../wiki/revert.ts";
 
 const entryChange = z.object({

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { collaborators, operation, people } from "../operation.ts";
-import { ok } from "../result.ts";
-import { metricsOf } from "./metrics.ts";
+import { collaborators, operation, people } from "../kernel/operation.ts";
+import { ok } from "../kernel/result.ts";
 import { actorOf } from "./operations.ts";
-import { answer } from "./questions.ts";
-import { reportOf } from "./report.ts";
-import { runDetails, runLine } from "./show.ts";
+import { answer } from "./record/questions.ts";
+import { metricsOf } from "./report/metrics.ts";
+import { reportOf } from "./report/report.ts";
+import { runDetails, runLine } from "./report/show.ts";
 
 const runId = z.string().max(64).describe("The run's id, such as run-…");
 

@@ -1,7 +1,9 @@
 import type { App } from "../app.ts";
-import { type Caller, nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import { type Caller, nameOf } from "../kernel/caller.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
+import { appendEvent, appendEvents } from "../store/events.ts";
+import { holdClaim, refusingLate } from "../store/fence.ts";
 import {
   countEdges,
   findEdge,
@@ -10,11 +12,17 @@ import {
   type NewEdge,
   readEdge,
   removeEdge,
-} from "../store/edges.ts";
-import { appendEvent, appendEvents } from "../store/events.ts";
-import { holdClaim, refusingLate } from "../store/fence.ts";
-import { nounOf } from "../store/graph/nouns.ts";
-import { findNode, holdNodes, insertNodes, type NewNode, removeNode, saveNode, type Written } from "../store/graph.ts";
+} from "../store/queries/edges.ts";
+import { nounOf } from "../store/queries/graph/nouns.ts";
+import {
+  findNode,
+  holdNodes,
+  insertNodes,
+  type NewNode,
+  removeNode,
+  saveNode,
+  type Written,
+} from "../store/queries/graph.ts";
 import { lookAgain } from "../store/statistics.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
-import { edgesFrom, otherEdges, type StoredEdge } from "../store/edges.ts";
-import { nodesFrom, otherNodes, type StoredNode } from "../store/graph.ts";
+import { edgesFrom, otherEdges, type StoredEdge } from "../store/queries/edges.ts";
+import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/graph.ts";
 import {
   anyNodeId,
   type Edge,

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { everyone, operation } from "../operation.ts";
-import { ok, refuse } from "../result.ts";
+import { everyone, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
-import { searchNodes } from "../search/nodes.ts";
-import { entriesThatLink, linksToNowhere } from "../store/edges.ts";
-import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/graph.ts";
+import { searchNodes } from "../search/index/nodes.ts";
+import { entriesThatLink, linksToNowhere } from "../store/queries/edges.ts";
+import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/queries/graph.ts";
 import { type Chosen, choose, fitting, weightOf } from "./budget.ts";
 import { condition, indexedValue, mustHave, predicate } from "./filter.ts";
 import { anyNodeId, nodeFrom, typeName } from "./node.ts";

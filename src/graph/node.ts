@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { StoredEdge } from "../store/edges.ts";
-import type { StoredNode, Written } from "../store/graph.ts";
 import { kept } from "../store/kept.ts";
+import type { StoredEdge } from "../store/queries/edges.ts";
+import type { StoredNode, Written } from "../store/queries/graph.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;

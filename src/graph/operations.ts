@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { collaborators, everyone, operation, writers } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
-import { countEdges, readEdge } from "../store/edges.ts";
-import { nounOf } from "../store/graph/nouns.ts";
-import { findNode } from "../store/graph.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { countEdges, readEdge } from "../store/queries/edges.ts";
+import { nounOf } from "../store/queries/graph/nouns.ts";
+import { findNode } from "../store/queries/graph.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
 import { graphChanges, noEdge, noNode } from "./changes.ts";
 import { parseLines } from "./exchange.ts";

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
 import type { App } from "../app.ts";
-import type { Person } from "../people/caller.ts";
-import { ok, type Result } from "../result.ts";
+import type { Person } from "../kernel/caller.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import { joined, type Query } from "../store/database.ts";
-import { countEdges, readEdge } from "../store/edges.ts";
-import { findNode } from "../store/graph.ts";
 import { kept } from "../store/kept.ts";
+import { countEdges, readEdge } from "../store/queries/edges.ts";
+import { findNode } from "../store/queries/graph.ts";
 import { isUnder, type Written } from "../wiki/revert.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { everyone, operation } from "../operation.ts";
-import { ok } from "../result.ts";
-import { edgesBetween, linksAfter, placeOf } from "../store/edges.ts";
-import { findNode, nodeLines } from "../store/graph.ts";
+import { everyone, operation } from "../kernel/operation.ts";
+import { ok } from "../kernel/result.ts";
+import { edgesBetween, linksAfter, placeOf } from "../store/queries/edges.ts";
+import { findNode, nodeLines } from "../store/queries/graph.ts";
 import { fitting, weightOf } from "./budget.ts";
 import { noNode } from "./changes.ts";
 import { anyNodeId, typeName } from "./node.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "../store/database.ts";
-import { type Link, linksOf } from "../store/edges.ts";
+import { type Link, linksOf } from "../store/queries/edges.ts";
 
 /** More edges than this are not looked at in one step: a node that everything points to must not stop the walk. */
 const mostLinks = 20_000;

@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
-import { jsonSchema, type Operation } from "../operation.ts";
+import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { type Problem, refusalFor } from "../kernel/result.ts";
 import { allOperations } from "../operations.ts";
-import { type Problem, refusalFor } from "../result.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
 import type { Principal, SignIn } from "./sign-in.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hostileMarkdown } from "../../test/support/hostile-markdown.ts";
-import { splitHidden } from "../hidden.ts";
+import { splitHidden } from "../kernel/hidden.ts";
 import { renderMarkdown } from "./markdown.ts";
 
 const known: Record<string, string> = { vision: "/entries/vision", "api/errors": "/entries/api%2Ferrors" };

@@ -1,5 +1,5 @@
-import { jsonSchema, type Operation } from "../operation.ts";
-import { version } from "../version.ts";
+import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { version } from "../kernel/version.ts";
 
 type Schema = { properties?: Record<string, object>; required?: string[] } & Record<string, unknown>;
 

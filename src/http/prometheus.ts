@@ -1,6 +1,6 @@
 import { Gauge, Registry } from "prom-client";
 import type { App } from "../app.ts";
-import { metricsOf } from "../crew/metrics.ts";
+import { metricsOf } from "../crew/report/metrics.ts";
 
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 

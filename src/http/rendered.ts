@@ -1,9 +1,9 @@
 import { type Context, Hono } from "hono";
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { readPage } from "../wiki/page-operations.ts";
+import { readYaml } from "../kernel/yaml.ts";
+import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
-import { readYaml } from "../yaml.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
 import type { Stretch } from "./markdown/compare.ts";
 import type { Renderer } from "./renderer.ts";

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { Log } from "../app.ts";
+import { builtFile } from "../kernel/package-files.ts";
 import { plainText } from "./markdown.ts";
 import type { Asked, Question } from "./renderer/worker.ts";
 
-// The build puts the thread's code beside every other file that is started.
-const thread = new URL("./renderer-worker.js", import.meta.url);
 const heap = { maxOldGenerationSizeMb: 512 };
 const keptCharacters = 32 * 1024 * 1024;
 
@@ -24,7 +23,7 @@ export function openRenderer(log: Log) {
 
   function start(): Worker {
     told = undefined;
-    const fresh = new Worker(thread, { resourceLimits: heap });
+    const fresh = new Worker(builtFile("renderer-worker.js"), { resourceLimits: heap });
     fresh.on("error", (error) => log.warn({ error: String(error) }, "renderer-failed"));
     fresh.on("exit", () => {
       if (worker === fresh) worker = undefined;

@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
 import type { Budget, RunHost } from "../crew/host.ts";
-import { ok, type Result } from "../result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 
 /** Plans and carries out runs in the server's own process, for as long as it serves. */
 export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop(): Promise<void> } {
@@ -24,7 +24,10 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
       if ((await app.runs.find(run))?.state === "running") return ok({ run });
       await underWay.get(run);
     }
-    const [{ executeRun }, { crewOf }] = await Promise.all([import("../crew/execute.ts"), import("../executing.ts")]);
+    const [{ executeRun }, { crewOf }] = await Promise.all([
+      import("../crew/attempt/execute.ts"),
+      import("../executing.ts"),
+    ]);
     const crew = await crewOf(app, () => undefined);
     if (!crew.ok) return crew;
     // Someone else may have asked for the same while the crew was put together.
@@ -37,7 +40,7 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
   return {
     async plan(request, how) {
       const [{ planRun }, { planningOf }] = await Promise.all([
-        import("../crew/planner.ts"),
+        import("../crew/plan/planner.ts"),
         import("../executing.ts"),
       ]);
       const { id } = await app.runs.create(request, how.by);
@@ -49,7 +52,7 @@ export function openRunHost(app: App): RunHost & { resume(): Promise<void>; stop
 
     /** Goes on with what a server that was killed had under way. */
     async resume() {
-      const { cutOff } = await import("../crew/execute.ts");
+      const { cutOff } = await import("../crew/attempt/execute.ts");
       for (const { run, by } of await cutOff(app)) {
         const resumed = await carryOut(run, by);
         if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "run-not-resumed");

@@ -1,8 +1,8 @@
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
+import type { Person } from "../kernel/caller.ts";
+import { Refused } from "../kernel/result.ts";
 import { mcpOverHttp } from "../mcp/http.ts";
-import type { Person } from "../people/caller.ts";
-import { Refused } from "../result.ts";
 import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
 import { guard } from "./guard.ts";
 import { renderedRoutes } from "./rendered.ts";

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import type { App } from "../app.ts";
-import { type Caller, lowerRank, newTurn, type Person, type Rank, type Turn } from "../people/caller.ts";
+import { type Caller, lowerRank, newTurn, type Person, type Rank, type Turn } from "../kernel/caller.ts";
 import { sameToken, type Token } from "../people/tokens.ts";
 
 /** Who a request speaks for. */

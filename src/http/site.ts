@@ -4,15 +4,15 @@ import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
-import type { CallerKind } from "../operation.ts";
+import type { Person } from "../kernel/caller.ts";
+import type { CallerKind } from "../kernel/operation.ts";
+import { packageFile } from "../kernel/package-files.ts";
 import { allOperations } from "../operations.ts";
-import type { Person } from "../people/caller.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";
 
-// The build puts the web application beside every other file that is started.
-const folder = new URL("./web/", import.meta.url);
+const folder = packageFile("dist/web/");
 
 /** What the web application knows before it asks anything. */
 export type Boot = {

@@ -1,8 +1,17 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { adoptJobs, beatJobs, claimJob, endJob, findJob, insertJob, jobsInFlight, jobsOf } from "../store/jobs.ts";
+import {
+  adoptJobs,
+  beatJobs,
+  claimJob,
+  endJob,
+  findJob,
+  insertJob,
+  jobsInFlight,
+  jobsOf,
+} from "../store/queries/jobs.ts";
 import { isGone } from "./holder.ts";
 import { type Job, type Outcome, restarted } from "./job.ts";
 

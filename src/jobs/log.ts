@@ -1,8 +1,8 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { collaborators, operation } from "../operation.ts";
-import { ok, refuse } from "../result.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 
 const mostBytes = 32 * 1024;
 

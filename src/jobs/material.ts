@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
-import { ok, type Result, refuse } from "../result.ts";
-import { personaOf } from "../review/personas.ts";
-import { findTopic } from "../store/topics.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { personaOf } from "../review/perspectives/personas.ts";
+import { findTopic } from "../store/queries/topics.ts";
 import type { Job, Wanted } from "./job.ts";
 
 /** What a job is about, as it was when the job began. */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { collaborators, operation } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, refuse } from "../result.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import type { Job } from "./job.ts";
 import { checkRequest } from "./material.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openLock } from "../store/lock.ts";
+import { openLock } from "../store/disk/lock.ts";
 
 const fileOf = (stateFolder: string) => join(stateFolder, "jobs.lock");
 

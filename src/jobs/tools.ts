@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { Toolset } from "../agents/runner.ts";
 import type { App } from "../app.ts";
-import type { Operation } from "../operation.ts";
-import { type Caller, newTurn } from "../people/caller.ts";
-import { type Result, refuse } from "../result.ts";
+import { type Caller, newTurn } from "../kernel/caller.ts";
+import type { Operation } from "../kernel/operation.ts";
+import { type Result, refuse } from "../kernel/result.ts";
 import type { Job } from "./job.ts";
 
 /** The operations of each kind of job; the rest of the book is none of its business. */

@@ -5,7 +5,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { App } from "../app.ts";
-import type { Caller } from "../people/caller.ts";
+import type { Caller } from "../kernel/caller.ts";
 import { mcpServer } from "./server.ts";
 
 type Session = { transport: WebStandardStreamableHTTPServerTransport; owner: string; usedAt: number };

@@ -7,11 +7,11 @@ import {
   type StandardSchemaWithJSON,
 } from "@modelcontextprotocol/server";
 import type { App } from "../app.ts";
-import { jsonSchema, type Operation } from "../operation.ts";
+import { type Caller, kindOf } from "../kernel/caller.ts";
+import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { type Problem, type Result, refusalFor } from "../kernel/result.ts";
+import { version } from "../kernel/version.ts";
 import { allOperations, operations } from "../operations.ts";
-import { type Caller, kindOf } from "../people/caller.ts";
-import { type Problem, type Result, refusalFor } from "../result.ts";
-import { version } from "../version.ts";
 import type { Schema } from "../wiki/schema.ts";
 
 /** Everything the caller may do, as MCP tools, and the entries as resources. */

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJSONRPCRequest, isJSONRPCResponse, type RequestId, type Transport } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { App } from "../app.ts";
-import { type Caller, newTurn } from "../people/caller.ts";
-import { type Result, refuse } from "../result.ts";
+import { type Caller, newTurn } from "../kernel/caller.ts";
+import { type Result, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { mcpServer } from "./server.ts";
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { operation } from "../operation.ts";
-import { ok, refuse } from "../result.ts";
+import { nameOf, type Rank } from "../kernel/caller.ts";
+import { operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
-import { nameOf, type Rank } from "./caller.ts";
 
 const token = z.object({
   id: z.string(),

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { ok, Refused, type Result, refuse } from "../result.ts";
+import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import type { TokenRow } from "../store/tables.ts";

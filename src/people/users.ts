@@ -1,8 +1,8 @@
-import { ok, type Result, refuse } from "../result.ts";
+import type { Rank } from "../kernel/caller.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import type { UserRow } from "../store/tables.ts";
-import type { Rank } from "./caller.ts";
 
 export type User = UserRow;
 

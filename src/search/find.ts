@@ -1,19 +1,19 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
 import { type List, listOf, withNumbers } from "../store/lists.ts";
-import { best, byBest, byPage, byRange, fuse, type Scores } from "./fuse.ts";
 import type { Hit } from "./hit.ts";
-import { linkedFrom } from "./hops.ts";
-import type { indexKeeper } from "./keeper.ts";
-import type { Term } from "./lexical/choose.ts";
-import type { Scored } from "./lexical/engines.ts";
-import type { WordIndex } from "./lexical.ts";
-import { snippet } from "./marks.ts";
-import type { Meaning, Nearest } from "./meaning.ts";
-import type { PassagePlaces } from "./places.ts";
+import type { indexKeeper } from "./index/keeper.ts";
+import type { Speller } from "./index/spelling.ts";
+import { best, byBest, byPage, byRange, fuse, type Scores } from "./rank/fuse.ts";
+import { linkedFrom } from "./rank/hops.ts";
+import type { Term } from "./rank/lexical/choose.ts";
+import type { Scored } from "./rank/lexical/engines.ts";
+import type { WordIndex } from "./rank/lexical.ts";
+import { snippet } from "./rank/marks.ts";
+import type { Meaning, Nearest } from "./rank/meaning.ts";
+import type { PassagePlaces } from "./rank/places.ts";
+import { searchTerms } from "./rank/terms.ts";
 import { onlyRights, type Scope, scoped } from "./scope.ts";
-import type { Speller } from "./spelling.ts";
-import { searchTerms } from "./terms.ts";
 
 export type Found = {
   hits: Hit[];

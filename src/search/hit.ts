@@ -1,4 +1,4 @@
-import { markEnd, markStart } from "./passage.ts";
+import { markEnd, markStart } from "./rank/passage.ts";
 
 /** A passage that was found: what it says, where it stands, and why it is here. */
 export type Hit = {

@@ -1,4 +1,4 @@
-import type { CallerKind } from "../operation.ts";
+import type { CallerKind } from "../kernel/operation.ts";
 
 /** What search is told about one thing: who wrote it last, when, and its text, to be found by its parts. */
 export type Readable = {

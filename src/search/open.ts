@@ -1,18 +1,18 @@
-import type { CallerKind } from "../operation.ts";
-import type { Caller } from "../people/caller.ts";
-import { kindOf } from "../people/caller.ts";
+import type { Caller } from "../kernel/caller.ts";
+import { kindOf } from "../kernel/caller.ts";
+import type { CallerKind } from "../kernel/operation.ts";
 import type { Database } from "../store/database.ts";
-import { type Embedder, localEmbedder } from "./embedder.ts";
-import { endpointEmbedder, modelAt } from "./endpoint.ts";
 import { finder } from "./find.ts";
-import { indexKeeper } from "./keeper.ts";
+import { indexKeeper } from "./index/keeper.ts";
+import { speller } from "./index/spelling.ts";
 import type { Kind } from "./kinds.ts";
-import { wordIndex } from "./lexical.ts";
-import { meaning } from "./meaning.ts";
-import { isInstalled, localModel } from "./model.ts";
-import { passagePlaces } from "./places.ts";
+import { type Embedder, localEmbedder } from "./model/embedder.ts";
+import { endpointEmbedder, modelAt } from "./model/endpoint.ts";
+import { isInstalled, localModel } from "./model/model.ts";
+import { wordIndex } from "./rank/lexical.ts";
+import { meaning } from "./rank/meaning.ts";
+import { passagePlaces } from "./rank/places.ts";
 import type { Scope } from "./scope.ts";
-import { speller } from "./spelling.ts";
 
 export type EmbeddingsConfig = { url: string; model: string; key: string | undefined } | undefined;
 

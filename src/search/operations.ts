@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { everyone, operation, people } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, refuse } from "../result.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { everyone, operation, people } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { appendEvent } from "../store/events.ts";
 import { type Hit, readable } from "./hit.ts";
-import { installModel, isInstalled, localModel } from "./model.ts";
+import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
 import { bundle, joining } from "./recall.ts";
 

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { edgesBetween, linksOf } from "../store/edges.ts";
-import { nodeLines } from "../store/graph.ts";
 import { among, type List, listOf } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
+import { edgesBetween, linksOf } from "../store/queries/edges.ts";
+import { nodeLines } from "../store/queries/graph.ts";
 import { type Hit, refOf } from "./hit.ts";
-import { named, placeOf } from "./hops.ts";
+import { named, placeOf } from "./rank/hops.ts";
 import { type Scope, scoped } from "./scope.ts";
 
 /** A passage as an agent is given it. */

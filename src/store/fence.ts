@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Result, refuse } from "../result.ts";
+import { type Result, refuse } from "../kernel/result.ts";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { appendEvent } from "./events.ts";

@@ -1,7 +1,7 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvents } from "../store/events.ts";
-import { insertTasks, lockShape, lockTasks, lostAncestors, type NewTaskRow } from "../store/tasks.ts";
+import { insertTasks, lockShape, lockTasks, lostAncestors, type NewTaskRow } from "../store/queries/tasks.ts";
 import { findCycle, inOrder } from "./order.ts";
 import { fromRow, isLost, type State, type Task } from "./task.ts";
 

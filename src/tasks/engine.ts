@@ -1,8 +1,8 @@
-import { ok, type Result, refuse } from "../result.ts";
-import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/claims.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordLate } from "../store/fence.ts";
+import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/queries/claims.ts";
 import {
   dependenciesOf,
   findTask,
@@ -11,7 +11,7 @@ import {
   lostAncestors,
   type StoredTask,
   saveWords,
-} from "../store/tasks.ts";
+} from "../store/queries/tasks.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
 import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
 import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";

@@ -1,4 +1,4 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { lateness } from "../store/fence.ts";
 import type { Task } from "./task.ts";
 

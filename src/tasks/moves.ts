@@ -1,8 +1,8 @@
-import { type Result, refuse } from "../result.ts";
-import { type ClaimEffect, saveAndClaim } from "../store/claim-at-once.ts";
-import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/claims.ts";
+import { type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
-import { lockTasks } from "../store/tasks.ts";
+import { type ClaimEffect, saveAndClaim } from "../store/queries/claim-at-once.ts";
+import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/queries/claims.ts";
+import { lockTasks } from "../store/queries/tasks.ts";
 import { afterwards, bearsOnOthers, changeOf, type Taken, take } from "./take.ts";
 import { fromRow, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { collaborators, everyone, operation, writers } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { reopen } from "./overturn.ts";
 import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";

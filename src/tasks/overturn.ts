@@ -1,7 +1,7 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
-import { descendantsOf } from "../store/descendants.ts";
-import { lockShape, lockTasks } from "../store/tasks.ts";
+import { descendantsOf } from "../store/queries/descendants.ts";
+import { lockShape, lockTasks } from "../store/queries/tasks.ts";
 import { type Move, move, noTask } from "./moves.ts";
 import { fromRow, isLost, shownState, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";

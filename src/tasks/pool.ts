@@ -1,4 +1,4 @@
-import type { Result } from "../result.ts";
+import type { Result } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import type { Claim, TaskEngine } from "./engine.ts";
 import type { Task } from "./task.ts";

@@ -1,4 +1,4 @@
-import { everyone } from "../operation.ts";
+import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
 import { kept } from "../store/kept.ts";

@@ -1,9 +1,9 @@
-import { ok, type Result, refuse } from "../result.ts";
-import { type Change, type Lease, saveTasks } from "../store/claims.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
-import { waitAgain } from "../store/descendants.ts";
 import type { WrittenEvent } from "../store/events.ts";
-import { freeDependents, lockShape, tellDescendants } from "../store/tasks.ts";
+import { type Change, type Lease, saveTasks } from "../store/queries/claims.ts";
+import { waitAgain } from "../store/queries/descendants.ts";
+import { freeDependents, lockShape, tellDescendants } from "../store/queries/tasks.ts";
 import { isLost, type State, type Task } from "./task.ts";
 import { type Next, type Step, transition } from "./transition.ts";
 

@@ -1,5 +1,5 @@
 import { kept } from "../store/kept.ts";
-import type { StoredTask } from "../store/tasks.ts";
+import type { StoredTask } from "../store/queries/tasks.ts";
 
 /** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
 export const states = [

@@ -1,4 +1,4 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findSection, type Schema, type Section } from "./schema.ts";
 
 /** The rules of the shared book, as functions from values to values. The wrapper in knowledge.ts applies them. */

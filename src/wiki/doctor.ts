@@ -4,17 +4,17 @@ import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
 import * as z from "zod";
 import type { App } from "../app.ts";
-import { operation, people } from "../operation.ts";
-import { ok } from "../result.ts";
-import { isTemporary, sweepTemporary } from "../store/disk.ts";
-import { linksToNowhere } from "../store/edges.ts";
+import { operation, people } from "../kernel/operation.ts";
+import { ok } from "../kernel/result.ts";
+import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
 import { kept } from "../store/kept.ts";
+import { linksToNowhere } from "../store/queries/edges.ts";
 import { replayTasks } from "../tasks/replay.ts";
-import { parseDocument, readFront } from "./document.ts";
 import { keepsLog } from "./log.ts";
-import { mirrorBranch } from "./mirror.ts";
 import { isRevert } from "./revert.ts";
 import type { Schema } from "./schema.ts";
+import { parseDocument, readFront } from "./stores/document.ts";
+import { mirrorBranch } from "./stores/mirror.ts";
 
 const finding = z.object({
   check: z.string(),

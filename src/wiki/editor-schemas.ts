@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { configFile } from "../config.ts";
-import { jsonSchema } from "../operation.ts";
+import { configFile } from "../config/config.ts";
+import { jsonSchema } from "../kernel/operation.ts";
 import { schemaFile } from "./schema.ts";
 
 /** JSON Schemas by which editors complete and check schema.yaml and scriptorium.yaml. */

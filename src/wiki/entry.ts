@@ -1,7 +1,7 @@
-import type { Result } from "../result.ts";
+import type { Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
-import type { IndexedEntry } from "../store/entries.ts";
-import type { Identity } from "../store/git.ts";
+import type { Identity } from "../store/git/git.ts";
+import type { IndexedEntry } from "../store/queries/entries.ts";
 import type { Section } from "./schema.ts";
 
 /** A line of the catalogue: everything but the text (K4). */

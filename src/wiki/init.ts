@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { configName, type Environment } from "../config.ts";
-import { ok, type Result, refuse } from "../result.ts";
-import { gitAt, initRepository } from "../store/git.ts";
-import { emptyDocument, withBody } from "./document.ts";
+import { configName, type Environment } from "../config/config.ts";
+import { packageFile } from "../kernel/package-files.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { gitAt, initRepository } from "../store/git/git.ts";
 import { writeEditorSchemas } from "./editor-schemas.ts";
 import { parseSchema, type Section } from "./schema.ts";
+import { emptyDocument, withBody } from "./stores/document.ts";
 
 export type InitReport = {
   root: string;
@@ -16,15 +17,12 @@ export type InitReport = {
   repository: "new" | "existing";
 };
 
-const templates = new URL("../templates/", import.meta.url);
-const templatesInSource = new URL("../../templates/", import.meta.url);
-const folderOfTemplates = () => (existsSync(templates) ? templates : templatesInSource);
+const templates = packageFile("templates/");
 
 /** The templates that ship with Scriptorium, each with a line about it. */
 export function listTemplates(): { name: string; about: string }[] {
-  const folder = folderOfTemplates();
-  return readdirSync(folder).map((name) => {
-    const about = new URL(`${name}/about.txt`, folder);
+  return readdirSync(templates).map((name) => {
+    const about = new URL(`${name}/about.txt`, templates);
     return { name, about: existsSync(about) ? readFileSync(about, "utf8").trim() : "" };
   });
 }
@@ -40,7 +38,7 @@ export async function initWorkspace(folder: string, template: string, env: Envir
   const isNew = await initRepository(root, env);
   const report: InitReport = { root, created: [], kept: [], repository: isNew ? "new" : "existing" };
 
-  const schemaText = await readFile(new URL(`${template}/schema.yaml`, folderOfTemplates()), "utf8");
+  const schemaText = await readFile(new URL(`${template}/schema.yaml`, templates), "utf8");
   await place(report, configName, configText(root));
   await place(
     report,

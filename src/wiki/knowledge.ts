@@ -1,9 +1,9 @@
-import type { Caller, Turn } from "../people/caller.ts";
-import { ok, type Result, refuse } from "../result.ts";
+import type { Caller, Turn } from "../kernel/caller.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { refusingLate } from "../store/fence.ts";
-import { lastStep, saveHandoff, waitingFor } from "../store/handoffs.ts";
+import { lastStep, saveHandoff, waitingFor } from "../store/queries/handoffs.ts";
 import { checkText, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
 import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
 import type { Schema } from "./schema.ts";

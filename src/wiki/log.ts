@@ -1,4 +1,4 @@
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Author } from "./entry.ts";
 
 const longest = 4000;

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ok, type Result } from "../result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
-import { discard, publish, stage } from "../store/disk.ts";
-import { commitMessage, enqueue } from "../store/history.ts";
-import { blobOf } from "./document.ts";
+import { discard, publish, stage } from "../store/disk/disk.ts";
+import { commitMessage, enqueue } from "../store/git/history.ts";
 import { addSection, findSection, parseSchema, type Section } from "./schema.ts";
+import { blobOf } from "./stores/document.ts";
 
 type Asked = { id: string; data: Record<string, unknown>; proposedBy: string | null };
 type Place = { root: string; wiki: string; now(): Date };

@@ -1,8 +1,8 @@
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
-import { everyone, operation, people, writers } from "../operation.ts";
-import { nameOf } from "../people/caller.ts";
-import { ok, refuse } from "../result.ts";
+import { nameOf } from "../kernel/caller.ts";
+import { everyone, operation, people, writers } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
 import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { ok, type Result, refuse } from "../result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { kept } from "../store/kept.ts";
-import { blobOf } from "./document.ts";
 import { parseSchema, type Schema } from "./schema.ts";
+import { blobOf } from "./stores/document.ts";
 
 const large = 64 * 1024;
 const cacheKey = "schema";

@@ -1,7 +1,7 @@
 import { isNode, isSeq, type Node, parseDocument, type YAMLSeq, Document as YamlDocument } from "yaml";
 import * as z from "zod";
-import { ok, type Result, refuse } from "../result.ts";
-import { type Complaint, complain, offsetOf, readYaml } from "../yaml.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { type Complaint, complain, offsetOf, readYaml } from "../kernel/yaml.ts";
 
 const maxBytes = 16 * 1024 * 1024;
 

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { everyone } from "../operation.ts";
+import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
 import type { EntryStore } from "./entry.ts";
-import { type Extractor, extractor } from "./extract.ts";
 import type { Section } from "./schema.ts";
+import { type Extractor, extractor } from "./sources/extract.ts";
 
 export const entryKind = (db: Database, entries: EntryStore, sections: () => Promise<Section[]>): Kind => ({
   name: "entry",

@@ -1,4 +1,4 @@
-import type { PlanTask } from "../../src/crew/plan.ts";
+import type { PlanTask } from "../../src/crew/rules/plan.ts";
 import { verdictOf } from "./crew.ts";
 import { modelServer } from "./model-server.ts";
 import type { Heard, Reply } from "./model-wire.ts";

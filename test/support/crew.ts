@@ -1,14 +1,14 @@
 import type { RunResult, RunSpec, Toolset } from "../../src/agents/runner.ts";
 import { scriptedRunner } from "../../src/agents/scripted.ts";
 import type { App } from "../../src/app.ts";
-import type { CrewAgents } from "../../src/crew/agents.ts";
-import type { Crew, News } from "../../src/crew/crew.ts";
-import { executeRun } from "../../src/crew/execute.ts";
-import type { PlanTask } from "../../src/crew/plan.ts";
+import type { CrewAgents } from "../../src/crew/agent/parts.ts";
+import type { Crew, News } from "../../src/crew/attempt/crew.ts";
+import { executeRun } from "../../src/crew/attempt/execute.ts";
+import type { PlanTask } from "../../src/crew/rules/plan.ts";
 import { crewOf } from "../../src/executing.ts";
+import type { CrewPart } from "../../src/kernel/caller.ts";
+import { ok, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operations.ts";
-import type { CrewPart } from "../../src/people/caller.ts";
-import { ok, unwrap } from "../../src/result.ts";
 import { person } from "./workspace.ts";
 
 export type Use = (name: string, input?: Record<string, unknown>) => Promise<Record<string, unknown>>;

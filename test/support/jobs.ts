@@ -4,12 +4,12 @@ import { expect, onTestFinished } from "vitest";
 import { type Script, scriptedRunner } from "../../src/agents/scripted.ts";
 import { type AgentSetup, setUpAgent } from "../../src/agents/setup.ts";
 import { skillsFolder } from "../../src/agents/skills.ts";
+import { openToolSocket } from "../../src/agents/tool-socket.ts";
 import type { App } from "../../src/app.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { openQueue } from "../../src/jobs/queue.ts";
-import { openToolSocket } from "../../src/mcp/tool-socket.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { allOperations, operations } from "../../src/operations.ts";
-import { unwrap } from "../../src/result.ts";
 import { type Backend, newWorkspace, person, type TestWorkspace } from "./workspace.ts";
 
 export const pageText = "# Deploy\n\nPush the button.\n\nWait for the light.\n";

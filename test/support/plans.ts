@@ -1,8 +1,8 @@
 import type { App } from "../../src/app.ts";
-import { type Plan, plan } from "../../src/crew/plan.ts";
-import type { Spent } from "../../src/crew/recorded.ts";
-import { type Caller, type CrewPart, newTurn } from "../../src/people/caller.ts";
-import { unwrap } from "../../src/result.ts";
+import type { Spent } from "../../src/crew/record/facts.ts";
+import { type Plan, plan } from "../../src/crew/rules/plan.ts";
+import { type Caller, type CrewPart, newTurn } from "../../src/kernel/caller.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 
 type Shape = Partial<Plan["tasks"][number]> & { number: string };
 

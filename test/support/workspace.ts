@@ -6,11 +6,11 @@ import { dirname, join } from "node:path";
 import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import { type App, openApp } from "../../src/app.ts";
-import { loadConfig } from "../../src/config.ts";
-import { type Caller, newTurn } from "../../src/people/caller.ts";
-import { unwrap } from "../../src/result.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { type Caller, newTurn } from "../../src/kernel/caller.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import type { Database } from "../../src/store/database.ts";
-import { historyRef } from "../../src/store/recorder.ts";
+import { historyRef } from "../../src/store/git/recorder.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
 
 export type Backend = { store: "files" | "database"; engine: Database["engine"] };

@@ -1,4 +1,4 @@
-import type { Operation } from "../../src/operation.ts";
+import type { Operation } from "../../src/kernel/operation.ts";
 import type { OperationName, Operations } from "../../src/operations.ts";
 import { boot } from "../boot.ts";
 

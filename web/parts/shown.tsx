@@ -1,4 +1,4 @@
-import { splitHidden } from "../../src/hidden.ts";
+import { splitHidden } from "../../src/kernel/hidden.ts";
 import { withoutSigns } from "./plain.ts";
 
 /** Text from agents and people, with hidden characters spelled out. */

@@ -1,5 +1,5 @@
 import { useEffect } from "react";
-import { spellHidden } from "../../src/hidden.ts";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 
 /** The document's title while the component is shown. */

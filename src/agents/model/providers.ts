@@ -1,5 +1,5 @@
 import type { LanguageModel } from "ai";
-import { ok, type Result, refuse } from "../../result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 
 /** A server that speaks one of three languages. The key is handed in by value and goes nowhere but into the request. */
 export type Provider = {

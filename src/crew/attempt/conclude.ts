@@ -1,9 +1,9 @@
-import { crashPoint } from "../../store/crash.ts";
-import { attemptsOf, runTask } from "../../store/runs.ts";
-import { aboutTask, deliverableHash, mergeMessage, type Stage } from "../attempt.ts";
-import type { Crew } from "../crew.ts";
-import { learn } from "../learn.ts";
-import { keepText } from "../text-deliverable.ts";
+import { crashPoint } from "../../store/disk/crash.ts";
+import { attemptsOf, runTask } from "../../store/queries/runs.ts";
+import { aboutTask, deliverableHash, mergeMessage, type Stage } from "./attempt.ts";
+import type { Crew } from "./crew.ts";
+import { learn } from "./learn.ts";
+import { keepText } from "./text-deliverable.ts";
 
 /** What passed is merged and accepted; what failed is tried again, or given up with a report of why. */
 export async function conclude(crew: Crew, id: string, actor: string): Promise<Stage> {

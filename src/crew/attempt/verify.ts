@@ -1,17 +1,17 @@
-import { crashPoint } from "../../store/crash.ts";
 import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
-import { attemptsOf, runTask, verdictsOf } from "../../store/runs.ts";
-import { runAgent } from "../agent-run.ts";
-import { aboutTask, deskAt, type Stage } from "../attempt.ts";
-import { boundsFor } from "../breakers.ts";
-import { checkout } from "../checkout.ts";
-import { runChecks } from "../checks.ts";
-import type { Crew } from "../crew.ts";
-import { keepLease } from "../lease.ts";
-import { contextFor } from "../load.ts";
-import type { Criterion } from "../plan.ts";
-import { preambleFor } from "../preamble.ts";
-import { type Said, verifierSaysFail } from "../verdict.ts";
+import { crashPoint } from "../../store/disk/crash.ts";
+import { attemptsOf, runTask, verdictsOf } from "../../store/queries/runs.ts";
+import { preambleFor } from "../agent/preamble.ts";
+import { runAgent } from "../agent/run-for-task.ts";
+import { contextFor } from "../record/task-context.ts";
+import { boundsFor } from "../rules/breakers.ts";
+import type { Criterion } from "../rules/plan.ts";
+import { type Said, verifierSaysFail } from "../rules/verdict.ts";
+import { aboutTask, deskAt, type Stage } from "./attempt.ts";
+import { checkout } from "./checkout.ts";
+import { runChecks } from "./checks.ts";
+import type { Crew } from "./crew.ts";
+import { keepLease } from "./lease.ts";
 
 const mostVerifiers = 3;
 

@@ -1,19 +1,19 @@
 import { join, relative } from "node:path";
-import { crashPoint } from "../../store/crash.ts";
 import type { RunTaskRow } from "../../store/crew-tables.ts";
-import { attemptsOf, runTask } from "../../store/runs.ts";
+import { crashPoint } from "../../store/disk/crash.ts";
+import { attemptsOf, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
-import { runAgent } from "../agent-run.ts";
-import { aboutTask, commitMessage, deliverableHash, deskAt, type Stage } from "../attempt.ts";
-import { boundsFor } from "../breakers.ts";
-import { checkout } from "../checkout.ts";
-import type { Crew } from "../crew.ts";
-import { keepLease } from "../lease.ts";
-import { contextFor } from "../load.ts";
-import { preambleFor } from "../preamble.ts";
-import type { Spent } from "../recorded.ts";
-import type { Changed } from "../worktree/files.ts";
-import { attemptBranch, type Collected, type Worktree } from "../worktree.ts";
+import { preambleFor } from "../agent/preamble.ts";
+import { runAgent } from "../agent/run-for-task.ts";
+import type { Spent } from "../record/facts.ts";
+import { contextFor } from "../record/task-context.ts";
+import { boundsFor } from "../rules/breakers.ts";
+import { aboutTask, commitMessage, deliverableHash, deskAt, type Stage } from "./attempt.ts";
+import type { Changed } from "./changed-files.ts";
+import { checkout } from "./checkout.ts";
+import type { Crew } from "./crew.ts";
+import { keepLease } from "./lease.ts";
+import { attemptBranch, type Collected, type Worktree } from "./worktree.ts";
 
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<Stage> {
   const { app, trees } = crew;

@@ -1,4 +1,4 @@
-import { spellHidden } from "../../hidden.ts";
+import { spellHidden } from "../../kernel/hidden.ts";
 import type { Located } from "./locate.ts";
 import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
 

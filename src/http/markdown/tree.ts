@@ -1,5 +1,5 @@
 import type rehypeSanitize from "rehype-sanitize";
-import { splitHidden } from "../../hidden.ts";
+import { splitHidden } from "../../kernel/hidden.ts";
 import type { Place } from "./locate.ts";
 
 export type Root = ReturnType<ReturnType<typeof rehypeSanitize>>;

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { McpServer } from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { builtFile } from "../kernel/package-files.ts";
+import { version } from "../kernel/version.ts";
+import { addTool } from "../mcp/server.ts";
+import type { RunSpec, Toolset } from "./runner.ts";
+
+export type ToolSocket = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };
+
+/**
+ * Serves one run's tools to its agent. The tools stay in this process: the agent's client starts a
+ * relay that knows nothing but the path of a socket, so the agent never comes near the database or
+ * its password, and when the socket closes, nothing that is left of the agent can write any more.
+ */
+export async function openToolSocket(tools: Toolset, name: string, instructions: string): Promise<ToolSocket> {
+  const folder = await mkdtemp(join(tmpdir(), "scriptorium-tools-"));
+  const path = join(folder, "socket");
+  const connections = new Set<Socket>();
+  const server = createServer((socket) => {
+    connections.add(socket);
+    socket.on("error", () => undefined).on("close", () => connections.delete(socket));
+    serveStdio(() => toolServer(tools, name, instructions), { transport: new StdioServerTransport(socket, socket) });
+  });
+  await new Promise<void>((done, fail) => server.once("error", fail).listen(path, done));
+  return {
+    mcp: { name, command: process.execPath, args: [fileURLToPath(builtFile("tool-relay.js")), path], env: {} },
+    async close() {
+      for (const socket of connections) socket.destroy();
+      await new Promise<void>((done) => server.close(() => done()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function toolServer(tools: Toolset, name: string, instructions: string): McpServer {
+  const server = new McpServer({ name, title: "Scriptorium", version }, { instructions });
+  for (const operation of tools.operations) addTool(server, operation, (raw) => tools.call(operation.name, raw));
+  return server;
+}

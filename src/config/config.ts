@@ -1,0 +1,219 @@
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import * as z from "zod";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { readYaml } from "../kernel/yaml.ts";
+import type { DatabaseAddress } from "../store/database.ts";
+import { type CrewConfig, crewBlock } from "./crew.ts";
+import { type PersonaDefinition, personaList } from "./persona.ts";
+
+export const configName = "scriptorium.yaml";
+
+const folder = z
+  .string()
+  .regex(/^(?!\.\.?(\/|$))[\w.-]+(\/(?!\.\.?(\/|$))[\w.-]+)*$/, "expected a folder inside the workspace, such as wiki");
+
+const line = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .regex(/^[^\u0000-\u001f<>]*$/, "expected one line without < and >");
+
+const durationText = z.string().regex(/^(\d+(ms|s|m|h))+$/, "expected a duration such as 90s, 5m or 1h30m");
+const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** The milliseconds of a text such as 1h30m. */
+const milliseconds = (text: string) =>
+  [...text.matchAll(/(?<!\d)(\d+)(ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0),
+    0,
+  );
+
+const duration = durationText.refine((text) => {
+  const ms = milliseconds(text);
+  return ms >= 1000 && ms <= 24 * 3_600_000;
+}, "expected between 1s and 24h");
+
+const argument = z
+  .string()
+  .max(4000)
+  .regex(/^[^\u0000]*$/, "expected text without NUL");
+const variable = z.string().regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable");
+
+const agentBlock = z.strictObject({
+  author_name: line.describe("Who git names as the author of what agents propose"),
+  author_email: line.describe("The author's address in git"),
+  runner: z
+    .enum(["claude", "codex", "acp", "command"], { error: "expected claude, codex, acp or command" })
+    .default("claude")
+    .describe("Which kind of agent to run"),
+  claude_bin: argument.min(1).optional().describe("Claude Code, if it is not `claude` on the path"),
+  codex_bin: argument.min(1).optional().describe("Codex, if it is not `codex` on the path"),
+  command: z
+    .array(argument)
+    .min(1)
+    .optional()
+    .describe("The command line of an acp or command agent; {prompt}, {prompt_file}, {cwd}, {model}, {mcp_config}"),
+  args: z.array(argument).default([]).describe("Further arguments for claude or codex"),
+  model: line.optional().describe("The model to ask for; the agent's own choice if left out"),
+  env: z.array(variable).default([]).describe("Further environment variables that the agent gets, by name"),
+  scribe_bin: argument.min(1).optional().describe("The agents' command, if not the one that came with this program"),
+  wb_agent_bin: argument.min(1).optional().describe("The older name of scribe_bin"),
+  isolation: z
+    .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
+    .default("scratch")
+    .describe("scratch: copies in a folder of its own, no shell; workspace: in the repository, trusting its files"),
+  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("How many jobs may run at once"),
+  incorporate_timeout: duration.default("5m"),
+  perspective_timeout: duration.default("3m"),
+  idle_timeout: duration.optional().describe("End an agent that says nothing for so long"),
+  log_dir: argument.min(1).optional().describe("Where agents' output goes; agent-logs in .scriptorium/ if left out"),
+});
+
+export const configFile = z.strictObject({
+  name: z.string().trim().min(1).max(200).optional().describe("What people call this workspace"),
+  wiki: folder.default("wiki").describe("The folder of the knowledge base, with its schema.yaml"),
+  sources: folder.default("sources").describe("The folder of immutable raw inputs"),
+  store: z
+    .enum(["files", "database"], { error: "expected files or database" })
+    .default("files")
+    .describe("Where entries are kept: as markdown files in git, or in the database"),
+  database: z
+    .string()
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
+    .default("sqlite")
+    .describe("sqlite (in .scriptorium/), or a PostgreSQL address; SCRIPTORIUM_DATABASE_URL goes before it"),
+  claims: z
+    .strictObject({
+      strategy: z
+        .enum(["queue", "lease", "optimistic"], { error: "expected queue, lease or optimistic" })
+        .default("queue"),
+      lease_seconds: z.number().min(1).max(86_400).default(300),
+    })
+    .default({ strategy: "queue", lease_seconds: 300 })
+    .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
+  crew: crewBlock.describe("Who plays which part in a run, on what, and how far it may go"),
+  agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
+  personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
+  search: z
+    .strictObject({
+      embeddings: z
+        .strictObject({
+          url: z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" }),
+          model: z.string().min(1).max(200),
+        })
+        .optional(),
+    })
+    .default({})
+    .describe("A server for embeddings in place of the local model; its key, if any, is SCRIPTORIUM_EMBEDDINGS_KEY"),
+  port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
+});
+
+export type Environment = Record<string, string | undefined>;
+
+export type Config = {
+  root: string;
+  name: string;
+  wiki: string;
+  sources: string;
+  store: "files" | "database";
+  database: DatabaseAddress;
+  claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
+  crew: CrewConfig;
+  /** Undefined when this workspace has no agent of its own. */
+  agent: AgentConfig | undefined;
+  /** Readers that any page can be re-told for. */
+  personas: PersonaDefinition[];
+  /** A server that embeds texts, in place of a local model. */
+  embeddings: { url: string; model: string; key: string | undefined } | undefined;
+  /** Where `model install` puts the local model, for all workspaces of this person. */
+  modelFolder: string;
+  port: number;
+  /** Git-ignored: database, token, locks. */
+  stateFolder: string;
+  environment: Environment;
+};
+
+export type AgentConfig = {
+  author: { name: string; email: string };
+  runner: "claude" | "codex" | "acp" | "command";
+  /** As written; relative to the workspace, or looked up on the path. */
+  claudeBin: string;
+  codexBin: string;
+  command: string[];
+  args: string[];
+  model: string | undefined;
+  env: string[];
+  scribeBin: string | undefined;
+  isolation: "scratch" | "workspace";
+  maxConcurrentJobs: number;
+  incorporateMs: number;
+  perspectiveMs: number;
+  idleMs: number | undefined;
+  logDir: string;
+};
+
+/** The environment is read here and nowhere else. */
+export const environment = (): Environment => ({ ...process.env });
+
+/** What can be brought again, and is no workspace's own. */
+export const cacheFolder = (env: Environment) =>
+  join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
+
+/** The workspace that holds `from`: the nearest folder upwards with a scriptorium.yaml. */
+export function findWorkspace(from: string): Result<string> {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, configName))) return ok(folder);
+    if (folder === dirname(folder)) break;
+  }
+  return refuse(
+    "not_found",
+    `no ${configName} in ${resolve(from)} or above it; make a workspace with: scriptorium init`,
+  );
+}
+
+export function loadConfig(root: string, env: Environment): Result<Config> {
+  const text = readFileSync(join(root, configName), "utf8");
+  const read = readYaml(text, configFile, { file: configName, maxBytes: 256 * 1024 });
+  if (!read.ok) return read;
+  const { value } = read.value;
+  const stateFolder = join(root, ".scriptorium");
+  const url = env.SCRIPTORIUM_DATABASE_URL ?? (value.database === "sqlite" ? undefined : value.database);
+  return ok({
+    root,
+    name: value.name ?? root.split("/").at(-1) ?? "workspace",
+    wiki: value.wiki,
+    sources: value.sources,
+    store: value.store,
+    database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
+    claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
+    crew: value.crew,
+    agent: value.agent && agentFrom(value.agent, root, stateFolder),
+    personas: value.personas,
+    embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
+    modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
+    port: value.port,
+    stateFolder,
+    environment: env,
+  });
+}
+
+const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder: string): AgentConfig => ({
+  author: { name: block.author_name, email: block.author_email },
+  runner: block.runner,
+  claudeBin: block.claude_bin ?? "claude",
+  codexBin: block.codex_bin ?? "codex",
+  command: block.command ?? [],
+  args: block.args,
+  model: block.model,
+  env: block.env,
+  scribeBin: block.scribe_bin ?? block.wb_agent_bin,
+  isolation: block.isolation,
+  maxConcurrentJobs: block.max_concurrent_jobs,
+  incorporateMs: milliseconds(block.incorporate_timeout),
+  perspectiveMs: milliseconds(block.perspective_timeout),
+  idleMs: block.idle_timeout === undefined ? undefined : milliseconds(block.idle_timeout),
+  logDir: block.log_dir === undefined ? join(stateFolder, "agent-logs") : resolve(root, block.log_dir),
+});

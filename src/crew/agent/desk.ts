@@ -1,0 +1,217 @@
+import { constants } from "node:fs";
+import * as z from "zod";
+import { runBounded } from "../../agents/bounded.ts";
+import type { Sandbox } from "../../agents/sandbox.ts";
+import { type Operation, operation } from "../../kernel/operation.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { listInside, openInside } from "../../store/disk/pinned.ts";
+import { filePath } from "../rules/plan.ts";
+
+/** The folder an agent works in, and what it may do there. */
+export type Desk = {
+  /** A function makes the folder when it is first needed: many an agent never looks. */
+  folder: string | (() => Promise<string>);
+  /** Without it the agent reads, and cannot change what it judges. */
+  write: boolean;
+  sandbox: Sandbox;
+  read?: readonly string[];
+  env: Record<string, string>;
+  run: string;
+  commandMs: number;
+  signal: AbortSignal;
+};
+
+export const folderOf = async ({ folder }: Pick<Desk, "folder">) => (typeof folder === "string" ? folder : folder());
+
+const largest = 2 * 1024 * 1024;
+const longestLine = 400;
+const mostFiles = 2000;
+const mostHits = 100;
+
+const agents = ["agent"] as const;
+const path = filePath.describe("A path inside your folder, such as src/main.ts");
+
+/**
+ * Tools for one folder, the same for every kind of agent: also those with tools of their own write
+ * and run commands only through these, so that each call counts, is recorded, and stays in the sandbox.
+ */
+export function deskTools(desk: Desk): Operation[] {
+  const reading = [readTool(desk), listTool(desk), searchTool(desk)];
+  return (desk.write ? [...reading, writeTool(desk), editTool(desk), runTool(desk)] : reading) as Operation[];
+}
+
+const readTool = (desk: Desk) =>
+  operation({
+    name: "read_file",
+    summary: "Read a file of your folder.",
+    guidance:
+      "Lines are numbered from 1. Long files come in parts: give `from` and `lines`, and go on where the answer says there is more.",
+    effect: "reads",
+    callers: agents,
+    input: z.object({
+      path,
+      from: z.int().min(1).default(1).describe("The first line to read"),
+      lines: z.int().min(1).max(2000).default(400).describe("How many lines"),
+    }),
+    output: z.object({ text: z.string(), from: z.int(), of: z.int() }),
+    async run(_app, { path, from, lines }) {
+      const text = await readWithin(await folderOf(desk), path);
+      if (!text.ok) return text;
+      const all = text.value.split("\n");
+      return ok({ text: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
+    },
+  });
+
+const listTool = (desk: Desk) =>
+  operation({
+    name: "list_files",
+    summary: "List the files of your folder, or of one folder in it.",
+    guidance: "Paths are relative to your folder, sorted, without .git and node_modules; narrow it down with `under`.",
+    effect: "reads",
+    callers: agents,
+    input: z.object({ under: path.optional().describe("Only files under this folder") }),
+    output: z.object({ files: z.array(z.string()), more: z.boolean() }),
+    async run(_app, { under }) {
+      const files = await filesOf(await folderOf(desk), under);
+      return ok({ files: files.slice(0, mostFiles), more: files.length > mostFiles });
+    },
+  });
+
+const searchTool = (desk: Desk) =>
+  operation({
+    name: "search_files",
+    summary: "Find the lines of your folder's files that contain a text.",
+    guidance:
+      "The text is taken as it is, no pattern. Answers give path, line number and the line; at most 100 of them.",
+    effect: "reads",
+    callers: agents,
+    input: z.object({
+      text: z.string().min(1).max(500).describe("The text to look for"),
+      under: path.optional().describe("Only files under this folder"),
+    }),
+    output: z.object({ hits: z.array(z.object({ path: z.string(), line: z.int(), text: z.string() })) }),
+    async run(_app, { text, under }) {
+      const hits: { path: string; line: number; text: string }[] = [];
+      for (const file of await filesOf(await folderOf(desk), under)) {
+        const content = await readWithin(await folderOf(desk), file);
+        if (!content.ok || !content.value.includes(text)) continue;
+        for (const [i, line] of content.value.split("\n").entries()) {
+          if (line.includes(text)) hits.push({ path: file, line: i + 1, text: line.slice(0, longestLine) });
+          if (hits.length === mostHits) return ok({ hits });
+        }
+      }
+      return ok({ hits });
+    },
+  });
+
+const writeTool = (desk: Desk) =>
+  operation({
+    name: "write_file",
+    summary: "Write a file of your folder, whole; folders on the way are made.",
+    guidance:
+      "It replaces what was there. To change a part of a longer file use edit_file, which leaves the rest alone.",
+    effect: "writes",
+    callers: agents,
+    input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
+    output: z.object({ path: z.string(), bytes: z.int() }),
+    async run(_app, { path, text }) {
+      const written = await writeWithin(await folderOf(desk), path, text);
+      return written.ok ? ok({ path, bytes: Buffer.byteLength(text) }) : written;
+    },
+  });
+
+const editTool = (desk: Desk) =>
+  operation({
+    name: "edit_file",
+    summary: "Replace one passage of a file by another.",
+    guidance:
+      "`old` must stand in the file exactly once, with its spaces and line breaks; take enough of it to be alone.",
+    effect: "writes",
+    callers: agents,
+    input: z.object({
+      path,
+      old: z.string().min(1).max(largest).describe("The passage as it stands in the file"),
+      new: z.string().max(largest).describe("What to put in its place"),
+    }),
+    output: z.object({ path: z.string(), line: z.int() }),
+    async run(_app, { path, old, new: fresh }) {
+      const text = await readWithin(await folderOf(desk), path);
+      if (!text.ok) return text;
+      const at = text.value.indexOf(old);
+      if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and take it from there`);
+      if (text.value.indexOf(old, at + 1) !== -1) {
+        return refuse("conflict", `the passage is in ${path} more than once; take more of what is around it`);
+      }
+      const changed = text.value.slice(0, at) + fresh + text.value.slice(at + old.length);
+      const written = await writeWithin(await folderOf(desk), path, changed);
+      if (!written.ok) return written;
+      return ok({ path, line: text.value.slice(0, at).split("\n").length });
+    },
+  });
+
+const runTool = (desk: Desk) =>
+  operation({
+    name: "run_command",
+    summary: "Run a program in your folder and see what it prints.",
+    guidance:
+      'Program and arguments as a list, no shell: for pipes say ["sh", "-c", "…"]. There is no network, and nothing of the machine but its programs and your folder.',
+    effect: "writes",
+    callers: agents,
+    input: z.object({
+      run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),
+    }),
+    output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
+    async run(_app, { run }) {
+      const place = { folder: await folderOf(desk), write: true, read: desk.read ?? [], env: desk.env };
+      const ran = await runBounded(desk.sandbox, run as [string, ...string[]], place, {
+        run: desk.run,
+        wallMs: desk.commandMs,
+        signal: desk.signal,
+      });
+      const ended = ran.ended === "exit" ? "exit" : (ran.error ?? ran.ended);
+      return ok({ exit: ran.exitCode, output: ran.output, ended });
+    },
+  });
+
+/** While it is read or written, a program at the same desk may put links in its way: none is followed (T13). */
+export async function readWithin(folder: string, path: string): Promise<Result<string>> {
+  const file = await openInside(folder, path, constants.O_RDONLY);
+  if (!file.ok) return file;
+  try {
+    const { size } = await file.value.stat();
+    if (size > largest) return refuse("refused", `${path} has ${size} bytes, more than can be read at once`);
+    return ok(await file.value.readFile("utf8"));
+  } finally {
+    await file.value.close();
+  }
+}
+
+async function writeWithin(folder: string, path: string, text: string): Promise<Result<true>> {
+  const file = await openInside(folder, path, constants.O_WRONLY | constants.O_CREAT, { make: true });
+  if (!file.ok) return file;
+  try {
+    await file.value.truncate();
+    await file.value.writeFile(text);
+    return ok(true);
+  } finally {
+    await file.value.close();
+  }
+}
+
+const left = new Set([".git", "node_modules", ".scriptorium"]);
+
+async function filesOf(folder: string, under = ""): Promise<string[]> {
+  const found: string[] = [];
+  const walk = async (at: string): Promise<void> => {
+    const items = await listInside(folder, at);
+    if (!items.ok) return;
+    for (const item of items.value.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = at === "" ? item.name : `${at}/${item.name}`;
+      if (left.has(item.name) || found.length > mostFiles) continue;
+      if (item.isDirectory()) await walk(path);
+      else if (item.isFile()) found.push(path);
+    }
+  };
+  await walk(under);
+  return found;
+}

@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RunResult } from "../../agents/runner.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Planning } from "./planning.ts";
+import { type Start, startAgent } from "./start-agent.ts";
+
+type Solo = Pick<Start, "part" | "run" | "system" | "prompt" | "operations" | "delivers" | "bounds"> & {
+  /** Where it looks around; an empty folder of its own if left out. */
+  folder?: string;
+};
+
+/** One agent for the run as a whole, without a task: the prompt architect, the planner, the writer of preambles. */
+export async function runSolo(
+  crew: Planning,
+  { folder: given, ...rest }: Solo,
+  signal: AbortSignal,
+): Promise<Result<{ delivered: boolean; why: string }>> {
+  const agent = `${rest.part}-${crew.app.newId("a").slice(-6)}`;
+  let made: string | undefined;
+  const folder = async () => {
+    made ??= given ?? (await mkdtemp(join(tmpdir(), "scriptorium-agent-")));
+    return made;
+  };
+  try {
+    const started = await startAgent(crew, { ...rest, agent, folder, write: false }, signal);
+    if (!started.ok) return started;
+    if (signal.aborted) return refuse("refused", "stopped before it was done");
+    const { tools, result } = started.value;
+    return ok({ delivered: tools.isDone?.() ?? false, why: tools.tripped() ?? whyNot(result) });
+  } finally {
+    if (made && !given) await rm(made, { recursive: true, force: true });
+  }
+}
+
+const whyNot = ({ ended, error, errorTail }: RunResult) =>
+  error ?? (errorTail.trim() === "" ? `it ended (${ended}) without handing anything in` : errorTail.trim().slice(-500));

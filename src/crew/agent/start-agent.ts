@@ -1,0 +1,195 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Meter, type Reservation, type RunResult, type RunSpec, unknownUsage } from "../../agents/runner.ts";
+import { findSandbox } from "../../agents/sandbox.ts";
+import type { Walls } from "../../agents/walls.ts";
+import type { App } from "../../app.ts";
+import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
+import type { Operation } from "../../kernel/operation.ts";
+import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import type { Bounds } from "../rules/breakers.ts";
+import { type Context, tokensIn } from "../rules/context.ts";
+import { type Allowances, meterOf } from "./budget.ts";
+import type { Planning } from "./planning.ts";
+import { type Toolbox, toolbox } from "./toolbox.ts";
+
+/** All that an agent is started with. */
+export type Start = {
+  part: CrewPart;
+  run: string;
+  task?: { id: string; epoch: number; attempt: number };
+  agent: string;
+  /** What a plan recommends; the configuration goes before it where it names one. */
+  model?: string | undefined;
+  system: string;
+  prompt: string;
+  /** How the prompt was made, where it was made from parts. */
+  context?: Context;
+  operations: readonly Operation[];
+  /** The call with which it delivers. */
+  delivers: string;
+  bounds: Bounds;
+  /** Made when it is needed: an agent in this process reaches its folder through its tools, and many never look. */
+  folder: () => Promise<string>;
+  /** Whether a program may change that folder by itself. */
+  write: boolean;
+};
+
+export type Started = {
+  result: RunResult;
+  tools: Toolbox;
+  /** What it was sent to begin with. */
+  sentTokens: number;
+  /** A budget that had no room for the next call, and whose it was. */
+  outOfBudget: Problem | undefined;
+};
+
+/** How long a program may take to end once it has delivered; some never do. */
+const afterDeliveryMs = 60_000;
+
+/** Starts one agent with its own context, its own tools and its own meter, and records what it was sent and what it used. */
+export async function startAgent(crew: Planning, given: Start, outer: AbortSignal): Promise<Result<Started>> {
+  const { app } = crew;
+  const { part, run, task, agent, system, prompt, context, operations, bounds, delivers } = given;
+  const playing = crew.agents(part);
+  if (!playing.ok) return playing;
+  const { runner, role, env } = playing.value;
+  const isProgram = !inProcess.has(runner.name);
+  const walls = isProgram ? await wallsFor(crew, given.write) : ok(undefined);
+  if (!walls.ok) return walls;
+  const model = playing.value.model ?? (runner.name === "model" ? given.model : undefined);
+  const text = `${system}\n\n${prompt}`;
+  const sent = { run, part, agent, runner: runner.name, model, text };
+  const id = await app.contexts.begin({ ...sent, ...(task ? { task } : {}), ...(context ? { context } : {}) });
+
+  const caller: Agent & { crew: NonNullable<Agent["crew"]> } = {
+    kind: "agent",
+    role: role ?? part,
+    ...(task ? { task: task.id, epoch: task.epoch } : {}),
+    turn: newTurn(run, true),
+    crew: { run, part, agent, context: id },
+  };
+  const leash = leashOf(outer);
+  const tools = toolbox({ app, caller, operations, bounds, delivers, onTrip: leash.pull, onDelivery: leash.letEnd });
+  const { meter, refused } = metered(app, given, id, model);
+  const { attempt_minutes, idle_minutes } = app.config.crew;
+  const spec: RunSpec = {
+    ...{ id, prompt, system, env, tools, meter },
+    cwd: isProgram ? await given.folder() : app.config.stateFolder,
+    ...(model ? { model } : {}),
+    ...(walls.value ? { walls: walls.value } : {}),
+    limits: { wallMs: attempt_minutes * 60_000, idleMs: idle_minutes * 60_000, afterResultMs: 10_000, ...bounds },
+    logFile: await logFile(app, id),
+  };
+  try {
+    const result = isProgram
+      ? await setAside(meter, wantedBy(app, text, bounds), async (most) => {
+          const served = await crew.serveTools(tools);
+          try {
+            return await runner.run({ ...spec, mcp: served.mcp, limits: { ...spec.limits, ...most } }, leash.signal);
+          } finally {
+            await served.close();
+          }
+        })
+      : await runner.run(spec, leash.signal);
+    const { usage, costUsd } = result;
+    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd });
+    return ok({ result, tools, sentTokens: tokensIn(text), outOfBudget: refused() });
+  } finally {
+    leash.end();
+  }
+}
+
+/** These call tools directly and ask the meter before each call; the others are programs with a life of their own. */
+const inProcess = new Set(["model", "scripted"]);
+
+async function wallsFor({ app, sandbox: known }: Planning, write: boolean): Promise<Result<Walls | undefined>> {
+  const { sandbox, read, own, network } = app.config.crew;
+  const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
+  if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
+  return ok({ sandbox: found.value, write, network, read, own });
+}
+
+/** Ends an agent that goes on after it was stopped by a breaker, and one that does not end after it has delivered. */
+function leashOf(outer: AbortSignal) {
+  const stop = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    signal: AbortSignal.any([outer, stop.signal]),
+    pull: () => stop.abort(),
+    letEnd: () => {
+      timer ??= setTimeout(() => stop.abort(), afterDeliveryMs);
+    },
+    end: () => clearTimeout(timer),
+  };
+}
+
+type Wanted = Parameters<Meter["reserve"]>[0];
+
+/** What a program uses is known while it runs, or when it ends: what it may use is set aside beforehand, and is its limit. */
+async function setAside(
+  meter: Meter,
+  wanted: Wanted,
+  run: (most: Pick<RunSpec["limits"], "tokens" | "usd">) => Promise<RunResult>,
+): Promise<RunResult> {
+  const held = await meter.reserve(wanted);
+  if (!held.ok) return notRun(held.problem.message);
+  const { limits, settle } = held.value;
+  const most = {
+    ...(limits?.tokens ? { tokens: wanted.tokens } : {}),
+    ...(limits?.usd && wanted.usd !== null ? { usd: wanted.usd } : {}),
+  };
+  const result = await run(most);
+  await settle(settled(result));
+  return result;
+}
+
+const wantedBy = ({ config }: App, text: string, { outputTokens }: Bounds): Wanted => ({
+  tokens: config.crew.budget.attempt_tokens ?? (tokensIn(text) + promptOfPrograms) * expectedCalls + outputTokens,
+  usd: config.crew.budget.attempt_usd ?? null,
+});
+
+/** Command-line agents send instructions and tools of their own with every call. */
+const promptOfPrograms = 15_000;
+const expectedCalls = 6;
+
+const settled = ({ ended, usage, costUsd }: RunResult): Parameters<Reservation["settle"]>[0] => {
+  if (ended === "spawn-error") return { tokens: 0, usd: 0 };
+  if (usage.inputTokens === null || usage.outputTokens === null) return null;
+  const cached = (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0);
+  return { tokens: usage.inputTokens + cached + usage.outputTokens, usd: costUsd };
+};
+
+const notRun = (error: string): RunResult => ({
+  ...{ exitCode: null, errorTail: error, error, ended: "limit" as const },
+  usage: { ...unknownUsage, toolCalls: 0, messages: 0 },
+  ...{ costUsd: null, durationMs: 0 },
+});
+
+/** The meter of one agent, which remembers a refusal: an empty budget is no fault of the work. */
+function metered(app: App, { run, task, part, agent }: Start, context: string, model: string | undefined) {
+  const { budget } = app.config.crew;
+  const allowances: Allowances = {
+    task: { tokens: budget.task_tokens, usd: budget.task_usd },
+    attempt: { tokens: budget.attempt_tokens, usd: budget.attempt_usd },
+  };
+  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null };
+  const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances);
+  let refused: Problem | undefined;
+  return {
+    refused: () => refused,
+    meter: {
+      async reserve(wanted: Wanted) {
+        const held = await meter.reserve(wanted);
+        if (!held.ok) refused = held.problem;
+        return held;
+      },
+    },
+  };
+}
+
+async function logFile({ config }: App, context: string): Promise<string> {
+  const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
+  await mkdir(folder, { recursive: true });
+  return join(folder, `${context}.log`);
+}

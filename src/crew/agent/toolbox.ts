@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import type { Toolset } from "../../agents/runner.ts";
+import type { App } from "../../app.ts";
+import type { Agent } from "../../kernel/caller.ts";
+import type { Operation } from "../../kernel/operation.ts";
+import { type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
+import { type Bounds, trip } from "../rules/breakers.ts";
+
+type Deps = {
+  app: App;
+  /** The agent as the crew started it: its run, task, epoch and part come from here, never from what it says. */
+  caller: Agent & { crew: NonNullable<Agent["crew"]> };
+  operations: readonly Operation[];
+  bounds: Bounds;
+  /** The call with which it delivers; after it nothing counts any more. */
+  delivers: string;
+  onTrip?(): void;
+  onDelivery?(): void;
+};
+
+export type Toolbox = Toolset & {
+  /** Why the agent was stopped, once it was. */
+  tripped(): string | undefined;
+  calls(): number;
+};
+
+/**
+ * The tools of one agent, whatever runs it: every call is counted before it is made, refused past
+ * the bound, and recorded with enough of its answer to hold evidence against (O7, O10).
+ */
+export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onDelivery }: Deps): Toolbox {
+  const { crew, task, epoch } = caller;
+  const byName = new Map(operations.map((operation) => [operation.name, operation]));
+  let calls = 0;
+  let tripped: string | undefined;
+  let done = false;
+  let last = { asked: "", answered: "", times: 0 };
+
+  /** How often in a row, before this time, it was asked the same and answered the same. */
+  const repeated = (asked: string) => (asked === last.asked ? last.times : 0);
+  function remember(asked: string, answer: unknown): void {
+    const answered = fingerprintOf(answer);
+    const again = asked === last.asked && answered === last.answered;
+    last = { asked, answered, times: again ? last.times + 1 : 1 };
+  }
+
+  async function call(name: string, raw: unknown): Promise<Result<unknown>> {
+    const operation = byName.get(name);
+    if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
+    if (done) return refuse("conflict", "you have delivered; end here");
+    const asked = fingerprintOf([name, raw]);
+    const used = { toolCalls: calls, messages: 0, outputTokens: 0 };
+    const over = trip(bounds, used, { kind: "tool", repeated: repeated(asked) });
+    if (over) tripped ??= over.reason;
+    if (tripped !== undefined) {
+      onTrip?.();
+      return refuse("refused", `${tripped}; the attempt is over`);
+    }
+    calls += 1;
+    const began = performance.now();
+    const result = await operation.perform(app, raw ?? {}, caller);
+    const answer = result.ok ? result.value : refusalFor(result.problem);
+    remember(asked, answer);
+    if (name === delivers && result.ok) {
+      done = true;
+      onDelivery?.();
+    }
+    const id = await app.contexts.called({
+      run: crew.run,
+      context: crew.context ?? null,
+      task: task !== undefined && epoch !== undefined ? { id: task, epoch } : null,
+      part: crew.part,
+      name,
+      ok: result.ok,
+      input: raw,
+      output: answer,
+      durationMs: performance.now() - began,
+    });
+    return withCall(result, id);
+  }
+
+  const shown = operations.map((operation) => ({ ...operation, output: z.looseObject({}) }));
+  return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };
+}
+
+const fingerprintOf = (value: unknown) =>
+  createHash("sha256")
+    .update(JSON.stringify(value) ?? "")
+    .digest("hex");
+
+/** An answer says under which id it was recorded, so that evidence can name it. */
+function withCall(result: Result<unknown>, call: string): Result<unknown> {
+  if (!result.ok) return { ok: false, problem: result.problem satisfies Problem };
+  const { value } = result;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return result;
+  return { ok: true, value: { ...value, call } };
+}

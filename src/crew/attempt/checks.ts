@@ -1,0 +1,73 @@
+import { runBounded } from "../../agents/bounded.ts";
+import type { Place, Sandbox } from "../../agents/sandbox.ts";
+import { type Desk, folderOf, readWithin } from "../agent/desk.ts";
+import type { Check, Criterion } from "../rules/plan.ts";
+
+/** `criterion` counts from 1, as the plan's file does. */
+export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
+
+type Deps = Pick<Desk, "folder"> & {
+  sandbox: Sandbox;
+  read?: readonly string[];
+  env: Record<string, string>;
+  run: string;
+  checkMs: number;
+  signal: AbortSignal;
+};
+
+const longestDetail = 4000;
+
+/** What a program can tell about a deliverable is told by the system, one check after the other, in the sandbox. */
+export async function runChecks(criteria: readonly Criterion[], deps: Deps): Promise<Checked[]> {
+  const results: Checked[] = [];
+  for (const [i, { check }] of criteria.entries()) {
+    if (!check || deps.signal.aborted) continue;
+    const began = Date.now();
+    const { passed, detail } = await tell(check, deps);
+    results.push({ criterion: i + 1, passed, detail: detail.slice(0, longestDetail), durationMs: Date.now() - began });
+  }
+  return results;
+}
+
+type Told = { passed: boolean; detail: string };
+
+async function tell(check: Check, deps: Deps): Promise<Told> {
+  if ("run" in check) return command(check, deps);
+  const text = await readWithin(await folderOf(deps), check.file);
+  if (!text.ok && text.problem.code !== "not_found") return { passed: false, detail: text.problem.message };
+  if ("exists" in check) {
+    const passed = text.ok === check.exists;
+    return { passed, detail: text.ok ? `${check.file} is there` : `there is no file ${check.file}` };
+  }
+  if (!text.ok) return { passed: false, detail: text.problem.message };
+  const words = "contains" in check ? check.contains : check.lacks;
+  const line = lineOf(text.value, words);
+  const where =
+    line === undefined ? `${check.file} does not contain "${words}"` : `${check.file}:${line} contains "${words}"`;
+  return { passed: "contains" in check ? line !== undefined : line === undefined, detail: where };
+}
+
+function lineOf(text: string, words: string): number | undefined {
+  const at = text.indexOf(words);
+  return at === -1 ? undefined : text.slice(0, at).split("\n").length;
+}
+
+async function command(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<Told> {
+  const place: Place = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
+  const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
+    run: deps.run,
+    wallMs: deps.checkMs,
+    signal: deps.signal,
+    mostCharacters: longestDetail,
+  });
+  const exits = check.exits ?? 0;
+  const how = ran.ended === "exit" ? `exit ${ran.exitCode}` : (ran.error ?? ran.ended);
+  const missing = check.prints !== undefined && !ran.output.includes(check.prints);
+  const passed = ran.ended === "exit" && ran.exitCode === exits && !missing;
+  const wanted = missing
+    ? `"${check.prints}" is not in its output`
+    : ran.exitCode === exits
+      ? ""
+      : `expected exit ${exits}`;
+  return { passed, detail: [`${check.run.join(" ")}: ${how}`, wanted, ran.output.trim()].filter(Boolean).join("\n") };
+}

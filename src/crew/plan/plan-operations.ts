@@ -1,0 +1,48 @@
+import { readFile } from "node:fs/promises";
+import * as z from "zod";
+import { nameOf } from "../../kernel/caller.ts";
+import { collaborators, operation, people } from "../../kernel/operation.ts";
+import { ok, refuse } from "../../kernel/result.ts";
+import { noRun } from "../record/runs.ts";
+import { readChain, writeChain } from "../rules/chain.ts";
+
+const id = z.string().max(64).describe("The run's id, such as run-…");
+
+export const showPlan = operation({
+  name: "show_plan",
+  summary: "Read the plan of a run as the text that people may change before it starts.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/runs/{id}/plan" },
+  input: z.object({ id }),
+  output: z.object({ id: z.string(), file: z.string(), text: z.string(), editable: z.boolean() }),
+  async run(app, { id }) {
+    const run = await app.runs.find(id);
+    if (!run) return noRun(id);
+    if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
+    const file = app.runs.chainPath(id);
+    const editable = run.state === "planned";
+    const kept = editable ? await readFile(file, "utf8").catch(() => undefined) : undefined;
+    return ok({ id, file, text: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }), editable });
+  },
+});
+
+export const savePlan = operation({
+  name: "save_plan",
+  summary: "Replace the plan of a run that has not started; a mistake is named by its line and nothing changes.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "put", path: "/runs/{id}/plan" },
+  input: z.object({ id, text: z.string().min(1).max(2_000_000).describe("The whole chain-output.md") }),
+  output: z.object({
+    id: z.string(),
+    tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
+  }),
+  async run(app, { id, text }, caller) {
+    const chain = readChain(text);
+    if (!chain.ok) return chain;
+    if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);
+    const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller));
+    return adopted.ok ? ok({ id, tasks: adopted.value.tasks }) : adopted;
+  },
+});

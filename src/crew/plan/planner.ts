@@ -1,0 +1,158 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod";
+import type { Sandbox } from "../../agents/sandbox.ts";
+import type { App } from "../../app.ts";
+import { type Operation, operation } from "../../kernel/operation.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { deskTools } from "../agent/desk.ts";
+import type { Planning } from "../agent/planning.ts";
+import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
+import { runSolo } from "../agent/run-without-task.ts";
+import type { PlannedTask } from "../record/runs.ts";
+import { surveyOf } from "../record/task-context.ts";
+
+export type Planned = { run: string; chain: string; tasks: PlannedTask[] };
+
+const briefBounds = { toolCalls: 5, messages: 15, outputTokens: 8000 };
+const planBounds = { toolCalls: 200, messages: 600, outputTokens: 64_000 };
+
+/** A request becomes a run with a plan: an optional brief (O2), then the planner (O3). */
+export async function planRequest(
+  crew: Planning,
+  request: string,
+  how: { brief: boolean; by: string },
+  signal: AbortSignal,
+): Promise<Result<Planned>> {
+  const { id } = await crew.app.runs.create(request, how.by);
+  return planRun(crew, { id, request }, how, signal);
+}
+
+/** The same for a run that is there already: planning takes minutes, and whoever asked may want to watch. */
+export async function planRun(
+  crew: Planning,
+  { id, request }: { id: string; request: string },
+  how: { brief: boolean; by: string },
+  signal: AbortSignal,
+): Promise<Result<Planned>> {
+  const { app } = crew;
+  const done = await briefAndPlan(crew, id, request, how.brief, signal);
+  if (!done.ok) {
+    await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
+    return refuse("refused", `run ${id}: ${done.problem.message}`, { run: id });
+  }
+  const tasks = (await app.runs.tasks(id)).map(({ number, task }) => ({ id: task.id, number, title: task.title }));
+  return ok({ run: id, chain: app.runs.chainPath(id), tasks });
+}
+
+async function briefAndPlan(
+  crew: Planning,
+  run: string,
+  request: string,
+  brief: boolean,
+  signal: AbortSignal,
+): Promise<Result<true>> {
+  const briefed = brief ? await briefOf(crew, run, request, signal) : ok(null);
+  if (!briefed.ok) return briefed;
+  const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app));
+  const looking = await checkout(crew.app);
+  try {
+    const operations = [
+      ...crew.operationsFor("pm"),
+      ...deskTools({ ...readOnly, folder: looking.folder, run, signal }),
+    ];
+    const agent = { part: "pm" as const, run, system: planInstructions(), prompt, operations, delivers: "submit_plan" };
+    const ran = await runSolo(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
+    if (!ran.ok) return ran;
+    if (ran.value.delivered) return ok(true);
+    const why = (await lastMistake(crew, run)) ?? ran.value.why;
+    return refuse("refused", `the planner handed in no plan that could be taken: ${why}`);
+  } finally {
+    await looking.close();
+  }
+}
+
+async function briefOf(
+  crew: Planning,
+  run: string,
+  request: string,
+  signal: AbortSignal,
+): Promise<Result<string | null>> {
+  const operations = [submitBrief] as Operation[];
+  const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
+  const ran = await runSolo(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
+  if (!ran.ok) return ran;
+  if (!ran.value.delivered) return refuse("refused", `no brief was handed in: ${ran.value.why}`);
+  return ok((await crew.app.runs.find(run))?.brief ?? null);
+}
+
+const item = z.string().trim().min(1).max(2000);
+
+const submitBrief = operation({
+  name: "submit_brief",
+  summary: "Hand in the specification that you made of the request.",
+  guidance:
+    "In your own words, complete enough that a planner needs nothing else; what you took for granted and what stays unclear goes into its own list.",
+  effect: "writes",
+  callers: ["agent"],
+  input: z.object({
+    specification: z.string().trim().min(1).max(50_000).describe("What is asked for, precisely"),
+    assumptions: z.array(item).max(50).default([]).describe("What you took for granted"),
+    context: z.array(item).max(50).default([]).describe("What a planner should know or look at"),
+    ambiguities: z.array(item).max(50).default([]).describe("What the request leaves open"),
+  }),
+  output: z.object({ run: z.string() }),
+  async run(app, { specification, assumptions, context, ambiguities }, caller) {
+    const crew = caller.kind === "agent" ? caller.crew : undefined;
+    if (crew?.part !== "brief")
+      return refuse("denied", "a brief is handed in by the agent that was started to write it");
+    const list = (title: string, items: string[]) =>
+      items.length === 0 ? [] : [`## ${title}`, items.map((one) => `- ${one}`).join("\n")];
+    const text = [
+      specification,
+      ...list("Assumptions", assumptions),
+      ...list("Context", context),
+      ...list("Ambiguities", ambiguities),
+    ];
+    const kept = await app.runs.setBrief(crew.run, text.join("\n\n"), crew.agent);
+    return kept.ok ? ok({ run: crew.run }) : kept;
+  },
+});
+
+/** A planner looks at what is committed, in a checkout of its own: the token and the database are not in it. */
+async function checkout(app: App): Promise<{ folder: string; close(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
+  const { commit } = await app.git.head();
+  if (commit) await app.git.text(["worktree", "add", "--force", "--detach", folder, commit]);
+  const { prefix } = await app.git.place();
+  return {
+    folder: commit ? join(folder, prefix) : folder,
+    async close() {
+      await rm(folder, { recursive: true, force: true });
+      if (commit) await app.git.run(["worktree", "prune"]);
+    },
+  };
+}
+
+const nowhere: Sandbox = {
+  name: "none",
+  wrap() {
+    throw new Error("a planner runs no commands");
+  },
+};
+const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
+
+/** What was wrong with the last plan that was refused. */
+async function lastMistake({ app }: Planning, run: string): Promise<string | undefined> {
+  const call = await app.db.read
+    .selectFrom("tool_calls")
+    .select("output")
+    .where("run_id", "=", run)
+    .where("name", "=", "submit_plan")
+    .where("ok", "=", 0)
+    .orderBy("at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return call && /"error":"((?:[^"\\]|\\.)*)/.exec(call.output)?.[1]?.slice(0, 500);
+}

@@ -1,0 +1,209 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { RunTaskRow } from "../../store/crew-tables.ts";
+import type { Query } from "../../store/database.ts";
+import { appendEvent } from "../../store/events.ts";
+import { openTasks } from "../../store/queries/crew-queue.ts";
+import { findRun, insertRun, listRuns, saveRun, tasksOfRun } from "../../store/queries/runs.ts";
+import { move } from "../../tasks/moves.ts";
+import { chainName, readChain, writeChain } from "../rules/chain.ts";
+import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
+import { type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
+import { type CrewDeps, tasksWithin } from "./deps.ts";
+import { putFile } from "./put-file.ts";
+
+export type PlannedTask = { id: string; number: string; title: string };
+
+/** The runs of a workspace: their record, their tasks and the file in which people change a plan. */
+export function runStore(deps: CrewDeps) {
+  const { db, root, now, newId } = deps;
+  const stamp = () => now().toISOString();
+  const folder = (run: string) => join(root, "runs", run);
+  const chainPath = (run: string) => join(folder(run), chainName);
+
+  async function create(request: string, by: string): Promise<Run> {
+    const at = stamp();
+    const row = {
+      ...{
+        id: newId("run"),
+        state: "planning" as const,
+        request,
+        title: titleFrom(request),
+        created_at: at,
+        created_by: by,
+      },
+      ...{ brief: null, plan: null, plan_hash: null, budget_tokens: null, budget_usd: null, reason: null },
+      ...{ planned_at: null, started_at: null, ended_at: null, version: 1, carried_by: null },
+    };
+    await db.write(async (tx) => {
+      await insertRun(tx, row);
+      await appendEvent(tx, { at, actor: by, kind: "run-created", subject: `run:${row.id}`, data: { request } });
+    });
+    return runFrom(row);
+  }
+
+  /** Moves a run, and sets other columns with it. */
+  const step = (id: string, wanted: RunStep, by: string, also: Also = {}) =>
+    db.write((tx) => stepWithin(tx, id, wanted, by, also));
+
+  /** The same in a transaction that is already open. */
+  async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
+    const row = await findRun(tx, id);
+    if (!row) return noRun(id);
+    const at = stamp();
+    const change = runTransition(row, wanted, at);
+    if (!change.ok) return change;
+    const set = { ...change.value, ...also };
+    if (!(await saveRun(tx, row, set))) return busy(id);
+    const { type, ...said } = wanted;
+    await appendEvent(tx, { at, actor: by, kind: `run-${type}`, subject: `run:${id}`, data: { ...said, ...set } });
+    return ok(runFrom({ ...row, ...set }));
+  }
+
+  /** Gives a run up with every task of it that is not over: whatever a worker still writes comes too late. */
+  const cancel = (id: string, reason: string, by: string) =>
+    db.write(async (tx): Promise<Result<{ run: Run; tasks: number }>> => {
+      const run = await stepWithin(tx, id, { type: "cancel", reason }, by, {});
+      if (!run.ok) return run;
+      const open = await openTasks(tx, id);
+      const decide = () => ok({ type: "cancel" as const, reason });
+      const given = await move(
+        tx,
+        { engine: db.engine, now },
+        open.map((task) => ({ id: task, actor: by, decide })),
+      );
+      return ok({ run: run.value, tasks: given.filter((one) => one.ok).length });
+    });
+
+  async function setBrief(id: string, brief: string, by: string): Promise<Result<Run>> {
+    return db.write(async (tx): Promise<Result<Run>> => {
+      const row = await findRun(tx, id);
+      if (!row) return noRun(id);
+      if (row.state !== "planning")
+        return refuse("conflict", `run ${id} is ${row.state}; a brief comes before its plan`);
+      if (!(await saveRun(tx, row, { brief }))) return busy(id);
+      await appendEvent(tx, { at: stamp(), actor: by, kind: "run-briefed", subject: `run:${id}`, data: { brief } });
+      return ok(runFrom({ ...row, brief }));
+    });
+  }
+
+  /** Makes a plan the run's plan: its tasks take the place of those of an earlier one. Nothing of it may have begun. */
+  async function adopt(id: string, plan: Plan, by: string): Promise<Result<{ run: Run; tasks: PlannedTask[] }>> {
+    const adopted = await db.write(async (tx): Promise<Result<{ run: Run; tasks: PlannedTask[] }>> => {
+      const row = await findRun(tx, id);
+      if (!row) return noRun(id);
+      const at = stamp();
+      const change = runTransition(row, { type: "plan" }, at);
+      if (!change.ok) return change;
+      await removeTasks(tx, id);
+      const tasks = await addTasks(tx, deps, id, plan, by);
+      const set = { ...change.value, title: plan.title, plan: JSON.stringify(plan), plan_hash: planHash(plan) };
+      if (!(await saveRun(tx, row, set))) return busy(id);
+      const data = { plan, planHash: set.plan_hash, tasks };
+      await appendEvent(tx, { at, actor: by, kind: "run-planned", subject: `run:${id}`, data });
+      return ok({ run: runFrom({ ...row, ...set }), tasks });
+    });
+    if (adopted.ok) await writeChainFile(adopted.value.run);
+    return adopted;
+  }
+
+  async function writeChainFile(run: Run): Promise<void> {
+    if (run.plan)
+      await putFile(root, chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
+  }
+
+  /** Takes over what a person changed in the file, if anything; called before a run starts. */
+  async function readBack(id: string, by: string): Promise<Result<Run>> {
+    const run = await find(id);
+    if (!run) return noRun(id);
+    if (run.state !== "planned" || !run.plan) return ok(run);
+    const text = await readFile(chainPath(id), "utf8").catch(() => undefined);
+    if (text === undefined) {
+      await writeChainFile(run);
+      return ok(run);
+    }
+    const chain = readChain(text);
+    if (!chain.ok) return chain;
+    if (chain.value.run !== id)
+      return refuse("invalid", `${chainName}: this is the plan of ${chain.value.run}, not of ${id}`);
+    if (planHash(chain.value.plan) === run.planHash) return ok(run);
+    const adopted = await adopt(id, chain.value.plan, by);
+    return adopted.ok ? ok(adopted.value.run) : adopted;
+  }
+
+  async function find(id: string): Promise<Run | undefined> {
+    const row = await findRun(db.read, id);
+    return row && runFrom(row);
+  }
+
+  return {
+    create,
+    step,
+    stepWithin,
+    cancel,
+    setBrief,
+    adopt,
+    readBack,
+    find,
+    chainPath,
+    reportPath: (run: string) => join(folder(run), "execution-report.md"),
+    putReport: (run: string, text: string) => putFile(root, join(folder(run), "execution-report.md"), text),
+    list: async (limit: number, after?: string) => (await listRuns(db.read, limit, after)).map(runFrom),
+    tasks: (run: string) => tasksOfRun(db.read, run),
+  };
+}
+
+export type RunStore = ReturnType<typeof runStore>;
+type Also = { budget_tokens?: number; budget_usd?: number; carried_by?: string };
+
+export const noRun = (id: string) => refuse("not_found", `there is no run ${id}; see: scriptorium run list`);
+const busy = (id: string) => refuse("conflict", `run ${id} changed while you were at it; try again`);
+
+const titleFrom = (request: string) => {
+  const [first = ""] = request.trim().split("\n");
+  return first.length > 80 ? `${first.slice(0, 79)}…` : first;
+};
+
+/** Only a run that was not started loses its tasks. */
+async function removeTasks(tx: Query, run: string): Promise<void> {
+  await tx.deleteFrom("tasks").where("run", "=", run).where("attempt", "=", 0).execute();
+}
+
+async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: string): Promise<PlannedTask[]> {
+  const wanted = plan.tasks.map((task) => ({
+    key: task.number,
+    title: task.title,
+    description: task.requirements,
+    dependsOn: dependenciesOf(task),
+    priority: 0,
+    run,
+    maxRetries: task.max_retries,
+  }));
+  const made = await tasksWithin(tx, deps).createMany(wanted, by);
+  if (!made.ok) throw new Error(`a checked plan could not be kept: ${made.problem.message}`);
+  const details = plan.tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
+  for (let i = 0; i < details.length; i += 100)
+    await tx
+      .insertInto("run_tasks")
+      .values(details.slice(i, i + 100))
+      .execute();
+  return details.map(({ task_id: id, number }, i) => ({ id, number, title: plan.tasks[i]?.title ?? "" }));
+}
+
+const detail = (run: string, id: string, task: PlanTask): RunTaskRow => ({
+  task_id: id,
+  run_id: run,
+  number: task.number,
+  requirements: task.requirements,
+  worker_role: task.worker_role,
+  qc_role: task.qc_role,
+  criteria: JSON.stringify(task.verification),
+  execution: JSON.stringify(task.execution),
+  files: JSON.stringify(task.files),
+  deliverable: task.deliverable,
+  estimated_tool_calls: task.estimated_tool_calls ?? null,
+  model: task.model ?? null,
+  notes: task.notes,
+  failure: null,
+});

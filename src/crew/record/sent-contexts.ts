@@ -1,0 +1,223 @@
+import type { CrewPart } from "../../kernel/caller.ts";
+import type { Query } from "../../store/database.ts";
+import { appendEvent } from "../../store/events.ts";
+import type { Context, SentFragment } from "../rules/context.ts";
+import { tokensIn } from "../rules/context.ts";
+import { referenceCharacters } from "../rules/fingerprint.ts";
+import type { CrewDeps } from "./deps.ts";
+
+export type Sent = {
+  run: string;
+  task?: { id: string; epoch: number; attempt: number };
+  part: CrewPart;
+  agent: string;
+  runner: string;
+  model?: string | undefined;
+  /** All that is sent to begin with: system text and prompt. */
+  text: string;
+  context?: Context;
+};
+
+export type Ending = {
+  ended: string;
+  inputTokens: number | null;
+  outputTokens: number | null;
+  cacheReadTokens: number | null;
+  cacheWriteTokens: number | null;
+  toolCalls: number | null;
+  messages: number | null;
+  costUsd: number | null;
+};
+
+export type ToolCall = {
+  run: string;
+  context: string | null;
+  task: { id: string; epoch: number } | null;
+  part: CrewPart;
+  name: string;
+  ok: boolean;
+  input: unknown;
+  output: unknown;
+  durationMs: number;
+};
+
+const keptInput = 2000;
+const keptOutput = 8000;
+
+/** What each agent was sent and what it called: the record that figures are taken from. */
+export function contextStore({ db, now, newId }: CrewDeps) {
+  const stamp = () => now().toISOString();
+  return {
+    /** Before an agent is started. Fragments that the fleet has seen are counted in the same transaction. */
+    async begin(sent: Sent): Promise<string> {
+      const id = newId("context");
+      const at = stamp();
+      const { run, task, context } = sent;
+      await db.write(async (tx) => {
+        const repeated = await noteFragments(tx, context?.fragments ?? [], run, at);
+        const parts = context?.parts ?? [];
+        const told = context?.text.length ?? 0;
+        const rest = sent.text.length - told;
+        const all =
+          rest > 0 ? [{ name: "instructions", characters: rest, tokens: Math.ceil(rest / 4) }, ...parts] : parts;
+        await tx
+          .insertInto("contexts")
+          .values({
+            ...{
+              id,
+              run_id: run,
+              task_id: task?.id ?? null,
+              epoch: task?.epoch ?? null,
+              attempt: task?.attempt ?? null,
+            },
+            ...{ part: sent.part, agent: sent.agent, runner: sent.runner, model: sent.model ?? null },
+            ...{ characters: sent.text.length, tokens: tokensIn(sent.text), parts: JSON.stringify(all), ...repeated },
+            ...{ started_at: at, ended_at: null, ended: null, ...unknown },
+          })
+          .execute();
+        const data = {
+          id,
+          part: sent.part,
+          runner: sent.runner,
+          model: sent.model ?? null,
+          characters: sent.text.length,
+          task: task ?? null,
+        };
+        await appendEvent(tx, { at, actor: sent.agent, kind: "agent-started", subject: `run:${run}`, data });
+      });
+      return id;
+    },
+
+    async end(id: string, ending: Ending): Promise<void> {
+      const at = stamp();
+      await db.write(async (tx) => {
+        const row = await tx
+          .updateTable("contexts")
+          .set({ ended_at: at, ...endingColumns(ending) })
+          .where("id", "=", id)
+          .where("ended_at", "is", null)
+          .returning(["run_id", "agent"])
+          .executeTakeFirst();
+        if (row)
+          await appendEvent(tx, {
+            at,
+            actor: row.agent,
+            kind: "agent-ended",
+            subject: `run:${row.run_id}`,
+            data: { id, ...ending },
+          });
+      });
+    },
+
+    /** One call of a tool, with enough of its answer to hold evidence against. Gives the id that evidence names. */
+    async called(call: ToolCall): Promise<string> {
+      const id = newId("call");
+      const output = JSON.stringify(call.output) ?? "";
+      const row = {
+        ...{
+          id,
+          run_id: call.run,
+          context_id: call.context,
+          task_id: call.task?.id ?? null,
+          epoch: call.task?.epoch ?? null,
+        },
+        ...{
+          part: call.part,
+          name: call.name,
+          ok: call.ok ? 1 : 0,
+          input: (JSON.stringify(call.input) ?? "").slice(0, keptInput),
+        },
+        ...{ output: output.slice(0, keptOutput), output_bytes: Buffer.byteLength(output) },
+        ...{
+          retrieved: JSON.stringify(retrieved(call.name, call.output)),
+          duration_ms: Math.round(call.durationMs),
+          at: stamp(),
+        },
+      };
+      await db.write((tx) => tx.insertInto("tool_calls").values(row).execute());
+      return id;
+    },
+  };
+}
+
+export type ContextStore = ReturnType<typeof contextStore>;
+
+const unknown = {
+  ...{ input_tokens: null, output_tokens: null, cache_read_tokens: null, cache_write_tokens: null },
+  ...{ tool_calls: null, messages: null, cost_usd: null },
+};
+
+const endingColumns = (ending: Ending) => ({
+  ended: ending.ended,
+  input_tokens: ending.inputTokens,
+  output_tokens: ending.outputTokens,
+  cache_read_tokens: ending.cacheReadTokens,
+  cache_write_tokens: ending.cacheWriteTokens,
+  tool_calls: ending.toolCalls,
+  messages: ending.messages,
+  cost_usd: ending.costUsd,
+});
+
+/**
+ * Counts each fragment once more, all in one statement, and tells what of them the fleet had before.
+ * A repeat is one that stands twice in this context, or that some agent was sent and that is longer
+ * than naming it would be.
+ */
+export async function noteFragments(tx: Query, fragments: SentFragment[], run: string, at: string) {
+  // Always in the same order, or two that note the same fragments would wait for each other.
+  const sorted = [...fragments].sort((a, b) => (a.hash < b.hash ? -1 : 1));
+  const rows = sorted.map((one) => ({
+    hash: one.hash,
+    kind: one.kind,
+    characters: one.characters,
+    first_seen: at,
+    first_run: run,
+    uses: one.times,
+  }));
+  const noted =
+    rows.length === 0
+      ? []
+      : await tx
+          .insertInto("fingerprints")
+          .values(rows)
+          .onConflict((conflict) =>
+            conflict.column("hash").doUpdateSet((x) => ({ uses: x("fingerprints.uses", "+", x.ref("excluded.uses")) })),
+          )
+          .returning(["hash", "uses"])
+          .execute();
+  const uses = new Map(noted.map((row) => [row.hash, row.uses]));
+  const sums = { repeats: 0, repeat_characters: 0, removed_characters: 0 };
+  for (const one of sorted) {
+    const within = one.times - 1;
+    const seenBefore = (uses.get(one.hash) ?? one.times) > one.times;
+    const avoidable = seenBefore ? Math.max(0, one.characters - referenceCharacters) : 0;
+    sums.repeats += within + (avoidable > 0 ? 1 : 0);
+    sums.repeat_characters += one.characters * within + avoidable;
+    sums.removed_characters += one.characters * within + Math.min(avoidable, Math.max(0, one.characters - one.sent));
+  }
+  return sums;
+}
+
+/** The ids of nodes and entries that an answer brought. */
+export function retrieved(name: string, output: unknown): string[] {
+  const answer = (output ?? {}) as Record<string, unknown>;
+  const ids = (list: unknown) =>
+    Array.isArray(list) ? list.flatMap((one) => (typeof one?.id === "string" ? [one.id] : [])) : [];
+  const own = typeof answer.id === "string" ? [answer.id] : [];
+  switch (name) {
+    case "memory_search_nodes":
+    case "memory_query_nodes":
+    case "memory_get_subgraph":
+    case "memory_find_path":
+      return ids(answer.nodes);
+    case "memory_get_neighbors":
+      return ids(answer.neighbors);
+    case "search_entries":
+      return ids(answer.results);
+    case "memory_get_node":
+    case "fetch_entry":
+      return own;
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,124 @@
+import type { App } from "../../app.ts";
+import { nodesAround } from "../../graph/walk.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { edgesBetween } from "../../store/queries/edges.ts";
+import { nodeLines } from "../../store/queries/graph.ts";
+import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../../store/queries/runs.ts";
+import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/context.ts";
+import type { PlanTask } from "../rules/plan.ts";
+import { dependenciesOf } from "../rules/plan.ts";
+import { type Claim, unproven } from "../rules/verdict.ts";
+import { disputesOf } from "./disputes.ts";
+
+const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
+
+/** What this kind of agent is told about a task (O6). */
+export async function contextFor(app: App, task: string, kind: Context["kind"]): Promise<Result<Context>> {
+  const record = await taskRecord(app, task, kind);
+  return record.ok ? ok(builders[kind](record.value)) : record;
+}
+
+/** The record as far as one kind of context is made from it. */
+async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<Result<TaskRecord>> {
+  const query = app.db.read;
+  const detail = await runTask(query, id);
+  const run = detail && (await app.runs.find(detail.run_id));
+  const planned = run?.plan?.tasks.find((task) => task.number === detail?.number);
+  if (!detail || !run?.plan || !planned) return refuse("not_found", `there is no task ${id} of a run; see list_todos`);
+  const attempts = await attemptsOf(query, { task: id });
+  const last = attempts.findLast((row) => row.phase !== "abandoned");
+  const claims = JSON.parse(last?.claims ?? "[]") as Claim[];
+  return ok({
+    request: run.request,
+    brief: run.brief,
+    plan: run.plan,
+    survey: kind === "pm" ? await surveyOf(app) : "",
+    task: { ...planned, id },
+    dependencies: kind === "worker" ? await dependenciesBefore(app, detail.run_id, planned) : [],
+    errors: attempts.flatMap((row) => (row.error_context ? [JSON.parse(row.error_context)] : [])),
+    answers: (await questionsOf(query, { task: id })).flatMap(({ question, answer }) =>
+      answer === null ? [] : [{ question, answer }],
+    ),
+    output: last?.output ?? "",
+    filesChanged: JSON.parse(last?.files_changed ?? "[]"),
+    commit: last?.commit_id ?? null,
+    checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
+    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, claims) : [],
+    topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
+    subgraph:
+      kind === "qc"
+        ? await subgraphOf(app, [`task:${id}`, ...JSON.parse(last?.cites ?? "[]")])
+        : { nodes: [], edges: [] },
+  });
+}
+
+async function dependenciesBefore(app: App, run: string, task: PlanTask): Promise<TaskRecord["dependencies"]> {
+  const wanted = dependenciesOf(task);
+  const rows = (await tasksOfRun(app.db.read, run)).filter((row) => wanted.includes(row.number));
+  const before = await Promise.all(
+    rows.map(async ({ number, task }) => {
+      const accepted = (await attemptsOf(app.db.read, { task: task.id })).findLast((row) => row.phase === "qc_passed");
+      return {
+        number,
+        id: task.id,
+        title: task.title,
+        output: accepted?.output ?? "",
+        files: JSON.parse(accepted?.files_changed ?? "[]"),
+      };
+    }),
+  );
+  return before;
+}
+
+/** What a verifier must not take from the worker's word: claims without evidence, and evidence that is disputed. */
+const doubtful = async (app: App, task: string, epoch: number, claims: Claim[]) => [
+  ...unproven(claims, await outputsOf(app, task, epoch)),
+  ...(await disputesOf(app, claims)),
+];
+
+const outputsOf = async (app: App, task: string, epoch: number) =>
+  new Map(
+    (await toolCallsOf(app.db.read, { task }))
+      .filter((call) => call.epoch === epoch)
+      .map((call) => [call.id, call.output]),
+  );
+
+const mostNodes = 40;
+const mostEdges = 60;
+
+/** What lies within two edges of the task and of what its worker cited. */
+async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgraph"]> {
+  const ids = new Set<string>();
+  for (const start of starts.slice(0, 10)) {
+    if (ids.size >= mostNodes) break;
+    for (const id of (await nodesAround(app.db, start, { depth: 2, maxNodes: mostNodes })).ids) ids.add(id);
+  }
+  const nodes = await nodeLines(app.db, [...ids].slice(0, mostNodes));
+  if (nodes.length === 0) return { nodes, edges: [] };
+  const kept = nodes.map((node) => node.id);
+  const edges = await edgesBetween(app.db, kept, kept, undefined, mostEdges);
+  return { nodes, edges };
+}
+
+const mostPaths = 1500;
+
+/** What the planner is shown of the workspace before it looks for itself. */
+export async function surveyOf(app: App): Promise<string> {
+  const entries = await app.entries.list();
+  const listed = await app.git.maybe(["ls-files"]);
+  const files = (listed ?? "").split("\n").filter((path) => path !== "");
+  const nodes = await app.db.read
+    .selectFrom("nodes")
+    .select((select) => ["type", select.fn.countAll<number>().as("count")])
+    .groupBy("type")
+    .orderBy("type")
+    .execute();
+  return [
+    `Entries of the knowledge base:\n${entries.map((entry) => `- ${entry.id}: ${entry.title} (${entry.wordCount} words)`).join("\n")}`,
+    ...(nodes.length > 0 ? [`Nodes of the graph: ${nodes.map((row) => `${row.count} ${row.type}`).join(", ")}`] : []),
+    `Files:\n${files
+      .slice(0, mostPaths)
+      .map((path) => `- ${path}`)
+      .join("\n")}${files.length > mostPaths ? `\n- and ${files.length - mostPaths} more` : ""}`,
+  ].join("\n\n");
+}

@@ -1,0 +1,33 @@
+import * as z from "zod";
+import { operation, people } from "../../kernel/operation.ts";
+import { ok } from "../../kernel/result.ts";
+import { proposal } from "../../review/proposals/operations.ts";
+import { runsThatWait } from "../../store/queries/runs.ts";
+import { budget, question, runLine } from "./show.ts";
+
+/** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
+export const inbox = operation({
+  name: "inbox",
+  summary: "Show everything that waits for a person: proposals, agents' questions, and runs that have stopped.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/inbox" },
+  input: z.object({}),
+  output: z.object({
+    waiting: z.int().describe("How many decisions that is"),
+    proposals: z.array(proposal),
+    runs: z
+      .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
+      .describe("Runs that stopped, with the reason, and runs whose agents ask something"),
+  }),
+  async run(app) {
+    const [proposals, found] = await Promise.all([app.proposals.list("open"), runsThatWait(app.db.read)]);
+    const runs = found.map(({ run, questions }) => ({
+      ...{ id: run.id, state: run.state, title: run.title, createdBy: run.created_by },
+      ...{ createdAt: run.created_at, endedAt: run.ended_at, reason: run.reason, questions },
+      budget: { tokens: run.budget_tokens, usd: run.budget_usd },
+    }));
+    const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
+    return ok({ waiting: decisions.reduce((sum, count) => sum + count, proposals.length), proposals, runs });
+  },
+});

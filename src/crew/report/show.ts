@@ -1,0 +1,104 @@
+import * as z from "zod";
+import type { App } from "../../app.ts";
+import { ok, type Result } from "../../kernel/result.ts";
+import { contextsOf, questionsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { fromRow, shownState } from "../../tasks/task.ts";
+import { known } from "../record/facts.ts";
+import { noRun } from "../record/runs.ts";
+
+const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
+
+export const runLine = z.object({
+  id: z.string(),
+  state,
+  title: z.string(),
+  createdAt: z.string(),
+  createdBy: z.string(),
+  endedAt: z.string().nullable(),
+});
+
+export const question = z.object({
+  id: z.string(),
+  task: z.string(),
+  question: z.string(),
+  answer: z.string().nullable(),
+});
+
+/** How much may be spent on the run; null is without limit. */
+export const budget = z.object({ tokens: z.number().nullable(), usd: z.number().nullable() });
+
+const schema = runLine.extend({
+  budget,
+  request: z.string(),
+  reason: z.string().nullable(),
+  startedAt: z.string().nullable(),
+  chain: z.string(),
+  tasks: z.array(
+    z.object({
+      id: z.string(),
+      number: z.string(),
+      title: z.string(),
+      state: z.string(),
+      attempts: z.int(),
+      maxRetries: z.int(),
+      score: z.int().nullable(),
+      dependsOn: z.array(z.string()),
+      holder: z.string().nullable(),
+    }),
+  ),
+  used: z.object({
+    agents: z.int(),
+    inputTokens: z.number().nullable(),
+    outputTokens: z.number().nullable(),
+    costUsd: z.number().nullable().describe("Null when no price is known"),
+    toolCalls: z.number().nullable(),
+  }),
+  questions: z.array(question),
+});
+
+/** A run as people look at it while it goes on. */
+export const runDetails = {
+  schema,
+  async of(app: App, id: string): Promise<Result<z.infer<typeof schema>>> {
+    const run = await app.runs.find(id);
+    if (!run) return noRun(id);
+    const query = app.db.read;
+    const [tasks, tally, contexts, questions] = await Promise.all([
+      tasksOfRun(query, id),
+      tallyOf(query, id),
+      contextsOf(query, { run: id }),
+      questionsOf(query, { run: id }),
+    ]);
+    const numbers = new Map(tasks.map((row) => [row.task_id, row.number]));
+    const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
+    const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
+    return ok({
+      ...{ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt, chain: app.runs.chainPath(id) },
+      budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
+      tasks: tasks.map(({ number, task }) => ({
+        id: task.id,
+        number,
+        title: task.title,
+        state: shownState(fromRow(task)),
+        attempts: tally.attempts.get(task.id) ?? 0,
+        maxRetries: task.max_retries,
+        score: tally.scores.get(task.id) ?? null,
+        dependsOn: dependsOn.get(number) ?? [],
+        holder: task.holder,
+      })),
+      used: {
+        agents: contexts.length,
+        inputTokens: known(contexts.map((row) => row.input_tokens)),
+        outputTokens: known(contexts.map((row) => row.output_tokens)),
+        costUsd: known(contexts.map((row) => row.cost_usd)),
+        toolCalls: known(contexts.map((row) => row.tool_calls)),
+      },
+      questions: questions.map(({ id, task_id, question, answer }) => ({
+        id,
+        task: numbers.get(task_id) ?? task_id,
+        question,
+        answer,
+      })),
+    });
+  },
+};

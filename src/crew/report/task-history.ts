@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { operation, people } from "../../kernel/operation.ts";
+import { ok, refuse } from "../../kernel/result.ts";
+import { kept } from "../../store/kept.ts";
+import {
+  attemptsOf,
+  checksOf,
+  contextsOf,
+  questionsOf,
+  runTask,
+  toolCallsOf,
+  verdictsOf,
+} from "../../store/queries/runs.ts";
+
+const count = z.number().nullable();
+const longestText = 20_000;
+
+const check = z.object({ criterion: z.int(), passed: z.boolean(), detail: z.string(), ms: z.number() });
+const verdict = z.object({
+  verifier: z.string(),
+  said: z.string(),
+  outcome: z.string(),
+  score: z.int(),
+  feedback: z.string(),
+  issues: z.array(z.unknown()),
+  requiredFixes: z.array(z.unknown()),
+  evidence: z.array(z.unknown()),
+  objections: z.array(z.unknown()),
+  at: z.string(),
+});
+const attempt = z.object({
+  attempt: z.int(),
+  epoch: z.int(),
+  phase: z.string(),
+  worker: z.string(),
+  startedAt: z.string(),
+  endedAt: z.string().nullable(),
+  retryReason: z.string().nullable(),
+  output: z.string().nullable().describe("The beginning of what was handed in"),
+  claims: z.array(z.unknown()),
+  decisions: z.array(z.unknown()),
+  filesChanged: z.array(z.unknown()),
+  stoppedBecause: z.string().nullable(),
+  used: z.object({
+    ms: count,
+    inputTokens: count,
+    outputTokens: count,
+    toolCalls: count,
+    contextTokens: count,
+    usd: count,
+  }),
+  checks: z.array(check),
+  verdicts: z.array(verdict),
+});
+
+export const taskRecord = operation({
+  name: "task_record",
+  summary:
+    "Show all that is recorded of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/tasks/{id}/record" },
+  input: z.object({ id: z.string().max(64).describe("The task's id") }),
+  output: z.object({
+    id: z.string(),
+    run: z.string(),
+    number: z.string(),
+    requirements: z.array(z.unknown()),
+    workerRole: z.string(),
+    qcRole: z.string(),
+    criteria: z.array(z.unknown()),
+    failure: z.unknown(),
+    attempts: z.array(attempt),
+    contexts: z.array(
+      z.object({
+        part: z.string(),
+        agent: z.string(),
+        runner: z.string(),
+        model: z.string().nullable(),
+        attempt: z.int().nullable(),
+        tokens: z.number(),
+        parts: z.array(z.object({ name: z.string(), tokens: z.number() })),
+      }),
+    ),
+    calls: z.array(
+      z.object({
+        tool: z.string(),
+        part: z.string(),
+        ok: z.boolean(),
+        ms: z.number(),
+        bytes: z.number(),
+        at: z.string(),
+      }),
+    ),
+    questions: z.array(z.object({ id: z.string(), question: z.string(), answer: z.string().nullable() })),
+  }),
+  async run(app, { id }) {
+    const query = app.db.read;
+    const row = await runTask(query, id);
+    if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);
+    const of = { task: id };
+    const [attempts, verdicts, contexts, calls, questions] = await Promise.all([
+      attemptsOf(query, of),
+      verdictsOf(query, of),
+      contextsOf(query, of),
+      toolCallsOf(query, of),
+      questionsOf(query, of),
+    ]);
+    const checks = await Promise.all(attempts.map(({ epoch }) => checksOf(query, id, epoch)));
+    return ok({
+      id,
+      run: row.run_id,
+      number: row.number,
+      requirements: listed(row.requirements),
+      workerRole: row.worker_role,
+      qcRole: row.qc_role,
+      criteria: listed(row.criteria),
+      failure: row.failure === null ? null : kept<unknown>(row.failure, row.failure),
+      attempts: attempts.map((one, at) => ({
+        attempt: one.attempt,
+        epoch: one.epoch,
+        phase: one.phase,
+        worker: one.worker,
+        startedAt: one.started_at,
+        endedAt: one.ended_at,
+        retryReason: one.retry_reason,
+        output: one.output?.slice(0, longestText) ?? null,
+        claims: listed(one.claims),
+        decisions: listed(one.decisions),
+        filesChanged: listed(one.files_changed),
+        stoppedBecause: one.stopped_because,
+        used: {
+          ms: one.duration_ms,
+          inputTokens: one.input_tokens,
+          outputTokens: one.output_tokens,
+          toolCalls: one.tool_calls,
+          contextTokens: one.context_tokens,
+          usd: one.cost_usd,
+        },
+        checks: (checks[at] ?? []).map(({ criterion, passed, detail, duration_ms }) => ({
+          ...{ criterion, passed: passed === 1, detail: detail.slice(0, 2000), ms: Number(duration_ms) },
+        })),
+        verdicts: verdicts
+          .filter(({ epoch }) => epoch === one.epoch)
+          .map((said) => ({
+            ...{ verifier: said.verifier, said: said.said, outcome: said.outcome, score: said.score },
+            ...{ feedback: said.feedback, issues: listed(said.issues), requiredFixes: listed(said.required_fixes) },
+            ...{ evidence: listed(said.evidence), objections: listed(said.objections), at: said.at },
+          })),
+      })),
+      contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts }) => ({
+        ...{ part, agent, runner, model, attempt, tokens: Number(tokens) },
+        parts: (listed(parts) as { name: string; tokens: number }[]).map(({ name, tokens }) => ({ name, tokens })),
+      })),
+      calls: calls.slice(-200).map(({ name, part, ok, duration_ms, output_bytes, at }) => ({
+        ...{ tool: name, part, ok: ok === 1, ms: Number(duration_ms), bytes: Number(output_bytes), at },
+      })),
+      questions: questions.map(({ id, question, answer }) => ({ id, question, answer })),
+    });
+  },
+});
+
+const listed = (text: string | null): unknown[] => {
+  const value = text === null ? [] : kept<unknown>(text, text);
+  return Array.isArray(value) ? value : value === "" ? [] : [value];
+};

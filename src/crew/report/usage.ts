@@ -1,0 +1,73 @@
+import * as z from "zod";
+import { operation, people } from "../../kernel/operation.ts";
+import { ok } from "../../kernel/result.ts";
+import type { ContextRow } from "../../store/crew-tables.ts";
+import { contextsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { known } from "../record/facts.ts";
+import { noRun } from "../record/runs.ts";
+
+const used = {
+  tokens: z.number().nullable().describe("In and out; null when the agents do not count them"),
+  usd: z.number().nullable().describe("Null when no price is known"),
+  ms: z.number().describe("How long its agents were at work, one beside the other added up"),
+};
+
+/** What a run used, task by task, and how its workers spent their time: what the charts are drawn from. */
+export const runUsage = operation({
+  name: "run_usage",
+  summary: "Show what a run used, task by task, and how its workers spent their time.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/runs/{id}/usage" },
+  input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
+  output: z.object({
+    tasks: z.array(
+      z.object({ number: z.string(), title: z.string(), attempts: z.int(), score: z.int().nullable(), ...used }),
+    ),
+    others: z.object(used).describe("The planner, the reporter and whoever else has no task"),
+    workers: z.array(
+      z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idleMs: z.number(), busyMs: z.number() }),
+    ),
+  }),
+  async run(app, { id }) {
+    if (!(await app.runs.find(id))) return noRun(id);
+    const query = app.db.read;
+    const [tasks, tally, contexts, workers] = await Promise.all([
+      tasksOfRun(query, id),
+      tallyOf(query, id),
+      contextsOf(query, { run: id }),
+      query.selectFrom("run_workers").selectAll().where("run_id", "=", id).orderBy("started_at").execute(),
+    ]);
+    const contextsBy = byTask(contexts);
+    return ok({
+      tasks: tasks.map(({ number, task }) => ({
+        number,
+        title: task.title,
+        attempts: tally.attempts.get(task.id) ?? 0,
+        score: tally.scores.get(task.id) ?? null,
+        ...sumOf(contextsBy.get(task.id) ?? []),
+      })),
+      others: sumOf(contextsBy.get(null) ?? []),
+      workers: workers.map(({ name, claims, conflicts, idle_ms, busy_ms }) => ({
+        ...{ name, claims, conflicts },
+        ...{ idleMs: idle_ms, busyMs: busy_ms },
+      })),
+    });
+  },
+});
+
+function byTask<Row extends { task_id: string | null }>(rows: Row[]): Map<string | null, Row[]> {
+  const found = new Map<string | null, Row[]>();
+  for (const row of rows) {
+    const members = found.get(row.task_id);
+    if (members) members.push(row);
+    else found.set(row.task_id, [row]);
+  }
+  return found;
+}
+
+const sumOf = (rows: ContextRow[]) => ({
+  tokens: known(rows.flatMap((row) => [row.input_tokens, row.output_tokens])),
+  usd: known(rows.map((row) => row.cost_usd)),
+  ms: rows.reduce((sum, row) => sum + (row.ended_at ? Date.parse(row.ended_at) - Date.parse(row.started_at) : 0), 0),
+});

@@ -1,0 +1,172 @@
+import * as z from "zod";
+import { checkRequest } from "../../jobs/material.ts";
+import { nameOf } from "../../kernel/caller.ts";
+import { collaborators, everyone, operation, people, writers } from "../../kernel/operation.ts";
+import { ok, refuse } from "../../kernel/result.ts";
+import { checkText } from "../../wiki/contract.ts";
+import { textNamed } from "../proposals/base.ts";
+import { personaOf, personasFor } from "./personas.ts";
+import { skillSha, staleBecause } from "./perspectives.ts";
+
+const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+const personaName = z.string().max(100).describe("The persona's name");
+const sha = z.string().max(64);
+
+const persona = z.object({
+  name: z.string(),
+  description: z.string(),
+  guidance: z.string().optional(),
+  persona_sha: z.string().describe("Names this definition; put_perspective takes it"),
+  from: z.enum(["workspace", "page"]),
+});
+
+export const listPersonas = operation({
+  name: "list_personas",
+  summary: "List the personas that a page can be re-told for.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/personas" },
+  input: z.object({ source_path: sourcePath.optional() }),
+  output: z.object({ personas: z.array(persona) }),
+  async run(app, { source_path }) {
+    const page = source_path === undefined ? undefined : await app.pages.read(source_path);
+    if (page && !page.ok) return page;
+    const personas = personasFor(app, page?.value);
+    if (!personas.ok) return personas;
+    return ok({ personas: personas.value.map(({ sha, ...rest }) => ({ ...rest, persona_sha: sha })) });
+  },
+});
+
+export const getPersona = operation({
+  name: "get_persona",
+  summary: "Read one persona: the reader that a page is to be re-told for.",
+  guidance:
+    "Gives who they are, what they want and how to write for them, with persona_sha and source_sha: " +
+    "put_perspective takes both as you got them, so that everyone can see later whether your text is still up to date.",
+  effect: "reads",
+  callers: everyone,
+  http: { method: "get", path: "/personas/{name}" },
+  input: z.object({ source_path: sourcePath, name: personaName }),
+  output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("The git blob of the page now") }),
+  async run(app, { source_path, name }) {
+    const found = await personaOf(app, source_path, name);
+    if (!found.ok) return found;
+    const { page, sha, ...rest } = found.value;
+    return ok({ ...rest, persona_sha: sha, source_path, source_sha: page.blob });
+  },
+});
+
+export const putPerspective = operation({
+  name: "put_perspective",
+  summary: "Store a page as you re-told it for a persona.",
+  guidance:
+    "Send the whole text in markdown, with the source_sha and persona_sha that you worked from. The page itself does not change. " +
+    "Status `conflict` means that the persona has been described anew: read it with get_persona and write again.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "put", path: "/perspectives" },
+  input: z.object({
+    source_path: sourcePath,
+    persona: personaName,
+    source_sha: sha.describe("The git blob of the page that you re-told"),
+    persona_sha: sha.describe("The persona_sha that get_persona gave you"),
+    text: z.string().describe("The page as this reader should read it, in markdown"),
+  }),
+  output: z.object({ status: z.literal("success"), stale: z.boolean().describe("True when the page moved meanwhile") }),
+  async run(app, asked, caller) {
+    const found = await personaOf(app, asked.source_path, asked.persona);
+    if (!found.ok) return found;
+    const { page, sha: personaSha } = found.value;
+    if (asked.persona_sha !== personaSha) {
+      return refuse("conflict", `the persona ${asked.persona} has been described anew; read it with get_persona`, {
+        persona_sha: personaSha,
+      });
+    }
+    const { db, git, entries, files } = app;
+    const known = await textNamed({ db, git, entries, onDisk: files !== undefined }, page, asked.source_sha);
+    if (known === undefined) {
+      const message = `${asked.source_sha} names no version of ${page.path} that is known; its text now is ${page.blob}`;
+      return refuse("invalid", message, { latest: page.blob });
+    }
+    const text = asked.text.replaceAll("\r\n", "\n");
+    const sound = checkText(text);
+    if (!sound.ok) return sound;
+    if (text.trim() === "" || /\p{Surrogate}/u.test(text)) {
+      return refuse("invalid", "the text is empty or no UTF-8; send the whole text of the perspective on stdin");
+    }
+    const key = { sourceSha: asked.source_sha, personaSha, skillSha: skillSha() };
+    const jobId = caller.kind === "agent" ? (caller.job ?? null) : null;
+    await app.perspectives.put({ path: page.path, persona: asked.persona, ...key, text, jobId }, nameOf(caller));
+    return ok({ status: "success" as const, stale: asked.source_sha !== page.blob });
+  },
+});
+
+export const showPerspective = operation({
+  name: "show_perspective",
+  summary: "Read a page as it was re-told for a persona; one that is out of date says so.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/perspectives" },
+  input: z.object({ source_path: sourcePath, persona: personaName }),
+  output: z.object({
+    path: z.string(),
+    persona: z.string(),
+    text: z.string(),
+    stale: z.boolean(),
+    because: z.array(z.enum(["page", "persona", "skill"])).describe("What has changed since it was written"),
+    source_sha: z.string(),
+    persona_sha: z.string(),
+    at: z.string(),
+    job_id: z.string().nullable(),
+  }),
+  async run(app, { source_path, persona }) {
+    const found = await personaOf(app, source_path, persona);
+    if (!found.ok) return found;
+    const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
+    const best = await app.perspectives.best(source_path, persona, key);
+    if (!best) {
+      const how = `scriptorium perspective refresh ${source_path} --persona ${JSON.stringify(persona)}`;
+      return refuse("not_found", `${source_path} has not been re-told for ${persona} yet; run: ${how}`);
+    }
+    const because = staleBecause(best, key);
+    const { path, text, sourceSha: source_sha, personaSha: persona_sha, at, jobId: job_id } = best;
+    return ok({ path, persona, text, stale: because.length > 0, because, source_sha, persona_sha, at, job_id });
+  },
+});
+
+export const refreshPerspective = operation({
+  name: "refresh_perspective",
+  summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/perspectives/refresh" },
+  input: z.object({
+    source_path: sourcePath,
+    persona: personaName,
+    force: z.boolean().default(false).describe("Also when the one there is still up to date"),
+  }),
+  output: z.object({
+    status: z.enum(["fresh", "running", "started"]),
+    job_id: z.string().nullable().describe("The job to wait for; null when there is nothing to do"),
+  }),
+  async run(app, { source_path, persona, force }, caller) {
+    const found = await personaOf(app, source_path, persona);
+    if (!found.ok) return found;
+    const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
+    const best = await app.perspectives.best(source_path, persona, key);
+    if (!force && best && staleBecause(best, key).length === 0) return ok({ status: "fresh" as const, job_id: null });
+    if (!app.config.agent) {
+      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
+      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
+    }
+    const request = await checkRequest(app, { kind: "perspective", source_path, persona_name: persona });
+    if (!request.ok) return request;
+    const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
+    if (started.ok) return ok({ status: "started" as const, job_id: started.value.id });
+    // Whoever asks for the same while it is being written waits for that same job.
+    const same = (await app.jobs.inFlight()).find(
+      (job) => job.source_path === source_path && job.kind === "perspective" && job.persona_name === persona,
+    );
+    return same ? ok({ status: "running" as const, job_id: same.id }) : started;
+  },
+});

@@ -1,0 +1,95 @@
+import { structuredPatch } from "diff";
+import { spellHidden, splitHidden } from "../../kernel/hidden.ts";
+import { mergeLines } from "../../wiki/merge/merge-lines.ts";
+import type { WholeProposal } from "./proposals.ts";
+
+/** What a proposal would do, worked out before anyone decides (R3). */
+export type Impact = {
+  /** For eyes: hidden characters are spelt out in it. */
+  diff: string;
+  hunks: Hunk[];
+  added: number;
+  removed: number;
+  /** True when the page is not what the proposal was made from any more. */
+  baseMoved: boolean;
+  /** The page's blob as this was worked out; null when the page is gone. */
+  latest: string | null;
+  /** Only when the base moved: whether both changes can stand, and what would then be written. */
+  merge: { clean: boolean; text?: string; diff?: string } | null;
+  /** Characters that the new lines have and nobody sees (T35). */
+  hidden: { line: number; characters: string }[];
+};
+
+export type Hunk = { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] };
+
+/** More differing lines than this are shown as one whole replacement: comparing them would take long. */
+const mostEdits = 6000;
+const mostHidden = 100;
+
+export function impactOf(proposal: WholeProposal, page: { text: string; blob: string } | undefined): Impact {
+  const { baseText, text, subject } = proposal;
+  const hunks = hunksBetween(baseText, text);
+  const baseMoved = page?.blob !== proposal.baseSourceSha;
+  const merged = page && baseMoved ? mergeLines(baseText, page.text, text) : undefined;
+  const mergedDiff = merged === undefined || !page ? {} : { diff: spell(subject, hunksBetween(page.text, merged)) };
+  return {
+    diff: spell(subject, hunks),
+    hunks,
+    added: count(hunks, "+"),
+    removed: count(hunks, "-"),
+    baseMoved,
+    latest: page?.blob ?? null,
+    merge: baseMoved
+      ? { clean: merged !== undefined, ...(merged === undefined ? {} : { text: merged }), ...mergedDiff }
+      : null,
+    hidden: hiddenIn(hunks),
+  };
+}
+
+function hunksBetween(before: string, after: string): Hunk[] {
+  const patch = structuredPatch("", "", before, after, "", "", { context: 3, maxEditLength: mostEdits });
+  if (patch)
+    return patch.hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) => ({
+      oldStart,
+      oldLines,
+      newStart,
+      newLines,
+      lines,
+    }));
+  const [old, fresh] = [linesOf(before), linesOf(after)];
+  const lines = [...old.map((line) => `-${line}`), ...fresh.map((line) => `+${line}`)];
+  return [{ oldStart: 1, oldLines: old.length, newStart: 1, newLines: fresh.length, lines }];
+}
+
+const linesOf = (text: string) => text.replace(/\n$/, "").split("\n");
+
+const count = (hunks: Hunk[], sign: string) =>
+  hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.startsWith(sign)).length, 0);
+
+const spell = (path: string, hunks: Hunk[]) =>
+  hunks.length === 0
+    ? ""
+    : [
+        `--- a/${path}`,
+        `+++ b/${path}`,
+        ...hunks.flatMap((hunk) => [
+          `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
+          ...hunk.lines.map(spellHidden),
+        ]),
+        "",
+      ].join("\n");
+
+function hiddenIn(hunks: Hunk[]): Impact["hidden"] {
+  const found: Impact["hidden"] = [];
+  for (const hunk of hunks) {
+    let line = hunk.newStart - 1;
+    for (const text of hunk.lines) {
+      if (text.startsWith("-") || text.startsWith("\\")) continue;
+      line++;
+      if (!text.startsWith("+")) continue;
+      const characters = splitHidden(text.slice(1)).flatMap((piece) => (piece.hidden ? [piece.text] : []));
+      if (characters.length > 0 && found.length < mostHidden) found.push({ line, characters: characters.join(" ") });
+    }
+  }
+  return found;
+}

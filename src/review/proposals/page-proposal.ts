@@ -1,0 +1,93 @@
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { checkText } from "../../wiki/contract.ts";
+import { keepsLog } from "../../wiki/log.ts";
+import { mergeLines } from "../../wiki/merge/merge-lines.ts";
+import type { Page } from "../../wiki/pages/pages.ts";
+import { parseDocument, readFront } from "../../wiki/stores/document.ts";
+import type { Asked, WholeProposal } from "./proposals.ts";
+
+/** What makes a proposed text one that a person can decide on. Functions from values to values. */
+
+export type Topic = { id: string; path: string; kind: string; status: string };
+
+/** May this topic be answered by a text? */
+export function takesProposals(topic: Topic): Result<true> {
+  if (topic.kind === "question") {
+    return refuse(
+      "refused",
+      `topic ${topic.id} is a question: answer by replying with reply_topic, and change nothing`,
+    );
+  }
+  if (topic.status !== "open") return refuse("conflict", `topic ${topic.id} is ${topic.status}; reopen it first`);
+  return ok(true);
+}
+
+/** The text as it would be written: with the page's own line ends and byte order mark. */
+export function checkProposal(page: Page, base: string, text: string): Result<string> {
+  if (/\p{Surrogate}/u.test(text))
+    return refuse("invalid", "the text has half of a character (a lone surrogate); send UTF-8");
+  const kept = inStyleOf(base, text);
+  if (kept.trim() === "") return refuse("invalid", "the text is empty; send the whole new text of the page on stdin");
+  if (kept === base)
+    return refuse("invalid", `the text is what ${page.path} says already; change what the topic asks for`);
+  return fitsPage(page, base, kept);
+}
+
+/** What the page's own kind asks of a new text: size, a log that only grows, frontmatter that can be read. */
+function fitsPage(page: Page, before: string, after: string): Result<string> {
+  const sound = checkText(after);
+  if (!sound.ok) return sound;
+  if (!page.entry) return ok(after);
+  const document = parseDocument(Buffer.from(after));
+  if (page.entry.mode === "log" && !keepsLog(parseDocument(Buffer.from(before)).body, document.body)) {
+    return refuse(
+      "denied",
+      `${page.entry.id} is a log and only grows: keep every earlier line and add yours at the end`,
+    );
+  }
+  const { complaint } = readFront(document, page.path);
+  return complaint ? refuse("invalid", complaint) : ok(after);
+}
+
+/**
+ * The text that approving puts in place of the page as it is now. When the page has moved since
+ * the proposal was made, that is never the proposed text, and the merged one only if asked for.
+ */
+export function approvedText(proposal: WholeProposal, page: Page, { merge, onto }: Asked): Result<string> {
+  const { path, blob } = page;
+  if (onto !== undefined && onto !== blob) {
+    return refuse("conflict", `${path} has changed since you looked at it; look at the proposal again`, {
+      latest: blob,
+    });
+  }
+  if (blob === proposal.baseSourceSha) return fitsPage(page, page.text, proposal.text);
+  if (page.text === proposal.text) {
+    return refuse("conflict", `${path} says this already; reject the proposal with that as the reason`);
+  }
+  const merged = mergeLines(proposal.baseText, page.text, proposal.text);
+  const moved = `${path} has changed since proposal ${proposal.id} was made`;
+  const details = { baseMoved: true, base: proposal.baseSourceSha, latest: blob, mergesCleanly: merged !== undefined };
+  if (merged === undefined) {
+    return refuse("conflict", `${moved}, in the same lines: ask for another revision`, details);
+  }
+  if (!merge) {
+    const how = "look at the merged text (scriptorium proposal show) and approve that with --merge";
+    return refuse("conflict", `${moved}; both changes fit together: ${how}`, details);
+  }
+  return fitsPage(page, page.text, merged);
+}
+
+/** Why a name cannot stand in a commit: a line break in it would forge a trailer. */
+export function nameProblem({ name, email = "" }: { name: string; email?: string }): string | undefined {
+  if (name.trim() === "") return "a commit needs a name; set one with: git config user.name";
+  const bad = [name, email].find((text) => /[\p{Cc}\p{Zl}\p{Zp}<>]/u.test(text));
+  return bad === undefined
+    ? undefined
+    : `${JSON.stringify(bad)} cannot stand in a commit: it has a line break, a control character, < or >`;
+}
+
+function inStyleOf(base: string, text: string): string {
+  const lines = text.replace(/^\ufeff/, "").replaceAll("\r\n", "\n");
+  const crlf = /^[^\n]*\r\n/.test(base);
+  return (base.startsWith("\ufeff") ? "\ufeff" : "") + (crlf ? lines.replaceAll("\n", "\r\n") : lines);
+}

@@ -1,0 +1,44 @@
+import type { App } from "../../app.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { type Result, refuse } from "../../kernel/result.ts";
+import { textNamed } from "./base.ts";
+import { checkProposal, type Topic, takesProposals } from "./page-proposal.ts";
+import type { Proposal } from "./proposals.ts";
+
+/** Answers a topic with a whole new text of its page (R3). The same checks for agents and people, through every face. */
+export async function proposePage(
+  app: App,
+  topic: Topic,
+  asked: { baseSha: string; text: string },
+  caller: Caller,
+): Promise<Result<Proposal>> {
+  const { path } = topic;
+  const open = takesProposals(topic);
+  if (!open.ok) return open;
+  if (path.startsWith(`${app.config.sources}/`)) {
+    return refuse("refused", `${path} is a source, and sources never change: propose a page that tells it better`);
+  }
+  const schema = await app.schema();
+  if (!schema.ok && path.startsWith(`${app.config.wiki}/`)) return schema;
+  const page = await app.pages.read(path);
+  if (!page.ok) return page;
+  const { db, git, entries, files } = app;
+  const base = await textNamed({ db, git, entries, onDisk: files !== undefined }, page.value, asked.baseSha);
+  if (base === undefined) {
+    const message = `${asked.baseSha} names no version of ${path} that is known; its text now is ${page.value.blob}`;
+    return refuse("invalid", `${message}: read that and propose a text made from it`, { latest: page.value.blob });
+  }
+  const text = checkProposal(page.value, base, asked.text);
+  if (!text.ok) return text;
+  const fresh = { path, topicId: topic.id, baseSha: asked.baseSha, baseText: base, text: text.value };
+  return app.proposals.openPage({ ...fresh, ...proposerOf(caller) });
+}
+
+/** The agent is no user: what it proposes is proposed by nobody, and its role and run stand beside it. */
+function proposerOf(caller: Caller) {
+  if (caller.kind === "person") {
+    return { proposedBy: caller.name, jobId: null, data: caller.email ? { email: caller.email } : {} };
+  }
+  const { role, turn, job } = caller;
+  return { proposedBy: null, jobId: job ?? null, data: { role, ...(turn.run ? { run: turn.run } : {}) } };
+}

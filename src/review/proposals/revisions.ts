@@ -1,0 +1,41 @@
+import * as z from "zod";
+import type { App } from "../../app.ts";
+import { impactOf } from "./impact.ts";
+
+/** What came of a topic so far, for whoever works on it next. */
+export const revision = z.object({
+  id: z.string(),
+  revisionNumber: z.int(),
+  status: z.string(),
+  base: z.string().describe("The blob of the page it was made from"),
+  note: z.string().nullable().describe("What the person said when they decided"),
+  comments: z.array(z.object({ author: z.string(), text: z.string(), wantsRevision: z.boolean(), at: z.string() })),
+  diff: z.string().describe("What it changed; cut when it is long"),
+});
+
+const mostRevisions = 3;
+const longestDiff = 12_000;
+
+/** The last proposals for a topic, newest first, with what people said about them: the context of the next one. */
+export async function revisionsOf(app: App, topicId: string): Promise<z.infer<typeof revision>[]> {
+  const latest = (await app.proposals.list(undefined, topicId)).slice(0, mostRevisions);
+  return Promise.all(
+    latest.map(async ({ id, revisionNumber, status, baseSourceSha, note }) => {
+      const whole = await app.proposals.find(id);
+      const { diff } = whole
+        ? impactOf(whole, { text: whole.baseText, blob: whole.baseSourceSha ?? "" })
+        : { diff: "" };
+      const comments = (await app.proposals.comments(id)).map(({ id: _id, ...said }) => said).slice(-20);
+      const shown = diff.length > longestDiff ? `${diff.slice(0, longestDiff)}\n[cut]\n` : diff;
+      return {
+        id,
+        revisionNumber: revisionNumber ?? 0,
+        status,
+        base: baseSourceSha ?? "",
+        note,
+        comments,
+        diff: shown,
+      };
+    }),
+  );
+}

@@ -1,0 +1,272 @@
+/**
+ * Where in a page a topic points. An anchor is kept in source space: offsets in UTF-16 units into
+ * the text of one blob, the words themselves, and a little of what stands around them. When the
+ * page has changed it is looked for on a ladder whose first rung that holds decides:
+ *
+ *   the same characters                      in the place the diff leads to → anchored, else → moved
+ *   the same but for white space             → moved
+ *   the same words but for marks             → moved
+ *   like it (≥ 0.8) where it stood           → moved        0.6 … 0.8, or two claims → needs-review
+ *   nothing                                  → orphaned
+ *
+ * A wrong anchor is worse than an orphan: each rung asks for more proof the further a place is from
+ * where the passage stood, and anything short of it is a person's to judge. An anchor is replaced
+ * only by a place we are sure of, so a doubtful or lost one is looked for from its last sure place.
+ */
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { type Gap, gapAround, insertions, keptLines, type Run } from "./anchor/kept.ts";
+import { locate } from "./anchor/locate.ts";
+import { lineAt } from "./anchor/place.ts";
+import { byCharacters, resembling } from "./anchor/resemble.ts";
+import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
+
+export type Anchor = Span & { quote: string; prefix: string; suffix: string; blob: string };
+
+export type AnchorState = "anchored" | "moved" | "needs-review" | "orphaned";
+
+export type Refound =
+  /** `anchor` is in the new text, and its quote is what stands there. */
+  | { state: "anchored" | "moved"; anchor: Anchor; how: How; score: number }
+  /** `anchor` is the last sure one; `place` is in the new text, and perhaps what it became. */
+  | { state: "needs-review"; anchor: Anchor; place: Span; how: How; score: number }
+  /** `anchor` is the last sure one. */
+  | { state: "orphaned"; anchor: Anchor; how: "gone"; score: 0 };
+
+type How = "same" | "quote" | "space" | "words" | "like";
+
+const contextLength = 32;
+
+export function anchorAt(text: string, from: number, to: number, blob: string): Anchor {
+  const [start, end] = [splitsPair(text, from) ? from - 1 : from, splitsPair(text, to) ? to + 1 : to];
+  return {
+    start,
+    end,
+    quote: text.slice(start, end),
+    prefix: text.slice(Math.max(0, start - contextLength), start),
+    suffix: text.slice(end, end + contextLength),
+    blob,
+  };
+}
+
+/** Whether a character that takes two units is cut in two there. */
+const splitsPair = (text: string, at: number) =>
+  /[\udc00-\udfff]/.test(text[at] ?? "") && /[\ud800-\udbff]/.test(text[at - 1] ?? "");
+
+/** Looks for an anchor of `before` in `after`. Without `before`, quote and context have to do. */
+export function refind(anchor: Anchor, before: string | undefined, after: string, blob: string): Refound {
+  return refinder(before, after, blob)(anchor);
+}
+
+/** The same for many anchors of one text: what is costly is done once. */
+export function refinder(before: string | undefined, after: string, blob: string): (anchor: Anchor) => Refound {
+  const compared = before === undefined ? undefined : compare(before, after);
+  return (anchor) => {
+    if (anchor.blob === blob && after.slice(anchor.start, anchor.end) === anchor.quote) {
+      return { state: "anchored", anchor, how: "same", score: 1 };
+    }
+    if (compared?.before.slice(anchor.start, anchor.end) === anchor.quote) return climb(compared, anchor, anchor, blob);
+    // The text it came from is not there: what is known of it is a small text of its own.
+    const known = anchor.prefix + anchor.quote + anchor.suffix;
+    const start = anchor.prefix.length;
+    const passage = { start, end: start + anchor.quote.length };
+    return butOnlyInPlace(anchor, climb(compare(known, after), passage, anchor, blob));
+  };
+}
+
+/** Nobody can say whether these words stood elsewhere too: they are ours only where they stood, with both sides as they were. */
+function butOnlyInPlace(was: Anchor, found: Refound): Refound {
+  if (found.state === "needs-review" || found.state === "orphaned") return found;
+  const { start, end, prefix, suffix } = found.anchor;
+  if (start === was.start && prefix === was.prefix && suffix === was.suffix) return found;
+  return { state: "needs-review", anchor: was, place: { start, end }, how: found.how, score: found.score };
+}
+
+type Comparison = {
+  before: string;
+  after: string;
+  spaced(): [View, View];
+  words(): [View, View];
+  runs(): Run[];
+};
+
+function compare(before: string, after: string): Comparison {
+  const once = <T>(make: () => T) => {
+    let made: { value: T } | undefined;
+    return () => {
+      made ??= { value: make() };
+      return made.value;
+    };
+  };
+  return {
+    before,
+    after,
+    spaced: once((): [View, View] => [spacedView(before), spacedView(after)]),
+    words: once((): [View, View] => [wordsView(before), wordsView(after)]),
+    runs: once(() => keptLines(before, after)),
+  };
+}
+
+const rungs = [
+  { how: "space", of: (compared: Comparison) => compared.spaced() },
+  { how: "words", of: (compared: Comparison) => compared.words() },
+] as const;
+
+function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string): Refound {
+  const { before, after } = compared;
+  const gap = gapAround(compared.runs(), before, after, passage);
+  let doubtful: { place: Span; how: How; score: number } | undefined;
+
+  for (const rung of rungs) {
+    const found = onRung(rung.of(compared), passage, gap, after);
+    if (!found) continue;
+    const exact = sameCharacters(after, found.place, anchor.quote);
+    const how = exact ? "quote" : rung.how;
+    const place = exact ?? (how === "words" ? withMarks(after, found.place, anchor.quote) : found.place);
+    if (!found.sure) {
+      doubtful ??= { place, how, score: 1 };
+      continue;
+    }
+    const state = exact && found.inPlace ? "anchored" : "moved";
+    return { state, anchor: anchorAt(after, place.start, place.end, blob), how, score: 1 };
+  }
+  if (doubtful) return { state: "needs-review", anchor, ...doubtful };
+
+  const like = resembling(before, after, passage, gap);
+  if (like && like.score >= sureLikeness && like.clear && isNear(gap)) {
+    const found = anchorAt(after, like.start, like.end, blob);
+    return { state: "moved", anchor: found, how: "like", score: like.score };
+  }
+  const maybe = like ?? likeElsewhere(compared, anchor.quote);
+  if (!maybe) return { state: "orphaned", anchor, how: "gone", score: 0 };
+  const place = { start: maybe.start, end: maybe.end };
+  return { state: "needs-review", anchor, place, how: "like", score: maybe.score };
+}
+
+const sureLikeness = 0.8;
+/** What stands in place of a larger stretch than this is a rewrite, and says little about any passage of it. */
+const nearby = 4000;
+const proofInPlace = 24;
+const proofElsewhere = 24;
+/** Nobody writes a paragraph of this many characters alike twice by chance. */
+const speaksForItself = 120;
+
+const isNear = ({ after }: Gap) => after.end - after.start <= nearby;
+
+function onRung([before, after]: [View, View], passage: Span, gap: Gap, text: string) {
+  const shown = before.show(passage.start, passage.end);
+  const found = shown && locate(before.text, after.text, shown);
+  if (!shown || !found) return undefined;
+  const place = after.source(found.start, found.end);
+  const inPlace = isNear(gap) && place.start >= gap.after.start && place.end <= gap.after.end;
+  const length = shown.end - shown.start;
+  const proven = inPlace
+    ? length + found.context >= proofInPlace
+    : found.context >= proofElsewhere || (length >= speaksForItself && isBlock(text, place));
+  return { place, inPlace, sure: found.clear && proven };
+}
+
+/** Whole lines with nothing directly above or below. */
+const isBlock = (text: string, { start, end }: Span) =>
+  /(^|\n[ \t]*\n)[ \t]*[^\p{L}\p{M}\p{N}\n]*$/u.test(text.slice(Math.max(0, start - 200), start)) &&
+  /^[^\p{L}\p{M}\p{N}\n]*(\n[ \t]*\n|\n?$)/u.test(text.slice(end, end + 200));
+
+/** The place of the very same characters, when those were what was found. */
+function sameCharacters(text: string, place: Span, quote: string): Span | undefined {
+  const start = place.start - Math.max(0, quote.indexOf(text.slice(place.start, place.end)));
+  return text.startsWith(quote, start) ? { start, end: start + quote.length } : undefined;
+}
+
+/** Words alone were found; the marks that the quote had around them are part of it again. */
+function withMarks(text: string, { start, end }: Span, quote: string): Span {
+  const before = /^[^\s\p{L}\p{M}\p{N}]*/u.exec(quote)?.[0].length ?? 0;
+  const after = /[^\s\p{L}\p{M}\p{N}]*$/u.exec(quote)?.[0].length ?? 0;
+  const mark = /[^\s\p{L}\p{M}\p{N}]/u;
+  let [from, to] = [start, end];
+  while (from > start - before && mark.test(text[from - 1] ?? "")) from--;
+  while (to < end + after && mark.test(text[to] ?? "")) to++;
+  return { start: from, end: to };
+}
+
+const longestElsewhere = 300;
+
+/** A passage that was both moved and reworded can be pointed out, but never be sure. */
+function likeElsewhere({ runs, after }: Comparison, quote: string) {
+  if (quote.length > longestElsewhere || quote.length < 24) return undefined;
+  return insertions(runs(), after)
+    .filter((span) => span.end - span.start >= quote.length / 2 && span.end - span.start < 50_000)
+    .map((span) => byCharacters(after, quote, span))
+    .filter((candidate) => candidate !== undefined && candidate.score >= sureLikeness)
+    .sort((a, b) => (b?.score ?? 0) - (a?.score ?? 0))[0];
+}
+
+type Which = {
+  blob: string;
+  /** Which of several, counted from 1. */
+  nth?: number | undefined;
+  /** Words that stand near the right one. */
+  context?: string | undefined;
+};
+
+/** The anchor for words that someone has read, as they stand in the page or as a browser shows them. */
+export function anchorFor(text: string, quote: string, { blob, nth, context }: Which): Result<Anchor> {
+  if (quote.trim() === "") return refuse("invalid", "the quote is empty; give some words of the page");
+  const places = placesOf(text, quote);
+  if (places.length === 0) {
+    return refuse("not_found", `the page does not say ${quoted(quote)}; copy the words from the page as it is now`);
+  }
+  const near = context === undefined ? places : nearest(text, places, context);
+  if (near.length === 0) return refuse("not_found", `${quoted(quote)} never stands beside ${quoted(context ?? "")}`);
+  if (nth !== undefined) {
+    const chosen = near[nth - 1];
+    if (chosen) return ok(anchorAt(text, chosen.start, chosen.end, blob));
+    return refuse("invalid", `${quoted(quote)} stands there ${near.length} times, so there is no number ${nth}`);
+  }
+  const [only, ...more] = near;
+  if (only && more.length === 0) return ok(anchorAt(text, only.start, only.end, blob));
+  const lines = near.slice(0, 20).map(({ start }) => lineAt(text, start));
+  return refuse(
+    "conflict",
+    `${quoted(quote)} stands there ${near.length} times (lines ${lines.join(", ")}); quote more, or say which with nth or context`,
+    { lines },
+  );
+}
+
+function placesOf(text: string, quote: string): Span[] {
+  for (const make of [plainView, spacedView, wordsView]) {
+    const view = make(text);
+    const wanted = make === plainView ? quote : make(quote).text.trim();
+    const places: Span[] = [];
+    if (wanted === "") continue;
+    for (let at = view.text.indexOf(wanted); at >= 0 && places.length < 1000; at = view.text.indexOf(wanted, at + 1)) {
+      places.push(view.source(at, at + wanted.length));
+    }
+    if (places.length > 0) return places;
+  }
+  return [];
+}
+
+const besideLength = 300;
+
+/** Of several places, those that have the context nearest. */
+function nearest(text: string, places: Span[], context: string): Span[] {
+  const wanted = spacedView(context).text.trim();
+  const rated = places.map((place) => ({ place, distance: distanceTo(text, place, wanted) }));
+  const least = Math.min(...rated.map(({ distance }) => distance));
+  return rated.filter(({ distance }) => distance === least && distance < besideLength).map(({ place }) => place);
+}
+
+function distanceTo(text: string, { start, end }: Span, wanted: string): number {
+  const from = Math.max(0, start - besideLength - wanted.length);
+  const view = spacedView(text.slice(from, end + besideLength + wanted.length));
+  const own = view.show(start - from, end - from);
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = view.text.indexOf(wanted); own && at >= 0; at = view.text.indexOf(wanted, at + 1)) {
+    least = Math.min(least, Math.max(own.start - (at + wanted.length), at - own.end, 0));
+  }
+  return least;
+}
+
+const quoted = (text: string) => {
+  const line = text.replace(/\s+/g, " ").trim();
+  return `“${line.length > 60 ? `${line.slice(0, 59)}…` : line}”`;
+};

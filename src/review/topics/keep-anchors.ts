@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { watch } from "chokidar";
+import type { App } from "../../app.ts";
+import { pathsWithOpenTopics } from "../../store/queries/topics.ts";
+import { statOf } from "../../wiki/stores/look.ts";
+import { refindTopics } from "./refind-topics.ts";
+
+const restMs = 200;
+const sweepMs = 30_000;
+
+/**
+ * While serving, open topics follow their pages as these change: by an entry's commit, an
+ * approval, a person's editor, a `git pull`. What the system failed to tell is found by a sweep.
+ */
+export function keepAnchors(app: App): { stop(): Promise<void> } {
+  const { config, log } = app;
+  const fileOf = (path: string) => join(config.root, path);
+  const seen = new Map<string, string>();
+  let stopped = false;
+  let again: NodeJS.Timeout | undefined;
+  let working = Promise.resolve();
+
+  const watcher = watch([], { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 50 } });
+  watcher.on("all", () => soon());
+  watcher.on("error", (error) => log.warn({ error: String(error) }, "watch-failed"));
+
+  /** Changes come in bursts: one look a moment later sees them all. */
+  function soon(): void {
+    if (stopped || again) return;
+    again = setTimeout(() => {
+      again = undefined;
+      working = working.then(() => look());
+    }, restMs);
+  }
+
+  async function look(all = false): Promise<void> {
+    try {
+      const paths = await pathsWithOpenTopics(app.db.read);
+      for (const path of paths) {
+        if (stopped) return;
+        const stat = statOf(fileOf(path));
+        // A page without a file is kept in the database, and only reading it tells whether it changed.
+        if (!all && stat !== "gone" && stat === seen.get(path)) continue;
+        if (!seen.has(path)) watcher.add(fileOf(path));
+        await refindTopics(app, path);
+        seen.set(path, stat);
+      }
+      const open = new Set(paths);
+      for (const path of [...seen.keys()].filter((known) => !open.has(known))) {
+        watcher.unwatch(fileOf(path));
+        seen.delete(path);
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, "anchors-failed");
+    }
+  }
+
+  const unsubscribe = app.db.onChange(soon);
+  const timer = setInterval(() => {
+    working = working.then(() => look(true));
+  }, sweepMs).unref();
+  soon();
+  return {
+    async stop() {
+      stopped = true;
+      unsubscribe();
+      clearInterval(timer);
+      clearTimeout(again);
+      await watcher.close();
+      await working;
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Database } from "../../store/database.ts";
+import { appendEvent } from "../../store/events.ts";
+import {
+  addMessage,
+  dropUnused,
+  findTopic,
+  firstMessages,
+  keepText,
+  listTopics,
+  lockTexts,
+  messagesOf,
+  saveAnchor,
+} from "../../store/queries/topics.ts";
+import type { MessageRow, TopicRow } from "../../store/tables.ts";
+import type { Page } from "../../wiki/pages/pages.ts";
+import type { Anchor } from "./anchor.ts";
+import { anchorColumns, type Topic, topicOf } from "./topic.ts";
+
+/** Who speaks. An agent is no user, whatever it calls itself. */
+export type Speaker = { name: string; kind: MessageRow["author_kind"] };
+
+export type Message = {
+  seq: number;
+  author: string;
+  authorKind: MessageRow["author_kind"];
+  text: string;
+  at: string;
+  editedAt: string | null;
+};
+
+type Opening = { page: Page; kind: Topic["kind"]; text: string; anchor: Anchor | undefined };
+type Deps = {
+  db: Database;
+  /** The node of the graph that a page is. */
+  nodeOf(path: string): string | undefined;
+  now(): Date;
+  newId(prefix: string): string;
+};
+
+/** Discussions on pages (R1). */
+export function topicStore({ db, nodeOf, now, newId }: Deps) {
+  const subject = (id: string) => `topic:${id}`;
+  const missing = (id: string) => refuse("not_found", `there is no topic ${id}; see: scriptorium topic list`);
+
+  async function settle(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
+    const at = now().toISOString();
+    const resolved = status === "resolved";
+    return db.write(async (tx): Promise<Result<Topic>> => {
+      const row = await tx
+        .updateTable("topics")
+        .set({ status, resolved_by: resolved ? by.name : null, resolved_at: resolved ? at : null })
+        .where("id", "=", id)
+        .where("status", "=", resolved ? "open" : "resolved")
+        .returningAll()
+        .executeTakeFirst();
+      if (!row) {
+        const found = await findTopic(tx, id);
+        return found ? refuse("conflict", `topic ${id} is ${found.status} already`) : missing(id);
+      }
+      const kind = resolved ? "topic-resolved" : "topic-reopened";
+      await appendEvent(tx, { at, actor: by.name, kind, subject: subject(id), data: { path: row.path } });
+      return ok(topicOf(row));
+    });
+  }
+
+  return {
+    async open({ page, kind, text, anchor }: Opening, by: Speaker): Promise<Topic> {
+      const at = now().toISOString();
+      const row: TopicRow = {
+        id: newId("t"),
+        path: page.path,
+        about: nodeOf(page.path) ?? null,
+        kind,
+        status: "open",
+        messages: 0,
+        created_by: by.name,
+        created_at: at,
+        resolved_by: null,
+        resolved_at: null,
+        ...(anchor ? anchorColumns(anchor) : { anchor: null, anchor_blob: null, anchor_state: null, place: null }),
+        first_quote: anchor?.quote ?? null,
+        seen_blob: page.blob,
+      };
+      await db.write(async (tx) => {
+        if (anchor) {
+          await lockTexts(tx, db.engine);
+          await keepText(tx, page.blob, page.text);
+        }
+        await tx.insertInto("topics").values(row).execute();
+        await addMessage(tx, messageFrom(row.id, text, by, at));
+        const data = { path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
+        await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
+      });
+      return topicOf({ ...row, messages: 1 });
+    },
+
+    async find(id: string): Promise<Topic | undefined> {
+      const row = await findTopic(db.read, id);
+      return row && topicOf(row);
+    },
+
+    async list(filter: Parameters<typeof listTopics>[1]): Promise<Topic[]> {
+      return (await listTopics(db.read, filter)).map(topicOf);
+    },
+
+    /** From the message after number `after` on, in order. */
+    async messages(id: string, after: number, limit: number): Promise<Message[]> {
+      return (await messagesOf(db.read, id, after, limit)).map(messageOf);
+    },
+
+    /** The message that each of these topics began with. */
+    async openings(ids: string[]): Promise<Map<string, Message>> {
+      const rows = await firstMessages(db.read, ids);
+      return new Map(rows.map((row) => [row.topic_id, messageOf(row)]));
+    },
+
+    async reply(id: string, text: string, by: Speaker): Promise<Result<{ seq: number }>> {
+      const at = now().toISOString();
+      return db.write(async (tx): Promise<Result<{ seq: number }>> => {
+        const seq = await addMessage(tx, messageFrom(id, text, by, at));
+        if (seq === undefined) return missing(id);
+        const data = { seq, by: by.kind };
+        await appendEvent(tx, { at, actor: by.name, kind: "topic-replied", subject: subject(id), data });
+        return ok({ seq });
+      });
+    },
+
+    async edit(id: string, seq: number, text: string, by: Speaker): Promise<Result<Message>> {
+      const at = now().toISOString();
+      return db.write(async (tx): Promise<Result<Message>> => {
+        const row = await tx
+          .selectFrom("messages")
+          .selectAll()
+          .where("topic_id", "=", id)
+          .where("seq", "=", seq)
+          .executeTakeFirst();
+        if (!row) return refuse("not_found", `topic ${id} has no message ${seq}`);
+        if (row.author !== by.name || row.author_kind !== by.kind) {
+          return refuse("denied", `message ${seq} is ${row.author}'s, and only its author may edit it; reply instead`);
+        }
+        const query = tx.updateTable("messages").set({ text, edited_at: at });
+        await query.where("topic_id", "=", id).where("seq", "=", seq).execute();
+        const data = { seq, was: row.text };
+        await appendEvent(tx, { at, actor: by.name, kind: "message-edited", subject: subject(id), data });
+        return ok(messageOf({ ...row, text, edited_at: at }));
+      });
+    },
+
+    resolve: (id: string, by: Speaker) => settle(id, "resolved", by),
+    reopen: (id: string, by: Speaker) => settle(id, "open", by),
+
+    /** Points a topic at a passage that someone vouches for. */
+    async reanchor(id: string, page: Page, anchor: Anchor, by: Speaker): Promise<Result<Topic>> {
+      return db.write(async (tx): Promise<Result<Topic>> => {
+        await lockTexts(tx, db.engine);
+        const was = await findTopic(tx, id);
+        if (!was) return missing(id);
+        const quote = was.first_quote ?? anchor.quote;
+        const row: TopicRow = { ...was, ...anchorColumns(anchor), first_quote: quote, seen_blob: page.blob };
+        await keepText(tx, page.blob, page.text);
+        if (!(await saveAnchor(tx, was, row)))
+          return refuse("conflict", `topic ${id} changed meanwhile; read it again`);
+        await dropUnused(tx, was.anchor_blob ? [was.anchor_blob] : []);
+        const data = { path: row.path, from: was.anchor_state, quote: anchor.quote, start: anchor.start };
+        const event = { at: now().toISOString(), actor: by.name, subject: subject(id) };
+        await appendEvent(tx, { ...event, kind: "topic-reanchored", data });
+        return ok(topicOf(row));
+      });
+    },
+  };
+}
+
+export type TopicStore = ReturnType<typeof topicStore>;
+
+const messageFrom = (id: string, text: string, by: Speaker, at: string) => ({
+  topic_id: id,
+  author: by.name,
+  author_kind: by.kind,
+  text,
+  created_at: at,
+});
+
+const messageOf = (row: MessageRow): Message => ({
+  seq: row.seq,
+  author: row.author,
+  authorKind: row.author_kind,
+  text: row.text,
+  at: row.created_at,
+  editedAt: row.edited_at,
+});

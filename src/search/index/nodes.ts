@@ -1,0 +1,17 @@
+import type { App } from "../../app.ts";
+import type { Caller } from "../../kernel/caller.ts";
+import { type Hit, refOf } from "../hit.ts";
+
+type Options = { limit: number; type?: string };
+
+/** Search over the graph: its own nodes, and what other tables keep of it. */
+export async function searchNodes(
+  { search }: Pick<App, "search">,
+  caller: Caller,
+  query: string,
+  { limit, type }: Options,
+): Promise<Hit[]> {
+  const scope = search.scope(caller, type === undefined ? {} : { type });
+  const { hits } = await search.find.pages(query, { scope, limit, without: ["links"] });
+  return hits.map((hit) => ({ ...hit, id: refOf(hit) }));
+}

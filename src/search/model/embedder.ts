@@ -1,0 +1,61 @@
+import { Worker } from "node:worker_threads";
+import { builtFile } from "../../kernel/package-files.ts";
+import type { Answer, Question } from "./embedder/worker.ts";
+
+/** Something that turns texts into vectors of length one. */
+export interface Embedder {
+  /** Names the vectors: those of one model cannot be compared with another's. */
+  readonly model: string;
+  /** How much meaning counts beside words, found by measuring. */
+  readonly weight: number;
+  /** Those who wait for an answer wait no longer than `waitMs`, where the model is elsewhere. */
+  embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
+  close(): Promise<void>;
+}
+
+type Waiting = { resolve(vectors: Float32Array[]): void; reject(error: Error): void };
+
+/** A model in a folder of this machine, in a thread that is started when first needed. */
+export function localEmbedder(model: string, folder: string, weight: number): Embedder {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let asked = 0;
+
+  function start(): Worker {
+    const fresh = new Worker(builtFile("embedder-worker.js"), { workerData: { folder } });
+    const fail = (error: Error) => {
+      if (worker === fresh) worker = undefined;
+      for (const one of waiting.values()) one.reject(error);
+      waiting.clear();
+    };
+    fresh.on("message", (answer: Answer) => {
+      const one = waiting.get(answer.id);
+      waiting.delete(answer.id);
+      if (waiting.size === 0) fresh.unref();
+      if ("error" in answer) one?.reject(new Error(answer.error));
+      else one?.resolve(answer.vectors);
+    });
+    fresh.on("error", fail);
+    fresh.on("exit", () => fail(new Error("the thread of the embedding model ended")));
+    return fresh;
+  }
+
+  return {
+    model,
+    weight,
+    embed(texts) {
+      if (texts.length === 0) return Promise.resolve([]);
+      worker ??= start();
+      const thread = worker;
+      thread.ref();
+      return new Promise((resolve, reject) => {
+        const id = ++asked;
+        waiting.set(id, { resolve, reject });
+        thread.postMessage({ id, texts } satisfies Question);
+      });
+    },
+    async close() {
+      await worker?.terminate();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import Sqlite from "better-sqlite3";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { linksIn } from "../index/links.ts";
+import { distance } from "../index/spelling.ts";
+import { readQuery } from "../query.ts";
+import { dateWords } from "./dates.ts";
+import { snippet } from "./marks.ts";
+import { stem } from "./stem.ts";
+import { searchTerms, wordsOf } from "./terms.ts";
+
+test.each([
+  ["parseDocument", ["parse", "document", "parsedocument"]],
+  ["snake_case_name", ["snake", "case", "name", "snakecasename"]],
+  ["HTTPServer", ["http", "server", "httpserver"]],
+  ["src/wiki/files.ts:12", ["src", "wiki", "files", "ts", "12"]],
+  ["Crème Brûlée", ["creme", "brulee"]],
+  ["東京へ", ["東", "京", "へ"]],
+  ['"; DROP TABLE', ["drop", "table"]],
+])("%s is the words %j", (text, words) => {
+  expect(wordsOf(text)).toEqual(words);
+});
+
+test("a question keeps its telling words, and one of stop words keeps them all", () => {
+  expect(searchTerms("What is the retry policy of the queue?")).toEqual(["retry", "policy", "queue"]);
+  expect(searchTerms("to be or not to be")).not.toEqual([]);
+  expect(searchTerms("\0 ~ * ( )")).toEqual([]);
+});
+
+test("stems are those of SQLite's own index", () => {
+  const words = wordsOf(
+    "relational conditional rationally valenci digitizer operator feudalism decisiveness hopefulness formaliti sensitivities " +
+      "triplicate formative formalize electrical goodness revival allowance inference airliner adjustable defensible irritant " +
+      "replacement adjustment dependent adoption communism activate angulariti homologous effective probate rate cease " +
+      "controll roll caresses ponies ties cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned " +
+      "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries",
+  );
+  const db = new Sqlite(":memory:");
+  db.exec(
+    "CREATE VIRTUAL TABLE t USING fts5 (w, tokenize = 'porter unicode61'); CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)",
+  );
+  for (const [at, word] of words.entries()) db.prepare("INSERT INTO t (rowid, w) VALUES (?, ?)").run(at, word);
+  const stems = db.prepare("SELECT term FROM v ORDER BY doc").pluck().all();
+  db.close();
+  expect(words.map(stem)).toEqual(stems);
+});
+
+const asked = (...words: string[]) => words.map((word) => ({ word }));
+
+test("words of a snippet are marked however they end, and identifiers by their parts", () => {
+  const { text, found } = snippet("The queues were retried by claimNext().", asked("queue", "retry", "next"));
+  expect(text).toBe("The \u0001queues\u0002 were \u0001retried\u0002 by \u0001claimNext\u0002().");
+  expect(found).toEqual(["queue", "retry", "next"]);
+});
+
+test("marks never lose or add a character", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.array(fc.string()), (body, terms) => {
+      const { text } = snippet(body.slice(0, 80), asked(...terms));
+      const plain = (value: string) =>
+        value
+          .replaceAll(/[\u0001\u0002…]/g, "")
+          .split(/\s+/)
+          .filter(Boolean);
+      const shown = plain(text).slice(1, -1);
+      for (const word of shown) expect(body).toContain(word);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("filters are taken out of a query, and those that make no sense are explained", () => {
+  expect(readQuery('retry type:source,entry section:api/ author:"Ada L" before:2026-11 policy')).toEqual({
+    words: "retry   policy".replace("   ", " "),
+    types: ["source", "entry"],
+    section: "api",
+    author: "Ada L",
+    before: "2026-11",
+    complaints: [],
+  });
+  expect(readQuery("before:yesterday x").complaints[0]).toMatch(/2026-11-15/);
+  expect(readQuery("http://example.org").words).toBe("http://example.org");
+});
+
+test.each([
+  ["recieve", "receive", 1],
+  ["kubernets", "kubernetes", 1],
+  ["kitten", "sitting", 3],
+  ["same", "same", 0],
+])("from %s to %s it is %i", (a, b, off) => {
+  expect(distance(a, b, 5)).toBe(off);
+});
+
+test("links are found as people and agents write them", () => {
+  expect(linksIn("See [[plan]], [[api/errors|the codes]], [[plan#dates]] and [[source:a/b.txt#L12]].")).toEqual([
+    "entry:plan",
+    "entry:api/errors",
+    "source:a/b.txt#L12",
+  ]);
+  expect(linksIn("[x](../services/ingest.md#replay) [y](../../sources/a.txt) [z](https://example.org/a.md)")).toEqual([
+    "entry:services/ingest",
+    "source:a.txt",
+  ]);
+});
+
+test("a date in digits is also what people call it", () => {
+  expect(dateWords("log of 2023-05-08")).toBe("8 May 2023 Monday");
+  expect(dateWords("2023-13-40")).toBe("");
+});

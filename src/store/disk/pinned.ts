@@ -1,0 +1,128 @@
+import { closeSync, constants, type Dirent, mkdirSync, openSync, readlinkSync, realpathSync } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { ok, Refused, type Result, refuse } from "../../kernel/result.ts";
+
+/**
+ * Files in folders that somebody else may be moving at this very moment (T13). A folder that is open
+ * stays the same folder, whatever is put in its place: on Linux the files in it are reached through the
+ * handle. Elsewhere the name is used right after it was looked at.
+ */
+const placeOf = (handle: number, folder: string) => (process.platform === "linux" ? `/proc/self/fd/${handle}` : folder);
+
+const folderOnly = constants.O_RDONLY | constants.O_DIRECTORY;
+const mostTries = 10;
+
+/** Gives `work` the path in the folder that is there now, made if there is none. No link leads out of `root`. */
+export function inFolder<T>(path: string, root: string, work: (path: string) => T): T {
+  const folder = dirname(path);
+  const handle = openOrMake(folder, root);
+  try {
+    const place = placeOf(handle, folder);
+    const real = place === folder ? realpathSync.native(folder) : readlinkSync(place);
+    const way = relative(realpathSync.native(root), real);
+    if (way === ".." || way.startsWith(`..${sep}`)) throw leadsOut(path, root);
+    return work(join(place, basename(path)));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export const leadsOut = (path: string, root: string) => {
+  const message = `${relative(root, path)} leads out of the workspace by a link; replace the link by a file`;
+  return new Refused({ code: "invalid", message });
+};
+
+function openOrMake(folder: string, root: string): number {
+  for (let tries = 1; ; tries++) {
+    try {
+      return openSync(folder, folderOnly);
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT" || tries === mostTries) throw error;
+    }
+    inFolder(folder, root, (place) => {
+      try {
+        mkdirSync(place);
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST") throw error;
+      }
+    });
+  }
+}
+
+/** Opens a plain file by a way on which nothing is a link; `make` makes folders that are not there. */
+export async function openInside(
+  root: string,
+  path: string,
+  flags: number,
+  { make = false } = {},
+): Promise<Result<FileHandle>> {
+  const parts = path.split("/");
+  return refusing(path, async () => {
+    const handle = await inside(root, parts.slice(0, -1), make, (place) =>
+      open(join(place, parts.at(-1) ?? ""), flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o666),
+    );
+    if ((await handle.stat()).isFile()) return ok(handle);
+    await handle.close();
+    return noFile(path);
+  });
+}
+
+/** What is in a folder, by a way on which nothing is a link. */
+export const listInside = (root: string, path: string): Promise<Result<Dirent[]>> =>
+  refusing(path, async () =>
+    ok(
+      await inside(root, path === "" ? [] : path.split("/"), false, (place) => readdir(place, { withFileTypes: true })),
+    ),
+  );
+
+async function inside<T>(
+  root: string,
+  parts: string[],
+  make: boolean,
+  work: (place: string) => Promise<T>,
+): Promise<T> {
+  let folder = realpathSync.native(root);
+  let handle = openSync(folder, folderOnly);
+  try {
+    for (const part of parts) {
+      const next = openNext(join(placeOf(handle, folder), part), make);
+      closeSync(handle);
+      handle = next;
+      folder = join(folder, part);
+    }
+    return await work(placeOf(handle, folder));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function openNext(place: string, make: boolean): number {
+  for (let tries = 1; ; tries++) {
+    try {
+      return openSync(place, folderOnly | constants.O_NOFOLLOW);
+    } catch (error) {
+      if (!make || codeOf(error) !== "ENOENT" || tries === mostTries) throw error;
+    }
+    try {
+      mkdirSync(place);
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+async function refusing<T>(path: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ELOOP" || code === "ENOTDIR")
+      return refuse("denied", `${path} leads over a link or a file; only plain files in folders are read and written`);
+    if (code === "ENOENT" || code === "EISDIR" || code === "ENXIO") return noFile(path);
+    throw error;
+  }
+}
+
+const noFile = (path: string) => refuse("not_found", `there is no file ${path}; see list_files`);
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;

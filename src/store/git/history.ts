@@ -1,0 +1,92 @@
+import type { Database, Query } from "../database.ts";
+import { prepared } from "../prepared.ts";
+import type { GitQueueRow } from "../tables.ts";
+import type { Git, Identity } from "./git.ts";
+
+/** A new version of a file, on its way into git. */
+export type Change = {
+  path: string;
+  blob: string;
+  /** The version before, if there was one. */
+  base: string | undefined;
+  /** All bytes, or for `appended` those that follow `base`. */
+  content: Buffer;
+  appended: boolean;
+  author: Identity;
+  byPerson: boolean;
+  message: string;
+  at: string;
+  /** The branch takes it only where it has `base`: someone's own commit in between is not replaced. */
+  onlyOnBase?: boolean;
+};
+
+/** In the transaction that makes the version: nothing is lost if the process ends before git has it. */
+export async function enqueue(tx: Query, change: Change): Promise<void> {
+  await insertChange(tx, {
+    path: change.path,
+    blob: change.blob,
+    base: change.base ?? null,
+    content: change.content,
+    appended: change.appended ? 1 : 0,
+    author: spellIdentity(change.author),
+    by_person: change.byPerson ? 1 : 0,
+    message: change.message,
+    at: change.at,
+    only_on: change.onlyOnBase ? (change.base ?? null) : null,
+  });
+}
+
+const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>((query, slot) =>
+  query.insertInto("git_queue").values({
+    path: slot("path"),
+    blob: slot("blob"),
+    base: slot("base"),
+    content: slot("content"),
+    appended: slot("appended"),
+    author: slot("author"),
+    by_person: slot("by_person"),
+    message: slot("message"),
+    at: slot("at"),
+    only_on: slot("only_on"),
+  }),
+);
+
+export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
+
+/** The bytes of a version, from git or from the queue before it. */
+export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {
+  const appended: Buffer[] = [];
+  for (let wanted = blob; ; ) {
+    const row = await db.read
+      .selectFrom("git_queue")
+      .select(["content", "base", "appended"])
+      .where("blob", "=", wanted)
+      .where("content", "is not", null)
+      .executeTakeFirst();
+    if (row?.content && row.appended && row.base) {
+      appended.unshift(row.content);
+      wanted = row.base;
+      continue;
+    }
+    const start = row?.content ?? (await git.readBlob(wanted));
+    return start && Buffer.concat([start, ...appended]);
+  }
+}
+
+/** A commit message whose trailers cannot be forged by what stands in them. */
+export function commitMessage(
+  subject: string,
+  trailers: Record<string, string | number | null | undefined>,
+  words = "",
+): string {
+  const lines = Object.entries(trailers)
+    .filter(([, value]) => value !== undefined && value !== null && value !== "")
+    .map(([key, value]) => `${key}: ${oneLine(String(value))}`);
+  const said = plain(words);
+  return `${plain(subject)}\n\n${said === "" ? "" : `${said}\n\n`}${lines.join("\n")}\n`;
+}
+
+const oneLine = (text: string) => text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
+
+/** Names and titles on one line, without what git gives a meaning to. */
+const plain = (text: string) => text.replace(/[\s\u0000-\u001f\u007f<>]+/g, " ").trim();

@@ -1,0 +1,242 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Database } from "../database.ts";
+import { crashPoint } from "../disk/crash.ts";
+import { openLock } from "../disk/lock.ts";
+import type { GitQueueRow } from "../tables.ts";
+import { type Commit, importCommits } from "./fast-import.ts";
+import type { Git } from "./git.ts";
+
+/**
+ * Turns queued versions into git commits, in order, one process at a time.
+ *
+ *   queued ──▶ refs/scriptorium/history    every version, always, at once: the record that
+ *     │                                    `entry history` and a rebuilt index go by
+ *     └──────▶ the person's branch         what agents wrote, so that `git log` tells it
+ *
+ * A person's own edit is left for the person to commit, unless an agent has written on top of it.
+ * Nothing touches the branch while a rebase or merge is under way or HEAD is detached; nothing
+ * ever touches what the person has staged.
+ */
+export interface Recorder {
+  /** Records what waits. `waits` says why the branch, if it must, stays behind. */
+  record(): Promise<{ recorded: number; waits: string | undefined }>;
+  /** Records, and goes on trying for a while if another process is at it. Says why the branch stays behind, if it does. */
+  drain(patienceMs: number): Promise<string | undefined>;
+}
+
+export const historyRef = "refs/scriptorium/history";
+const branchRef = "refs/scriptorium/branch";
+const batchSize = 500;
+
+type Row = Omit<GitQueueRow, "seq" | "in_history"> & { seq: number; in_history: number };
+type Outcome = { recorded: number; waits: string | undefined };
+
+export function openRecorder(db: Database, git: Git, lockFile: string): Recorder {
+  async function record(): Promise<Outcome> {
+    if (!(await anythingWaits(db))) return { recorded: 0, waits: undefined };
+    const lock = openLock(lockFile);
+    if (!lock) return { recorded: 0, waits: "another process is recording" };
+    try {
+      let recorded = 0;
+      for (;;) {
+        const fresh = await recordHistory(db, git);
+        const waits = await recordBranch(db, git);
+        recorded += fresh;
+        if (fresh < batchSize) return { recorded, waits };
+      }
+    } finally {
+      lock.release();
+    }
+  }
+
+  return {
+    record,
+    async drain(patienceMs) {
+      const until = Date.now() + patienceMs;
+      for (;;) {
+        const { waits } = await record();
+        if (waits !== "another process is recording" || Date.now() > until) return waits;
+        await sleep(20);
+      }
+    },
+  };
+}
+
+/** A person's edit that history has only waits for the person; that is nothing to do for us. */
+const anythingWaits = async (db: Database) =>
+  (await db.read
+    .selectFrom("git_queue")
+    .select("seq")
+    .where((where) => where.or([where("in_history", "=", 0), where("by_person", "=", 0)]))
+    .limit(1)
+    .executeTakeFirst()) !== undefined;
+
+async function recordHistory(db: Database, git: Git): Promise<number> {
+  const rows: Row[] = await db.read
+    .selectFrom("git_queue")
+    .selectAll()
+    .where("in_history", "=", 0)
+    .orderBy("seq")
+    .limit(batchSize)
+    .execute();
+  if (rows.length === 0) return 0;
+
+  const [{ prefix }, tip] = await Promise.all([git.place(), git.maybe(["rev-parse", "-q", "--verify", historyRef])]);
+  const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
+  const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
+  await importCommits(git, [{ ref: historyRef, from: tip, commits: await withBytes(git, prefix, missing) }]);
+  crashPoint("history-imported");
+  await db.write(async (tx) => {
+    const seqs = rows.map((row) => row.seq);
+    await tx.updateTable("git_queue").set({ in_history: 1, content: null }).where("seq", "in", seqs).execute();
+  });
+  crashPoint("history-marked");
+  return rows.length;
+}
+
+/** A process may have died between its import and its mark: what the tip has is not imported again. */
+async function newestCommits(git: Git, tip: string, count: number): Promise<Set<string>> {
+  const raw = ["--raw", "--no-abbrev", "--no-renames"];
+  const found = await git.text(["log", "-n", String(count), "--format=%x01%s", ...raw, tip]);
+  return new Set(
+    found.split("\u0001").flatMap((commit) => {
+      const [, subject, blob, path] = /^(.*)\n\n:\d+ \d+ \w+ (\w+) \w\t(.+)\n?$/.exec(commit) ?? [];
+      return blob && path ? [`${subject} ${blob} ${path}`] : [];
+    }),
+  );
+}
+
+const subjectOf = (row: Row) => row.message.split("\n", 1)[0];
+
+async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[]> {
+  const texts = new Map<string, Buffer>();
+  const commits: Commit[] = [];
+  for (const row of rows) {
+    let bytes = row.content ?? Buffer.alloc(0);
+    if (row.appended && row.base) {
+      const start = texts.get(row.base) ?? (await git.readBlob(row.base));
+      if (!start) throw new Error(`git has lost ${row.base}, the version of ${row.path} that a line was appended to`);
+      bytes = Buffer.concat([start, bytes]);
+      texts.delete(row.base);
+    }
+    texts.set(row.blob, bytes);
+    commits.push({ ...row, path: prefix + row.path, bytes });
+  }
+  return commits;
+}
+
+async function recordBranch(db: Database, git: Git): Promise<string | undefined> {
+  const rows: Row[] = await db.read
+    .selectFrom("git_queue")
+    .selectAll()
+    .where("in_history", "=", 1)
+    .orderBy("seq")
+    .execute();
+  if (!rows.some((row) => row.by_person === 0)) return undefined;
+
+  for (let attempt = 1; ; attempt++) {
+    const busy = await git.underWay();
+    if (busy) return `${busy} is under way`;
+    const head = await git.head();
+    if (!head.branch) return "HEAD is detached";
+
+    const { prefix } = await git.place();
+    const atHead = await blobsAt(git, head.commit, [...new Set(rows.map((row) => prefix + row.path))]);
+    const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
+    const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
+    const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
+    if (wanted.length > 0 && !(await moveBranch(git, head as { branch: string; commit?: string }, wanted, prefix))) {
+      if (attempt >= 10) return "the branch keeps moving";
+      continue;
+    }
+    crashPoint("branch-moved");
+    await followIndex(git, fitting, prefix, atHead);
+    crashPoint("index-followed");
+    await db.write(async (tx) => {
+      await tx
+        .deleteFrom("git_queue")
+        .where(
+          "seq",
+          "in",
+          settled.map((row) => row.seq),
+        )
+        .execute();
+    });
+    return undefined;
+  }
+}
+
+/** A person's version waits until it is in HEAD, or something of an agent's stands on it. */
+const waitsForPerson = (row: Row, rows: Row[], atHead: string | undefined) =>
+  row.by_person === 1 &&
+  !isCommitted(row, rows, atHead) &&
+  !rows.some((later) => later.path === row.path && later.seq > row.seq && later.by_person === 0);
+
+/** True when HEAD has this version or a later one of those that wait. */
+const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
+  rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
+
+/** False for an approved text whose page someone has committed otherwise since: history has it, the branch keeps theirs. */
+const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
+  row.only_on === null ||
+  row.only_on === atHead ||
+  isCommitted(row, rows, atHead) ||
+  rows.some((earlier) => earlier.path === row.path && earlier.seq < row.seq && earlier.blob === row.only_on);
+
+async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
+  const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
+  await importCommits(git, [{ ref: branchRef, from: head.commit, commits }]);
+  crashPoint("branch-imported");
+  const before = head.commit ?? "0".repeat(40);
+  const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;
+  const { code } = await git.run(["update-ref", "-m", "scriptorium: record", "--stdin"], moves);
+  return code === 0;
+}
+
+/**
+ * The person's index still names the old blobs, and their next commit would undo ours. Where it
+ * holds what HEAD held or an earlier version, it follows; where they staged something, it stays.
+ */
+async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<string, string>): Promise<void> {
+  const latest = new Map(rows.map((row) => [prefix + row.path, row.blob]));
+  const paths = [...latest.keys()];
+  const listed = await git.text([
+    "ls-files",
+    "-s",
+    "-z",
+    "--full-name",
+    "--",
+    ...paths.map((path) => `:(top,literal)${path}`),
+  ]);
+  const staged = new Map(
+    listed.split("\0").flatMap((line) => {
+      const [, blob, path] = /^\d+ (\w+) 0\t(.+)$/s.exec(line) ?? [];
+      return blob && path ? [[path, blob] as const] : [];
+    }),
+  );
+  const moves = paths.flatMap((path) => {
+    const now = staged.get(path);
+    const known =
+      rows.some((row) => prefix + row.path === path && (row.base ?? undefined) === now) || now === before.get(path);
+    return known && now !== latest.get(path) ? [`100644 ${latest.get(path)} 0\t${path}\0`] : [];
+  });
+  if (moves.length === 0) return;
+  for (let attempt = 1; ; attempt++) {
+    const { code, stderr } = await git.updateIndex(moves.join(""));
+    if (code === 0) return;
+    if (attempt >= 40) throw new Error(`the git index stays locked: ${stderr.trim()}`);
+    await sleep(50);
+  }
+}
+
+async function blobsAt(git: Git, commit: string | undefined, paths: string[]): Promise<Map<string, string>> {
+  if (!commit) return new Map();
+  const asked = paths.map((path) => `${commit}:${path}\n`).join("");
+  const answers = (await git.text(["cat-file", "--batch-check=%(objectname) %(objecttype)"], asked)).split("\n");
+  return new Map(
+    paths.flatMap((path, index) => {
+      const [blob, type] = answers[index]?.split(" ") ?? [];
+      return blob && type === "blob" ? [[path, blob] as const] : [];
+    }),
+  );
+}

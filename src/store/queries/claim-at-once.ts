@@ -1,0 +1,114 @@
+import { sql } from "kysely";
+import { clock } from "../clock.ts";
+import type { Query } from "../database.ts";
+import { givenBy, inColumns, type Lists, prepared } from "../prepared.ts";
+import {
+  type Change,
+  eventsOfSaved,
+  isReady,
+  type Lease,
+  type Sent,
+  savedOf,
+  saveList,
+  sent,
+  sentColumns,
+} from "./claims.ts";
+import { columnNames, columns, type StoredTask } from "./tasks.ts";
+
+/** What a claim makes of a task that is ready, for a database that claims in its own words. */
+export type ClaimEffect = { state: Record<string, string>; attempt: number; epoch: number };
+
+type Asked = {
+  changes: Change[];
+  /** Those who want a task, whichever has its turn. */
+  wants: { holder: string; leaseMs: number }[];
+  run: string | undefined;
+  at: string;
+  effect: ClaimEffect;
+};
+type Done = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
+
+/**
+ * Saves changes and gives ready tasks to those who want one, in one statement, which on PostgreSQL
+ * is a transaction by itself: nothing waits for the way there and back while rows are locked.
+ */
+export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Asked): Promise<Done> {
+  if (wants.length === 0) {
+    const rows = await saveList(query, changes.map(sent));
+    return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
+  }
+  const { anyRun, oneRun } = changes.length === 0 ? claiming : savingAndClaiming;
+  const rows = await (run === undefined ? anyRun : oneRun)(query, {
+    holders: wants.map(({ holder }) => holder),
+    leases: wants.map(({ leaseMs }) => leaseMs),
+    limit: wants.length,
+    now: at,
+    run: run ?? "",
+    states: JSON.stringify(effect.state),
+    more_attempts: effect.attempt,
+    more_epochs: effect.epoch,
+    // Last: keys that come after a spread cost V8 more than the rest of this together.
+    ...inColumns(sentColumns, changes.map(sent)),
+  });
+  const done: Done = { saved: new Map(), claimed: wants.map(() => undefined) };
+  for (const row of rows) {
+    if (row.place === null) done.saved.set(row.num, row);
+    else done.claimed[row.place - 1] = row;
+  }
+  return done;
+}
+
+type Given = Lists<Sent> & {
+  holders: string[];
+  leases: number[];
+  limit: number;
+  now: string;
+  run: string;
+  states: string;
+  more_attempts: number;
+  more_epochs: number;
+};
+type Row = ({ place: null; num: number } & Lease) | ({ place: number } & StoredTask);
+
+/**
+ * Those whose turn it is come as an array, with their places: PostgreSQL takes an array for short, and
+ * looks each up in the index.
+ */
+const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolean }) =>
+  prepared<Given, Row>(
+    (_, slot) => sql`
+      WITH ${withChanges ? sql`${savedOf(givenBy(sentColumns, slot))},` : sql``} claimed AS (
+        UPDATE tasks SET state = ${slot("states")}::text::json ->> tasks.state,
+          attempt = tasks.attempt + ${slot("more_attempts")}::int, epoch = tasks.epoch + ${slot("more_epochs")}::int,
+          holder = (${slot("holders")}::text[])[turns.place], version = tasks.version + 1,
+          updated_at = ${slot("now")}, claimed_at = ${clock.postgres},
+          lease_until = ${clock.postgres} + (${slot("leases")}::bigint[])[turns.place]
+        FROM unnest(ARRAY(
+          SELECT num FROM tasks
+          WHERE ${isReady} ${ofRun ? sql`AND run IS NOT NULL AND run = ${slot("run")}` : sql``}
+          ORDER BY turn_at, num LIMIT ${slot("limit")} FOR UPDATE SKIP LOCKED
+        )) WITH ORDINALITY AS turns (num, place)
+        WHERE tasks.num = turns.num
+        RETURNING turns.place, ${columns}
+      ), logged AS (
+        INSERT INTO events (at, actor, kind, subject, data)
+        ${withChanges ? sql`${eventsOfSaved} UNION ALL` : sql``}
+        SELECT updated_at, holder, 'task-claim', 'task:' || id, json_build_object(
+          'by', holder, 'state', state, 'attempt', attempt, 'epoch', epoch, 'holder', holder, 'run', run)::text
+        FROM claimed
+      )
+      SELECT * FROM claimed ${withChanges ? sql`UNION ALL SELECT ${leaseOnly} FROM saved` : sql``}`,
+  );
+
+/** In the columns of a task, so that both come in one answer. */
+const leaseOfSaved: readonly string[] = ["num", "claimed_at", "lease_until"];
+const leaseOnly = sql.raw(
+  ["NULL", ...columnNames.map((name) => (leaseOfSaved.includes(name) ? name : "NULL"))].join(", "),
+);
+
+const inRuns = (withChanges: boolean) => ({
+  anyRun: statement({ ofRun: false, withChanges }),
+  oneRun: statement({ ofRun: true, withChanges }),
+});
+const claiming = inRuns(false);
+const savingAndClaiming = inRuns(true);

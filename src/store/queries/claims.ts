@@ -1,0 +1,234 @@
+import { type RawBuilder, sql } from "kysely";
+import { clock, clockByNow, storeClock } from "../clock.ts";
+import type { Database, Query } from "../database.ts";
+import { insertEach, type WrittenEvent } from "../events.ts";
+import { among, type List, listOf } from "../lists.ts";
+import { type Columns, onEach, withAll, withEach } from "../prepared.ts";
+import { columns, locked, type StoredTask } from "./tasks.ts";
+
+/** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
+
+type Engine = Database["engine"];
+
+export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
+const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
+
+const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
+const passingBy: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
+
+/** What a claim has to reckon with; each is a look into an index. */
+export type Situation = { ready: boolean; expired: boolean; limited: boolean };
+
+const situation = onEach<object, Record<keyof Situation, number | boolean>>(
+  (engine) => sql`SELECT EXISTS (SELECT 1 FROM tasks WHERE ${isReady}) AS ready,
+    EXISTS (SELECT 1 FROM tasks WHERE ${hasExpired(engine)}) AS expired,
+    EXISTS (SELECT 1 FROM run_limits) AS limited`,
+);
+
+export async function situationNow(query: Query, engine: Engine): Promise<Situation> {
+  const [seen] = await situation[engine](query, {});
+  return { ready: Boolean(seen?.ready), expired: Boolean(seen?.expired), limited: Boolean(seen?.limited) };
+}
+
+const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
+  any: onEach<{ limit: number; without: List }, StoredTask>(
+    (engine, slot) => sql`
+      SELECT ${columns} FROM tasks
+      WHERE ${isReady} AND (run IS NULL OR NOT (run ${among[engine](slot("without"))}))
+      ORDER BY turn_at, num LIMIT ${slot("limit")} ${lock[engine]}`,
+  ),
+  ofRun: onEach<{ limit: number; run: string }, StoredTask>(
+    (engine, slot) => sql`
+      SELECT ${columns} FROM tasks
+      WHERE ${isReady} AND run IS NOT NULL AND run = ${slot("run")}
+      ORDER BY turn_at, num LIMIT ${slot("limit")} ${lock[engine]}`,
+  ),
+});
+const ready = { looked: readyQuery(freely), held: readyQuery(passingBy) };
+
+type Wanted = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
+
+/**
+ * Tasks that can be claimed, in the order of their turn. With `locked`, others who look at the same
+ * moment pass them by and do not wait.
+ */
+export function readyTasks(
+  query: Query,
+  engine: Engine,
+  { run, limit, without = [], locked }: Wanted,
+): Promise<StoredTask[]> {
+  const { any, ofRun } = locked ? ready.held : ready.looked;
+  if (run !== undefined) return ofRun[engine](query, { run, limit });
+  return any[engine](query, { limit, without: listOf[engine](without) });
+}
+
+const expired = onEach<{ limit: number }, StoredTask>(
+  (engine, slot) => sql`
+    SELECT ${columns} FROM tasks WHERE ${hasExpired(engine)}
+    ORDER BY lease_until LIMIT ${slot("limit")} ${passingBy[engine]}`,
+);
+
+/** Tasks whose lease has run out by the store's clock, kept for whoever frees them. */
+export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
+  expired[engine](tx, { limit });
+
+type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
+type Engines<T> = Record<Engine, T>;
+
+/** What a row becomes, and the event that says so. */
+export type Change = {
+  /** The row as it was read; if it is another now, nothing is saved. */
+  row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
+  to: Pick<StoredTask, Changed>;
+  /** How long the holder may keep it; null when nobody holds it any more. */
+  leaseMs: number | null;
+  /** The row may have been read long ago: only a lease that still runs lets it be saved. */
+  underClaim: boolean;
+  event: WrittenEvent;
+};
+
+export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
+
+/**
+ * Saves each over what was read, with its event, and gives the leases of those it could save. The
+ * fence is in this predicate: a worker whose lease has gone to another changes nothing.
+ */
+export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
+  changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
+
+const saving: Engines<(tx: Query, changes: Change[]) => Promise<Map<number, Lease>>> = {
+  async sqlite(tx, changes) {
+    const now = await storeClock(tx, "sqlite");
+    const counts = saveRow(
+      tx,
+      changes.map((change) => ({ change, now })),
+    );
+    const kept = changes.filter((_, index) => counts[index] === 1);
+    insertEach(
+      tx,
+      kept.map(({ event }) => event),
+    );
+    return new Map(kept.map(({ row, leaseMs }) => [row.num, leaseFrom(now, leaseMs)]));
+  },
+  async postgres(tx, changes) {
+    const rows = await saveList(tx, changes.map(sent));
+    return new Map(rows.map(({ num, ...lease }) => [num, lease]));
+  },
+};
+
+const leaseFrom = (now: number, ms: number | null): Lease =>
+  ms === null ? { claimed_at: null, lease_until: null } : { claimed_at: now, lease_until: now + ms };
+
+const saveRow = withEach<{ change: Change; now: number }>(
+  (part) => sql`
+    UPDATE tasks SET state = ${part(({ change }) => change.to.state)},
+      attempt = ${part(({ change }) => change.to.attempt)}, epoch = ${part(({ change }) => change.to.epoch)},
+      holder = ${part(({ change }) => change.to.holder)}, result = ${part(({ change }) => change.to.result)},
+      version = version + 1, updated_at = ${part(({ change }) => change.event.at)},
+      claimed_at = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).claimed_at)},
+      lease_until = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).lease_until)}
+    WHERE num = ${part(({ change }) => change.row.num)} AND version = ${part(({ change }) => change.row.version)}
+      AND epoch = ${part(({ change }) => change.row.epoch)} AND awaited = ${part(({ change }) => change.row.awaited)}
+      AND blockers_left = ${part(({ change }) => change.row.blockers_left)}
+      AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
+);
+
+export type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
+  WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
+
+export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
+  num: row.num,
+  version: row.version,
+  seen: row.epoch,
+  awaited: row.awaited,
+  blockers_left: row.blockers_left,
+  state: to.state,
+  attempt: to.attempt,
+  epoch: to.epoch,
+  holder: to.holder,
+  result: to.result,
+  lease_ms: leaseMs,
+  under_claim: underClaim ? 1 : 0,
+  at: event.at,
+  actor: event.actor,
+  kind: event.kind,
+  subject: event.subject,
+  data: event.data,
+});
+
+export const sentColumns: Columns<Sent> = {
+  ...{ num: "bigint", version: "bigint", seen: "bigint", awaited: "int", blockers_left: "bigint" },
+  ...{ state: "text", attempt: "bigint", epoch: "bigint", holder: "text", result: "text" },
+  ...{ lease_ms: "bigint", under_claim: "int" },
+  ...{ at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
+};
+
+/** The rows that could be saved, each with its event. */
+export const savedOf = (given: RawBuilder<unknown>) => sql`
+  saved AS (
+    UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
+      result = given.result, version = tasks.version + 1, updated_at = given.at,
+      claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
+      lease_until = ${clock.postgres} + given.lease_ms
+    FROM ${given}
+    WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
+      AND tasks.awaited = given.awaited AND tasks.blockers_left = given.blockers_left
+      AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
+    RETURNING tasks.num, tasks.claimed_at, tasks.lease_until,
+      given.at, given.actor, given.kind, given.subject, given.data
+  )`;
+export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM saved`;
+
+export const saveList = withAll<Sent, Lease & { num: number }>(
+  sentColumns,
+  (given) => sql`
+    WITH ${savedOf(given)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})
+    SELECT num, claimed_at, lease_until FROM saved`,
+);
+
+const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until: number }>(
+  (engine, slot) => sql`
+    UPDATE tasks SET lease_until = ${clockByNow[engine]} + ${slot("ms")}
+    WHERE id = ${slot("id")} AND epoch = ${slot("epoch")} AND holder IS NOT NULL
+      AND lease_until >= ${clockByNow[engine]}
+    RETURNING lease_until`,
+);
+
+/** Lengthens a lease, if the epoch still holds it. */
+export async function renewLease(
+  tx: Query,
+  engine: Engine,
+  { id, epoch, ms }: { id: string; epoch: number; ms: number },
+): Promise<number | undefined> {
+  const [row] = await renewRow[engine](tx, { id, epoch, ms: Math.round(ms) });
+  return row?.lease_until;
+}
+
+const lockLimits = onEach<object, unknown>((engine) => sql`SELECT run FROM run_limits ORDER BY run ${locked[engine]}`);
+const room = onEach<object, { run: string; room: number }>(
+  () => sql`
+    SELECT run, max_held - (
+      SELECT count(*) FROM tasks WHERE tasks.run = run_limits.run AND tasks.run IS NOT NULL AND tasks.holder IS NOT NULL
+    ) AS room
+    FROM run_limits`,
+);
+
+/**
+ * How many more tasks each limited run may have held. With `locked` that stays so; in a statement of
+ * its own, because on PostgreSQL one that waited for the lock counts what it saw before it waited.
+ */
+export async function roomOfRuns(query: Query, engine: Engine, locked: boolean): Promise<Map<string, number>> {
+  if (locked && (await lockLimits[engine](query, {})).length === 0) return new Map();
+  return new Map((await room[engine](query, {})).map(({ run, room }) => [run, Number(room)]));
+}
+
+export async function limitRun(tx: Query, run: string, most: number | null): Promise<void> {
+  if (most === null) await tx.deleteFrom("run_limits").where("run", "=", run).execute();
+  else {
+    await tx
+      .insertInto("run_limits")
+      .values({ run, max_held: most })
+      .onConflict((conflict) => conflict.column("run").doUpdateSet({ max_held: most }))
+      .execute();
+  }
+}

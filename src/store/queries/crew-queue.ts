@@ -1,0 +1,69 @@
+import type { Query } from "../database.ts";
+
+const over = ["completed", "failed", "cancelled"];
+
+export type Waiting = { id: string; state: string };
+
+/** Tasks of runs that are carried out, that stand between two stages and that nobody holds, oldest first. */
+export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<Waiting[]> =>
+  query
+    .selectFrom("tasks")
+    .innerJoin("runs", "runs.id", "tasks.run")
+    .select(["tasks.id", "tasks.state"])
+    .where("runs.state", "=", "running")
+    .where("tasks.state", "in", ["worker_completed", "qc_passed", "qc_failed"])
+    .where("tasks.holder", "is", null)
+    .$if(run !== undefined, (q) => q.where("runs.id", "=", run ?? ""))
+    .orderBy("tasks.num")
+    .limit(limit)
+    .execute();
+
+/** The tasks of a run that are not over, in the order of the plan. */
+export const openTasks = async (query: Query, run: string): Promise<string[]> =>
+  (
+    await query
+      .selectFrom("tasks")
+      .select("id")
+      .where("run", "=", run)
+      .where("state", "not in", over)
+      .orderBy("num")
+      .execute()
+  ).map((row) => row.id);
+
+/** Tasks of a run that are held, and by whom. */
+export const heldIn = (query: Query, run: string | undefined): Promise<{ id: string; holder: string | null }[]> =>
+  query
+    .selectFrom("tasks")
+    .select(["id", "holder"])
+    .where("run", "is not", null)
+    .where("holder", "is not", null)
+    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+    .execute();
+
+/** How many tasks of a run can still change, and how many were lost. */
+export async function restOf(query: Query, run: string): Promise<{ open: number; lost: number; all: number }> {
+  const rows = await query.selectFrom("tasks").select(["state", "lost_blockers"]).where("run", "=", run).execute();
+  const open = rows.filter((row) => !over.includes(row.state) && row.lost_blockers === 0).length;
+  return { open, lost: rows.filter((row) => row.state !== "completed").length - open, all: rows.length };
+}
+
+export const stateOfRun = async (query: Query, run: string): Promise<string | undefined> =>
+  (await query.selectFrom("runs").select("state").where("id", "=", run).executeTakeFirst())?.state;
+
+/** Runs that are being carried out now, oldest first. */
+export const runningRuns = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("runs").select("id").where("state", "=", "running").orderBy("created_at").execute()).map(
+    (row) => row.id,
+  );
+
+/** The same with who started them, and the process that carries them. */
+export const carriedRuns = async (query: Query): Promise<{ run: string; by: string; carrier: string }[]> => {
+  const rows = await query
+    .selectFrom("runs")
+    .select(["id", "created_by", "carried_by"])
+    .where("state", "=", "running")
+    .where("carried_by", "is not", null)
+    .orderBy("created_at")
+    .execute();
+  return rows.map(({ id, created_by: by, carried_by }) => ({ run: id, by, carrier: carried_by ?? "" }));
+};

@@ -1,0 +1,208 @@
+import { type RawBuilder, type Selectable, sql } from "kysely";
+import type { Database, Query } from "../database.ts";
+import { among, listOf } from "../lists.ts";
+import { portions } from "../portions.ts";
+import { prepared } from "../prepared.ts";
+import type { NodeRow } from "../tables.ts";
+import { asNodes, keysAt } from "./graph/derived.ts";
+import { type Noun, nounOf, nouns } from "./graph/nouns.ts";
+
+export type StoredNode = Selectable<NodeRow>;
+
+export type NewNode = Omit<StoredNode, "num">;
+
+/** What stands for a node in lists: enough to choose by, and no properties. */
+export type NodeLine = { id: string; type: string; title: string };
+
+const nodeColumns = [
+  "num",
+  "id",
+  "type",
+  "title",
+  "properties",
+  "version",
+  "created_at",
+  "updated_at",
+  "created_by",
+  "role",
+  "run",
+  "task",
+  "epoch",
+  "attempt",
+] as const;
+
+const columns = sql.raw(nodeColumns.map((name) => `nodes.${name}`).join(", "));
+
+/** A node of the graph's own, or one that another table keeps. */
+export async function findNode(query: Query, engine: Database["engine"], id: string): Promise<StoredNode | undefined> {
+  const other = nounOf(id);
+  if (!other) return (await selectNode(query, { id }))[0];
+  const from = asNodes(engine, other.noun, sql`${sql.raw(other.noun.key)} = ${other.key}`);
+  return (await sql<StoredNode>`SELECT ${columns} FROM ${from}`.execute(query)).rows[0];
+}
+
+const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
+  query.selectFrom("nodes").select(nodeColumns).where("id", "=", slot("id")),
+);
+
+/** Those of `ids` that exist. Until the transaction ends nobody deletes them; SQLite has one writer at a time anyway. */
+export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<Set<string>> {
+  const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
+  const own = ids.filter((id) => !nounOf(id));
+  const text = sql<{
+    id: string;
+  }>`SELECT id FROM nodes WHERE id ${among[engine](listOf[engine](own))} ORDER BY id ${lock}`;
+  const found = own.length === 0 ? [] : (await text.execute(tx)).rows;
+  const others = await linesOf(
+    tx,
+    engine,
+    ids.filter((id) => nounOf(id)),
+  );
+  return new Set([...found, ...others].map((node) => node.id));
+}
+
+/** Adds the nodes whose ids are free, and tells which. */
+export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]> {
+  const added: string[] = [];
+  for (const some of portions(nodes)) {
+    const rows = await tx
+      .insertInto("nodes")
+      .values(some)
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .returning("id")
+      .execute();
+    added.push(...rows.map(({ id }) => id));
+  }
+  return added;
+}
+
+type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | keyof Written>;
+
+/** Under what something was written: by an agent in a role, perhaps for a run, perhaps under a claim. */
+export type Written = {
+  role: string | null;
+  run: string | null;
+  task: string | null;
+  epoch: number | null;
+  attempt: number | null;
+};
+
+/** Saves over the version the caller read; false when someone else saved first. */
+export async function saveNode(tx: Query, id: string, version: number, changed: Changed): Promise<boolean> {
+  const row = await tx
+    .updateTable("nodes")
+    .set({ ...changed, version: version + 1 })
+    .where("id", "=", id)
+    .where("version", "=", version)
+    .returning("num")
+    .executeTakeFirst();
+  if (!row) return false;
+  return true;
+}
+
+/** Its edges go with it. */
+export async function removeNode(tx: Query, id: string): Promise<boolean> {
+  const row = await tx.deleteFrom("nodes").where("id", "=", id).returning("num").executeTakeFirst();
+  if (!row) return false;
+  // Whoever adds an edge holds its ends: what is added before the node goes is seen here, and nothing after.
+  await tx
+    .deleteFrom("edges")
+    .where((where) => where.or([where("from_id", "=", id), where("to_id", "=", id)]))
+    .execute();
+  return true;
+}
+
+type Wanted = {
+  type: string | undefined;
+  where: RawBuilder<boolean>[];
+  /** Properties that must be there for the conditions to hold. */
+  names: string[];
+  /** A value that SQLite's index over properties can start from. */
+  value?: { name: string; value: string | number | Buffer } | undefined;
+  after: Place | undefined;
+  limit: number;
+};
+
+/** Where a list goes on: in which stream, and after which key of it. */
+export type Place = { stream: number; key: string };
+
+export type ListedNode = StoredNode & { place: Place };
+
+/** The graph's own nodes, newest first, then those of each noun. */
+export async function nodesWhere(db: Database, wanted: Wanted): Promise<ListedNode[]> {
+  const { type, names, after } = wanted;
+  const start = after?.stream ?? 0;
+  const parts = nouns.flatMap((noun, at) => {
+    const stream = at + 1;
+    if (stream < start || (type !== undefined && type !== noun.type)) return [];
+    if (names.some((name) => !Object.hasOwn(noun.properties, name))) return [];
+    return nounPart(db.engine, noun, stream, stream === start ? after?.key : undefined, wanted);
+  });
+  if (start === 0) parts.unshift(ownPart(db.engine, after?.key, wanted));
+  if (parts.length === 0) return [];
+  const text = sql<StoredNode & { stream: number; key: string }>`${sql.join(parts, sql` UNION ALL `)}`;
+  const rows = (await text.execute(db.read)).rows.sort((a, b) => a.stream - b.stream);
+  return rows.slice(0, wanted.limit).map(({ stream, key, ...row }) => ({ ...row, place: { stream, key } }));
+}
+
+function ownPart(engine: Database["engine"], before: string | undefined, { type, where, value, limit }: Wanted) {
+  const byValue = engine === "sqlite" && value ? value : undefined;
+  const from = byValue ? sql`node_props p CROSS JOIN nodes ON nodes.num = p.node` : sql`nodes`;
+  const num = byValue ? sql`p.node` : sql`nodes.num`;
+  const conditions = [
+    ...(byValue ? [sql`p.name = ${byValue.name}`, sql`p.value = ${byValue.value}`] : []),
+    ...(type === undefined ? [] : [byValue ? sql`p.type = ${type}` : sql`nodes.type = ${type}`]),
+    ...(before === undefined ? [] : [sql`${num} < ${Number(before)}`]),
+    ...where,
+  ];
+  return sql`SELECT * FROM (SELECT ${columns}, 0 AS stream, CAST(nodes.num AS TEXT) AS key FROM ${from}
+    WHERE ${all(conditions)} ORDER BY ${num} DESC LIMIT ${limit}) AS own`;
+}
+
+function nounPart(
+  engine: Database["engine"],
+  noun: Noun,
+  stream: number,
+  after: string | undefined,
+  { where, limit }: Wanted,
+) {
+  const [beyond, order] = noun.order === "asc" ? [sql`>`, sql`ASC`] : [sql`<`, sql`DESC`];
+  const from = asNodes(engine, noun, after === undefined ? sql`TRUE` : sql`${sql.raw(noun.key)} ${beyond} ${after}`);
+  return sql`SELECT * FROM (SELECT ${columns}, ${sql.lit(stream)} AS stream, nodes.key FROM ${from}
+    WHERE ${all(where)} ORDER BY nodes.key ${order} LIMIT ${limit}) AS part${sql.raw(String(stream))}`;
+}
+
+const all = (conditions: RawBuilder<unknown>[]) =>
+  conditions.length === 0 ? sql`TRUE` : sql.join(conditions, sql` AND `);
+
+/** In the order of `ids`, without those that do not exist. */
+export async function nodeLines(db: Database, ids: string[]): Promise<NodeLine[]> {
+  const found = new Map((await linesOf(db.read, db.engine, ids)).map((row) => [row.id, row]));
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+async function linesOf(query: Query, engine: Database["engine"], ids: string[]): Promise<NodeLine[]> {
+  const own = ids.filter((id) => !nounOf(id));
+  const parts = nouns.flatMap((noun) => {
+    const keys = keysAt({ noun: noun.type }, ids);
+    if (keys.length === 0) return [];
+    const head = `SELECT '${noun.type}:' || ${noun.key} AS id, '${noun.type}' AS type, ${noun.title} AS title
+      FROM ${noun.from} WHERE ${noun.key}`;
+    return sql`${sql.raw(head)} ${among[engine](listOf[engine](keys))}`;
+  });
+  if (own.length > 0)
+    parts.unshift(sql`SELECT id, type, title FROM nodes WHERE id ${among[engine](listOf[engine](own))}`);
+  if (parts.length === 0) return [];
+  return (await sql<NodeLine>`${sql.join(parts, sql` UNION ALL `)}`.execute(query)).rows;
+}
+
+export const nodesFrom = (query: Query, after: number, limit: number): Promise<StoredNode[]> =>
+  query.selectFrom("nodes").select(nodeColumns).where("num", ">", after).orderBy("num").limit(limit).execute();
+
+/** Every node that other tables keep. */
+export async function* otherNodes(db: Database): AsyncGenerator<StoredNode> {
+  for (const noun of nouns) {
+    const text = sql<StoredNode>`SELECT ${columns} FROM ${asNodes(db.engine, noun, sql`TRUE`)} ORDER BY nodes.id`;
+    yield* (await text.execute(db.read)).rows;
+  }
+}

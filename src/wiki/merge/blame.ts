@@ -1,0 +1,74 @@
+import { diffArrays } from "diff";
+import * as z from "zod";
+import { operation, people } from "../../kernel/operation.ts";
+import { ok } from "../../kernel/result.ts";
+import { sectionId } from "../schema.ts";
+
+/** For each line of the last text, the index of the text that first had it. */
+export function blame(texts: string[]): number[] {
+  let lines: string[] = [];
+  let origins: number[] = [];
+  for (const [index, text] of texts.entries()) {
+    const fresh = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+    const next: number[] = [];
+    let at = 0;
+    for (const { added, removed, value } of diffArrays(lines, fresh)) {
+      if (added) next.push(...value.map(() => index));
+      else if (!removed) next.push(...origins.slice(at, at + value.length));
+      if (!added) at += value.length;
+    }
+    lines = fresh;
+    origins = next;
+  }
+  return origins;
+}
+
+const mostVersions = 200;
+
+export const entryBlame = operation({
+  name: "entry_blame",
+  summary: "Show which version each line of an entry came with, and who wrote it.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/entries/{id}/blame" },
+  input: z.object({ id: sectionId }),
+  output: z.object({
+    lines: z.array(z.object({ text: z.string(), version: z.int() })),
+    versions: z.array(
+      z.object({
+        version: z.int(),
+        author: z.string(),
+        role: z.string().nullable(),
+        run: z.string().nullable(),
+        task: z.string().nullable(),
+        at: z.string(),
+      }),
+    ),
+    truncated: z.boolean().describe("True when older versions were left out: their lines count as the oldest shown"),
+  }),
+  async run(app, { id }, caller) {
+    const entry = await app.knowledge(caller).fetchEntry(id);
+    if (!entry.ok) return entry;
+    const history = (await app.entries.history(id, mostVersions)).reverse();
+    const known: { text: string; about: (typeof history)[number] }[] = [];
+    for (const about of history) {
+      const isLast = about.version === entry.value.version;
+      const text = isLast ? entry.value.content : await app.entries.contentAt(id, about.version);
+      if (text !== undefined) known.push({ text, about });
+    }
+    const origins = blame(known.map(({ text }) => text));
+    const lines = entry.value.content === "" ? [] : entry.value.content.replace(/\n$/, "").split("\n");
+    return ok({
+      lines: lines.map((text, at) => ({ text, version: known[origins[at] ?? 0]?.about.version ?? 0 })),
+      versions: known.map(({ about: { version, author, role, run, task, at } }) => ({
+        version,
+        author,
+        role,
+        run,
+        task,
+        at,
+      })),
+      truncated: history.length === mostVersions && (history[0]?.version ?? 1) > 1,
+    });
+  },
+});

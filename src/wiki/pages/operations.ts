@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { operation, people } from "../../kernel/operation.ts";
+import { ok } from "../../kernel/result.ts";
+import { parseDocument, readFront } from "../stores/document.ts";
+
+const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+
+export const listPages = operation({
+  name: "list_pages",
+  summary: "List every page: the markdown files of the workspace, entries among them.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/pages" },
+  input: z.object({
+    others: z.boolean().default(false).describe("Only the pages that are no entries"),
+  }),
+  output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
+  async run(app, { others }) {
+    const schema = await app.schema();
+    const ids = schema.ok ? schema.value.sections.map(({ id }) => id) : [];
+    const entryAt = new Map(ids.map((id) => [`${app.config.wiki}/${id}.md`, id]));
+    const paths = await app.pages.list((path) => !others || !entryAt.has(path));
+    return ok({ pages: paths.map((path) => ({ path, entry: entryAt.get(path) ?? null })) });
+  },
+});
+
+export const readPage = operation({
+  name: "read_page",
+  summary: "Read one page: its whole text, frontmatter included, and the blob that names it.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/pages/{path}" },
+  input: z.object({ path }),
+  output: z.object({
+    path: z.string(),
+    text: z.string(),
+    blob: z.string().describe("Git's name for these bytes: the base of a proposal"),
+    title: z.string(),
+    entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
+    lastAuthor: z.string().nullable().describe("Who last wrote it, as far as git or the index knows"),
+  }),
+  async run(app, { path }) {
+    const page = await app.pages.read(path);
+    if (!page.ok) return page;
+    const { text, blob, entry } = page.value;
+    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.maybe(["log", "-1", "--format=%an", "--", path]));
+    return ok({
+      path,
+      text,
+      blob,
+      title: titleOf(text, path),
+      entry: entry ? { id: entry.id, version: entry.metadata.version, mode: entry.mode } : null,
+      lastAuthor: lastAuthor || null,
+    });
+  },
+});
+
+/** What a page calls itself: its frontmatter's title, its first heading, or its file's name. */
+function titleOf(text: string, path: string): string {
+  const document = parseDocument(Buffer.from(text));
+  const heading = /^# +(.+?)(?: +#+)? *$/m.exec(document.body)?.[1];
+  const name = path
+    .split("/")
+    .at(-1)
+    ?.replace(/\.\w+$/, "");
+  return readFront(document, path).title || heading || name || path;
+}

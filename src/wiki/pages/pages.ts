@@ -1,0 +1,200 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { join, posix } from "node:path";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Git } from "../../store/git/git.ts";
+import type { EntryMetadata, EntryStore } from "../entry.ts";
+import { findSection, type Schema } from "../schema.ts";
+import { blobOf } from "../stores/document.ts";
+
+/** A markdown file that people read and discuss. Its blob is git's name for the bytes. */
+export type Page = { path: string; text: string; blob: string; entry?: PageEntry };
+
+/** The entry that a page is, when it lies under the contract of a section. */
+export type PageEntry = { id: string; mode: "snapshot" | "log"; metadata: EntryMetadata };
+
+export interface PageReader {
+  read(raw: string): Promise<Result<Page>>;
+  /** The paths of all pages, or of those that are wanted, in order. */
+  list(isWanted?: (path: string) => boolean): Promise<string[]>;
+  /** The id of the entry that this page is, if a section is written there. */
+  entryId(path: string): Promise<string | undefined>;
+}
+
+type Deps = {
+  root: string;
+  /** The folder of the knowledge base ("wiki"). */
+  wiki: string;
+  git: Git;
+  schema(): Promise<Result<Schema>>;
+  entries: EntryStore;
+  /** True when entries are markdown files; otherwise the database has their text. */
+  onDisk: boolean;
+};
+
+const mostBytes = 4 * 1024 * 1024;
+const longestPath = 400;
+const longestPart = 200;
+
+export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): PageReader {
+  async function sectionAt(path: string) {
+    if (!path.startsWith(`${wiki}/`) || !path.endsWith(".md")) return undefined;
+    const read = await schema();
+    return read.ok ? findSection(read.value, path.slice(wiki.length + 1, -".md".length)) : undefined;
+  }
+
+  return {
+    async read(raw) {
+      const path = pagePath(raw);
+      if (!path.ok) return path;
+      const section = await sectionAt(path.value);
+      // Reading an entry first makes a version of what a person did to its file.
+      const entry = section && (await entries.fetch(section.id));
+      if (entry && !onDisk) {
+        const page = { path: path.value, text: entry.content, blob: blobOf(entry.content) };
+        return ok({ ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } });
+      }
+      const bytes = readInside(root, path.value);
+      if (!bytes.ok) return bytes;
+      const text = decode(bytes.value);
+      if (text === undefined) return refuse("invalid", `${path.value} is not UTF-8 text; save it as UTF-8`);
+      const page = { path: path.value, text, blob: blobOf(bytes.value) };
+      return ok(entry ? { ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } } : page);
+    },
+
+    async list(isWanted = () => true) {
+      const listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+      const found = (await git.text([...listed, "--", "*.md", "*.markdown"])).split("\0");
+      const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
+      const read = onDisk ? undefined : await schema();
+      const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
+      return [...new Set([...files, ...kept.filter(isWanted)])].sort();
+    },
+
+    async entryId(path) {
+      return (await sectionAt(path))?.id;
+    },
+  };
+}
+
+/**
+ * A page's path as everyone must write it (R19): relative, with / between plain names, of a kind
+ * that people read. It is refused rather than mended, so that one page never has two names.
+ */
+export function pagePath(raw: string): Result<string> {
+  const bad = (why: string) => refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is no page's path: ${why}`);
+  if (raw === "") return bad("it is empty; write it as docs/deploy.md");
+  if (raw.length > longestPath) return bad(`it is longer than ${longestPath} characters`);
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(raw)) return bad("it has a control, hidden or unassigned character");
+  if (raw.normalize("NFC") !== raw) return bad("its letters are not in their composed form (NFC)");
+  if (separators(raw.normalize("NFKC")) !== separators(raw)) return bad("it has a look-alike of a dot, slash or colon");
+  if (/[\\:*?"<>|]/.test(raw)) return bad('it has one of \\ : * ? " < > |; write it with /');
+  if (/%[0-9a-f]{2}/i.test(raw)) return bad("it is percent-encoded; write it plainly");
+  if (raw.startsWith("/") || raw.startsWith("~")) return bad("it must be relative to the workspace");
+  for (const part of raw.split("/")) {
+    if (part === "" || part === "." || part === "..") return bad("a part of it is empty, . or ..");
+    if (part.startsWith(".")) return bad("hidden files and folders hold no pages");
+    if (part !== part.trim() || part.endsWith("."))
+      return bad("a part begins or ends with a space, or ends with a dot");
+    if (Buffer.byteLength(part) > longestPart) return bad("a part of it is too long for a file's name");
+    if (/~\d/.test(part)) return bad(`${part} could be another file's short name`);
+    if (/^(con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)(\.|$)/i.test(part))
+      return bad(`${part} is a device on some systems`);
+  }
+  if (!/[^/]\.(md|markdown)$/.test(raw)) return bad("only .md and .markdown files are pages");
+  return ok(raw);
+}
+
+const separators = (path: string) => path.replace(/[^./\\:]/g, "").length;
+
+/** The bytes of a file that truly lies where its path says: no link on the way, no twin beside it. */
+function readInside(root: string, path: string): Result<Buffer> {
+  const file = join(root, path);
+  const missing = () => refuse("not_found", `there is no page ${path}${nearest(root, path)}`);
+  const handle = openPlain(file);
+  if (handle === undefined) {
+    return isLink(file) ? refuse("invalid", `${path} is a link, and pages are plain files`) : missing();
+  }
+  try {
+    const opened = fstatSync(handle);
+    if (!opened.isFile()) return refuse("invalid", `${path} is not a plain file`);
+    if (opened.size > mostBytes)
+      return refuse("invalid", `${path} has ${opened.size} bytes; a page takes at most ${mostBytes}`);
+    const bytes = readFileSync(handle);
+    // Looked at after opening: whatever was swapped in before, these bytes came from inside.
+    const real = realpathSync.native(file);
+    const now = lstatSync(real);
+    if (real !== join(realpathSync.native(root), path)) {
+      return refuse("invalid", `${path} leads elsewhere by a link or is spelt otherwise on disk; name the file itself`);
+    }
+    if (now.ino !== opened.ino || now.dev !== opened.dev)
+      return refuse("conflict", `${path} was replaced meanwhile; read it again`);
+    const twin = twinOf(root, path);
+    if (twin) return refuse("invalid", `${path} and ${twin} are one file on some systems; rename one of them`);
+    return ok(bytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return missing();
+    throw error;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function openPlain(file: string): number | undefined {
+  try {
+    // Without O_NONBLOCK a named pipe would make us wait for its writer.
+    return openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EMLINK"].includes(code)) return undefined;
+    throw error;
+  }
+}
+
+/** A path beside this one that differs only in case or in how its letters are composed. */
+function twinOf(root: string, path: string): string | undefined {
+  const parts = path.split("/");
+  for (const [depth, part] of parts.entries()) {
+    const folder = parts.slice(0, depth).join("/");
+    const twin = namesIn(join(root, folder)).find((name) => name !== part && folded(name) === folded(part));
+    if (twin !== undefined) return posix.join(folder, twin);
+  }
+  return undefined;
+}
+
+/** A hint for someone who spelt it in another case. */
+function nearest(root: string, path: string): string {
+  let found = "";
+  for (const part of path.split("/")) {
+    const name = namesIn(join(root, found)).find((known) => folded(known) === folded(part));
+    if (name === undefined) return "";
+    found = posix.join(found, name);
+  }
+  return found === path ? "" : `; do you mean ${found}`;
+}
+
+const folded = (name: string) => name.normalize("NFKC").toUpperCase().toLowerCase();
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const isLink = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+const isPlainFile = (root: string, path: string) => {
+  try {
+    return lstatSync(join(root, path), { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch {
+    return false;
+  }
+};
+
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

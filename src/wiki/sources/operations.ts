@@ -1,0 +1,102 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import { nameOf } from "../../kernel/caller.ts";
+import { collaborators, operation, people } from "../../kernel/operation.ts";
+import { ok, refuse } from "../../kernel/result.ts";
+import { sourceText } from "../searchable.ts";
+import { followFolder } from "./follow.ts";
+
+const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), addedBy: z.string(), at: z.string() });
+
+export const addSource = operation({
+  name: "add_source",
+  summary: "Add a raw input; once added it never changes.",
+  effect: "writes",
+  callers: collaborators,
+  http: { method: "post", path: "/sources" },
+  input: z.object({
+    name: z.string().describe("Its path in the sources folder, such as incidents/2026-10-02.txt"),
+    content: z.string(),
+    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+  }),
+  output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
+  run: (app, { name, content, encoding }, caller) =>
+    app.sources.add(name, Buffer.from(content, encoding), authorFor(caller)),
+});
+
+export const listSources = operation({
+  name: "list_sources",
+  summary: "List the raw inputs with their hashes.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources" },
+  input: z.object({}),
+  output: z.object({ sources: z.array(source) }),
+  run: async (app) => ok({ sources: await app.sources.list() }),
+});
+
+const longestSource = 400_000;
+
+export const readSource = operation({
+  name: "read_source",
+  summary: "Read what a source says, also out of a PDF or a Word file.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources/text" },
+  input: z.object({ path: z.string().max(1000).describe("Its path in the sources folder, as list_sources shows it") }),
+  output: source.extend({
+    text: z.string().nullable().describe("Null when there is no text in it"),
+    truncated: z.boolean().describe("Whether there is more of it than is given"),
+  }),
+  async run(app, { path }) {
+    const found = (await app.sources.list()).find((source) => source.path === path);
+    if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
+    const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
+    const truncated = text !== null && text.length > longestSource;
+    return ok({ ...found, text: truncated ? text.slice(0, longestSource) : text, truncated });
+  },
+});
+
+export const verifySources = operation({
+  name: "verify_sources",
+  summary: "Check that no source was changed or removed since it was added.",
+  effect: "reads",
+  callers: people,
+  http: { method: "get", path: "/sources/verify" },
+  input: z.object({}),
+  output: z.object({
+    intact: z.int(),
+    changed: z.array(z.object({ path: z.string(), expected: z.string(), found: z.string() })),
+    missing: z.array(z.object({ path: z.string(), expected: z.string() })),
+    unknown: z.array(z.string()),
+  }),
+  run: async (app) => ok(await app.sources.verify()),
+});
+
+export const followSources = operation({
+  name: "follow_folder",
+  summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
+  effect: "writes",
+  // Not over HTTP: it reads whatever path it is given.
+  callers: ["admin"],
+  input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
+  output: z.object({
+    changes: z.array(
+      z.object({
+        kind: z.enum(["added", "changed", "removed", "refused"]),
+        file: z.string(),
+        source: z.string().optional(),
+        why: z.string().optional(),
+      }),
+    ),
+  }),
+  async run(app, { folder }, caller) {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      return refuse("not_found", `there is no folder ${folder}`);
+    return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
+  },
+});
+
+const authorFor = (caller: Parameters<typeof nameOf>[0]) =>
+  caller.kind === "person" && caller.email ? { name: caller.name, email: caller.email } : { name: nameOf(caller) };

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import { createReadStream, readFileSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Database } from "../../store/database.ts";
+import { discard, publish, stage } from "../../store/disk/disk.ts";
+import { appendEvent } from "../../store/events.ts";
+import { commitMessage, enqueue } from "../../store/git/history.ts";
+import type { Author } from "../entry.ts";
+import { blobOf } from "../stores/document.ts";
+
+export type Source = { path: string; sha256: string; size: number; addedBy: string; at: string };
+
+export type SourceReport = {
+  intact: number;
+  changed: { path: string; expected: string; found: string }[];
+  missing: { path: string; expected: string }[];
+  /** Files that lie in the folder but were never added. */
+  unknown: string[];
+};
+
+/** Immutable raw inputs: added once, hashed, never changed (K1). */
+export interface SourceStore {
+  add(name: string, bytes: Buffer, by: Author): Promise<Result<Source & { added: boolean }>>;
+  list(): Promise<Source[]>;
+  verify(): Promise<SourceReport>;
+}
+
+export const largestSource = 32 * 1024 * 1024;
+
+type Deps = { db: Database; root: string; folder: string; now(): Date };
+
+export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
+  const find = async (path: string) =>
+    (await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst()) as
+      | { path: string; sha256: string; size: number; added_by: string; at: string }
+      | undefined;
+
+  return {
+    async add(name, bytes, by) {
+      const path = checkName(name);
+      if (!path.ok) return path;
+      if (bytes.length > largestSource) return tooLarge(name, bytes.length);
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      const known = await find(path.value);
+      if (known?.sha256 === sha256) return ok({ ...fromRow(known), added: false });
+      if (known) return alreadyThere(path.value, known.sha256);
+
+      const file = join(root, folder, path.value);
+      const kept = `${folder}/${path.value}`;
+      const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
+      const added = await db.write(async (tx) => {
+        const taken = await tx.selectFrom("sources").select("path").where("path", "=", path.value).executeTakeFirst();
+        if (taken || !putOnce(file, bytes, root)) return false;
+        await tx.insertInto("sources").values(source).execute();
+        await enqueue(tx, {
+          path: kept,
+          blob: blobOf(bytes),
+          base: undefined,
+          content: bytes,
+          appended: false,
+          author: { name: by.name, email: by.email ?? "" },
+          byPerson: false,
+          message: commitMessage(`Add source ${path.value}`, {
+            Source: path.value,
+            Sha256: sha256,
+            Size: bytes.length,
+          }),
+          at: source.at,
+        });
+        const data = { sha256, size: bytes.length };
+        await appendEvent(tx, {
+          at: source.at,
+          actor: by.name,
+          kind: "source-added",
+          subject: `source:${path.value}`,
+          data,
+        });
+        return true;
+      });
+      if (added) return ok({ ...fromRow(source), added: true });
+      const winner = await find(path.value);
+      if (winner?.sha256 === sha256) return ok({ ...fromRow(winner), added: false });
+      return alreadyThere(path.value, winner?.sha256 ?? "another text");
+    },
+
+    async list() {
+      const rows = await db.read.selectFrom("sources").selectAll().orderBy("at", "desc").orderBy("path").execute();
+      return rows.map(fromRow);
+    },
+
+    async verify() {
+      const sources = await this.list();
+      const report: SourceReport = { intact: 0, changed: [], missing: [], unknown: [] };
+      for (const { path, sha256 } of sources) {
+        const found = await hashFile(join(root, folder, path));
+        if (found === undefined) report.missing.push({ path, expected: sha256 });
+        else if (found !== sha256) report.changed.push({ path, expected: sha256, found });
+        else report.intact++;
+      }
+      const known = new Set(sources.map((source) => source.path));
+      report.unknown = (await filesIn(join(root, folder))).filter((path) => !known.has(path));
+      return report;
+    },
+  };
+}
+
+export const tooLarge = (name: string, size: number) =>
+  refuse("invalid", `${name} has ${size} bytes; a source takes at most ${largestSource}: add the part that matters`);
+
+/** Puts the file there, or finds that the same bytes lie there already. */
+function putOnce(file: string, bytes: Buffer, root: string): boolean {
+  const staged = stage(file, bytes, root);
+  try {
+    return publish(staged, file, undefined, root) || readFileSync(file).equals(bytes);
+  } finally {
+    discard(staged);
+  }
+}
+
+const alreadyThere = (path: string, sha256: string) =>
+  refuse(
+    "conflict",
+    `the source ${path} is there already with other bytes (${sha256.slice(0, 12)}…) and sources never change: add yours under another name`,
+    {
+      path,
+      sha256,
+    },
+  );
+
+const fromRow = (row: { path: string; sha256: string; size: number; added_by: string; at: string }): Source => ({
+  path: row.path,
+  sha256: row.sha256,
+  size: Number(row.size),
+  addedBy: row.added_by,
+  at: row.at,
+});
+
+/** A relative path of plain names, whatever the system it came from would make of it (R19). */
+function checkName(name: string): Result<string> {
+  const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} cannot be a source's name: ${why}`);
+  if (name.length === 0 || name.length > 240) return bad("it takes 1 to 240 characters");
+  if (name.normalize("NFC") !== name) return bad("its letters are not in normal form (NFC)");
+  if (/[\u0000-\u001f\u007f\\:*?"<>|]/.test(name)) return bad('it has a control character or one of \\ : * ? " < > |');
+  if (/%[0-9a-f]{2}/i.test(name)) return bad("it looks percent-encoded");
+  for (const part of name.split("/")) {
+    if (part === "" || part === "." || part === "..") return bad("it must be a plain relative path");
+    if (part.startsWith(".")) return bad("hidden files are not taken");
+    if (/[. ]$/.test(part) || part.startsWith(" ")) return bad("a part begins or ends with a space or ends with a dot");
+    if (/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(part)) return bad(`${part} is a device name on some systems`);
+  }
+  return ok(name);
+}
+
+async function hashFile(file: string): Promise<string | undefined> {
+  const found = await lstat(file).catch(() => undefined);
+  if (!found) return undefined;
+  if (!found.isFile()) return "not a plain file";
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return found
+    .filter((item) => !item.isDirectory() && !item.name.startsWith("."))
+    .map((item) => relative(folder, join(item.parentPath, item.name)).split(sep).join("/"))
+    .sort();
+}

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { readYaml } from "../../kernel/yaml.ts";
+
+/**
+ * An entry's file: frontmatter between two fences, a blank line, the body. Agents read and write
+ * the body alone, with \n line ends. Whatever else a person's editor put there (frontmatter,
+ * byte order mark, \r\n) is kept as it is.
+ */
+export type EntryDocument = {
+  bom: boolean;
+  crlf: boolean;
+  /** The text between the fences; undefined when the file has no frontmatter. */
+  front: string | undefined;
+  body: string;
+};
+
+const frontmatter = z.looseObject({ title: z.string().optional() });
+const frontmatterBytes = 64 * 1024;
+
+export function parseDocument(bytes: Buffer): EntryDocument {
+  const raw = bytes.toString("utf8");
+  const bom = raw.startsWith("\ufeff");
+  const crlf = /^[^\n]*\r\n/.test(raw);
+  const text = (bom ? raw.slice(1) : raw).replaceAll("\r\n", "\n");
+  return { bom, crlf, ...(splitFront(text) ?? { front: undefined, body: text }) };
+}
+
+/** The title in the frontmatter, and what is wrong with it, if anything: it is kept, but not used. */
+export function readFront(document: EntryDocument, file: string): { title?: string; complaint?: string } {
+  if (document.front === undefined) {
+    return document.body.startsWith("---\n")
+      ? { complaint: `${file}:1:1: the frontmatter has no closing --- line` }
+      : {};
+  }
+  const read = readYaml(document.front, frontmatter, { file, maxBytes: frontmatterBytes });
+  if (!read.ok) return { complaint: read.problem.message };
+  const { title } = read.value.value;
+  return title === undefined ? {} : { title };
+}
+
+/** The same file with another body. */
+export function withBody(document: EntryDocument, body: string, title: string): Buffer {
+  const front = document.front ?? `title: ${JSON.stringify(title)}\n`;
+  const lines = body.replaceAll("\r\n", "\n");
+  const text = `---\n${front}---\n${lines === "" ? "" : `\n${lines}`}`;
+  return Buffer.from((document.bom ? "\ufeff" : "") + (document.crlf ? text.replaceAll("\n", "\r\n") : text));
+}
+
+export const emptyDocument: EntryDocument = {
+  bom: false,
+  crlf: false,
+  front: undefined,
+  body: "",
+};
+
+export function countWords(text: string): number {
+  let words = 0;
+  let inside = false;
+  for (let i = 0; i < text.length; i++) {
+    const space = text.charCodeAt(i) <= 32;
+    if (inside && space) words++;
+    inside = !space;
+  }
+  return inside ? words + 1 : words;
+}
+
+/** The name git gives these bytes. */
+export const blobOf = (bytes: Buffer | string) => {
+  const data = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
+  return createHash("sha1").update(`blob ${data.length}\0`).update(data).digest("hex");
+};
+
+function splitFront(text: string): { front: string; body: string } | undefined {
+  if (!text.startsWith("---\n")) return undefined;
+  let at = 4;
+  for (;;) {
+    const end = text.indexOf("\n", at);
+    const line = text.slice(at, end === -1 ? undefined : end);
+    if (line.trimEnd() === "---") {
+      const rest = end === -1 ? "" : text.slice(end + 1);
+      return { front: text.slice(4, at), body: rest.startsWith("\n") ? rest.slice(1) : rest };
+    }
+    if (end === -1) return undefined;
+    at = end + 1;
+  }
+}

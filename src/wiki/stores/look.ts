@@ -1,0 +1,78 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { dirname, relative, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { IndexedEntry } from "../../store/queries/entries.ts";
+import { blobOf } from "./document.ts";
+
+/** How to look at a file that a person's editor may be writing right now. */
+
+const quietMs = 80;
+const returnsMs = 250;
+
+/**
+ * The bytes of a plain file inside the workspace. A link, also one on the way, could stand for anything
+ * on this machine, and a pipe would be waited for: whatever is no such file is not there (T13).
+ */
+export function readIfThere(file: string, root: string): Buffer | undefined {
+  let handle: number | undefined;
+  try {
+    handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if (!fstatSync(handle).isFile()) return undefined;
+    const bytes = readFileSync(handle);
+    const way = relative(realpathSync.native(root), realpathSync.native(dirname(file)));
+    return way === ".." || way.startsWith(`..${sep}`) ? undefined : bytes;
+  } catch (error) {
+    if (notThere.has((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
+  }
+}
+
+const notThere = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EMLINK"]);
+
+/**
+ * Editors save in steps: they truncate and then write, or take the file away and put another in
+ * its place. What we see is believed once it has been quiet, and emptiness only after a while.
+ */
+export async function settled(file: string, root: string, known: string | undefined): Promise<Buffer> {
+  const began = Date.now();
+  for (;;) {
+    const bytes = readIfThere(file, root) ?? Buffer.alloc(0);
+    if (known !== undefined && blobOf(bytes) === known) return bytes;
+    const age = await stat(file).then(
+      (found) => Date.now() - found.mtimeMs,
+      () => Date.now() - began,
+    );
+    if (age < 0 || age > (bytes.length === 0 ? returnsMs : quietMs)) return bytes;
+    await sleep(20);
+  }
+}
+
+/** Size, time and inode tell an untouched file from a touched one without reading it, as git does. */
+export function statOf(file: string): string {
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : "gone";
+}
+
+export function looksChanged(file: string, row: IndexedEntry | undefined): boolean {
+  const now = statOf(file);
+  if (!row) return now !== "gone";
+  if (now !== row.stat) return true;
+  // A file written in the same clock tick as our look may have changed without changing its stat.
+  const written = Number(now.split(" ")[2] ?? 0) / 1e6;
+  return Math.abs(Date.parse(row.updated_at) - written) < 20 && Date.now() - written < 2_000;
+}
+
+/** Whose file it is, for the case that git knows no name. */
+export async function ownerOf(file: string): Promise<string> {
+  const owner = await stat(file).catch(() => undefined);
+  const self = userInfo();
+  if (!owner || owner.uid === self.uid) return self.username;
+  const line = (await readFile("/etc/passwd", "utf8").catch(() => ""))
+    .split("\n")
+    .find((l) => l.split(":")[2] === String(owner.uid));
+  return line?.split(":")[0] ?? `user ${owner.uid}`;
+}

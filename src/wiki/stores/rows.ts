@@ -1,0 +1,140 @@
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Database, Query } from "../../store/database.ts";
+import { holdClaim } from "../../store/fence.ts";
+import {
+  allEntries,
+  findEntry,
+  type IndexedEntry,
+  lockEntry,
+  saveVersion,
+  versionsOf,
+} from "../../store/queries/entries.ts";
+import { type Author, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
+import { logLine, logRemark } from "../log.ts";
+import { staleCommit } from "../merge/stale.ts";
+import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
+import type { Section } from "../schema.ts";
+import { blobOf, countWords } from "./document.ts";
+
+type Deps = { db: Database; sections(): Promise<Section[]>; wiki: string; sources: string; now(): Date };
+
+/** The database store: the same contract for many machines that share one database (K16). */
+export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore {
+  const folders = { wiki, sources };
+  async function save(tx: Query, row: IndexedEntry | undefined, id: string, by: Author, made: Made): Promise<number> {
+    const version = (row?.version ?? 0) + 1;
+    await saveVersion(tx, {
+      entry_id: id,
+      version,
+      blob: made.blob,
+      content: made.content,
+      appended: made.appended ? 1 : 0,
+      author: by.name,
+      role: by.role ?? null,
+      run: by.run ?? null,
+      task: by.task ?? null,
+      epoch: by.epoch ?? null,
+      at: made.at,
+      summary: summaryOf(id, version, by, made.appended ? "Append to" : "Commit"),
+      title: null,
+      words: made.words,
+      stat: "",
+      links: made.links,
+      kind: made.appended ? "entry-appended" : "entry-committed",
+      ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
+    });
+    return version;
+  }
+
+  const store: EntryStore = {
+    async list() {
+      const rows = new Map((await allEntries(db.read)).map((row) => [row.id, row]));
+      return (await sections()).map((section) => describeEntry(section, rows.get(section.id)));
+    },
+
+    async fetch(id) {
+      const row = await findEntry(db.read, id);
+      const section = (await sections()).find((s) => s.id === id) as Section;
+      const content = row ? ((await textAt(db.read, id, row.version)) ?? "") : "";
+      return { id, content, version: row?.version ?? 0, metadata: describeEntry(section, row) };
+    },
+
+    async commit(id, content, version, by): Promise<Result<{ version: number }>> {
+      const text = content.replaceAll("\r\n", "\n");
+      const links = linksIn(text, id, folders);
+      const saved = await db.write(async (tx) => {
+        await lockEntry(tx, db.engine, id);
+        await holdClaim(tx, db.engine, by);
+        const row = await findEntry(tx, id);
+        if ((row?.version ?? 0) !== version) return undefined;
+        if (row?.blob === blobOf(text)) return version;
+        const at = now().toISOString();
+        const made = { content: text, blob: blobOf(text), words: countWords(text), links, appended: false, at };
+        return save(tx, row, id, by, made);
+      });
+      return saved === undefined ? staleCommit(store, id, text, version) : ok({ version: saved });
+    },
+
+    async append(id, line, by) {
+      const remark = logRemark(line, by);
+      if (!remark.ok) return remark;
+      const saved = await db.write(async (tx) => {
+        await lockEntry(tx, db.engine, id);
+        await holdClaim(tx, db.engine, by);
+        const row = await findEntry(tx, id);
+        const at = now().toISOString();
+        const written = logLine(at, remark.value);
+        // A chain: the name of each version covers all lines before it.
+        const blob = blobOf(`${row?.blob ?? ""}\n${written}`);
+        const words = (row?.words ?? 0) + countWords(written);
+        const known = knownLinks(row);
+        const links = known && linksWith(known, written, id, folders);
+        const version = await save(tx, row, id, by, { content: written, blob, words, links, appended: true, at });
+        return { version, line: written.trimEnd() };
+      });
+      return ok(saved);
+    },
+
+    async replace(tx, id, text, base, by) {
+      await lockEntry(tx, db.engine, id);
+      const row = await findEntry(tx, id);
+      const held = row ? ((await textAt(tx, id, row.version)) ?? "") : "";
+      if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
+      const at = now().toISOString();
+      const content = text.replaceAll("\r\n", "\n");
+      const links = linksIn(content, id, folders);
+      const made = { content, blob: blobOf(content), words: countWords(content), links, appended: false, at };
+      return ok({ version: await save(tx, row, id, by, made) });
+    },
+
+    history: (id, limit = 100) => versionsOf(db.read, id, limit),
+    contentAt: async (id, version) => (version === 0 ? "" : textAt(db.read, id, version)),
+  };
+  return store;
+}
+
+type Made = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
+
+/** The last whole text up to that version, and what was appended since. */
+async function textAt(query: Query, id: string, version: number): Promise<string | undefined> {
+  const rows = await query
+    .selectFrom("entry_versions")
+    .select(["version", "content"])
+    .where("entry_id", "=", id)
+    .where("version", "<=", version)
+    .where("version", ">=", (sub) =>
+      sub
+        .selectFrom("entry_versions")
+        .select((x) => x.fn.coalesce(x.fn.max("version"), x.lit(0)).as("start"))
+        .where("entry_id", "=", id)
+        .where("version", "<=", version)
+        .where("appended", "=", 0),
+    )
+    .orderBy("version")
+    .execute();
+  if (rows.at(-1)?.version !== version) return undefined;
+  const [first, ...rest] = rows.map((row) => row.content ?? "");
+  const start = first === "" || first?.endsWith("\n") || rest.length === 0 ? first : `${first}\n`;
+  return (start ?? "") + rest.join("");
+}

@@ -1,0 +1,72 @@
+import { join, relative, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { watch } from "chokidar";
+import type { App } from "../../app.ts";
+import { isTemporary } from "../../store/disk/disk.ts";
+import { findSection } from "../schema.ts";
+
+const sweepMs = 30_000;
+
+/**
+ * While serving, a person's edit is noticed as it happens (K13). Everything that changed before
+ * the watch began, or that the system failed to tell, is found by a sweep over all files.
+ */
+export async function watchEntries(app: App): Promise<{ stop(): Promise<void> }> {
+  const { files, config, log } = app;
+  if (!files) return { stop: async () => undefined };
+  const folder = join(config.root, config.wiki);
+  const looking = new Map<string, { again: boolean }>();
+
+  const watcher = watch(folder, { ignoreInitial: true, ignored: (path) => isTemporary(path) });
+  watcher.on("all", (_event, path) => {
+    const id = relative(folder, path).split(sep).join("/");
+    if (id.endsWith(".md")) void look(id.slice(0, -3));
+  });
+  watcher.on("error", (error) => log.warn({ error: String(error) }, "watch-failed"));
+  await new Promise<void>((ready) => watcher.once("ready", () => ready()));
+
+  /** Looks at one entry, and once more if it changed while we looked. */
+  async function look(id: string): Promise<void> {
+    const running = looking.get(id);
+    if (running) {
+      running.again = true;
+      return;
+    }
+    const state = { again: true };
+    looking.set(id, state);
+    while (state.again) {
+      state.again = false;
+      await lookOnce(id);
+    }
+    looking.delete(id);
+  }
+
+  async function lookOnce(id: string): Promise<void> {
+    try {
+      const schema = await app.schema();
+      if (schema.ok && findSection(schema.value, id)) await files?.reconcile(id);
+    } catch (error) {
+      log.warn({ entry: id, error: String(error) }, "entry-unreadable");
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    try {
+      await files?.sweep();
+      files?.trustIndex(true);
+    } catch (error) {
+      log.warn({ error: String(error) }, "sweep-failed");
+    }
+  }
+
+  await sweep();
+  const timer = setInterval(() => void sweep(), sweepMs).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      files.trustIndex(false);
+      await watcher.close();
+      while (looking.size > 0) await sleep(10);
+    },
+  };
+}
