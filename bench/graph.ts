@@ -8,7 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { App } from "../src/app.ts";
 import { importGraph } from "../src/graph/operations.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, operations } from "../src/operations.ts";
+import { type OperationName, operations } from "../src/operation-list.ts";
 import { median, percentile, seeded, timed } from "./support/measure.ts";
 import { command, openPlace, type Place } from "./support/place.ts";
 import { atMost, type Row, spell, type Table } from "./support/table.ts";

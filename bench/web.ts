@@ -2,7 +2,7 @@
 import { availableParallelism, loadavg } from "node:os";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { median, percentile, seeded, timed } from "./support/measure.ts";
 import { command, openPlace, type Place } from "./support/place.ts";
 import { atMost, type Row, spell, type Table } from "./support/table.ts";

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { type App, openApp } from "./app.ts";
 import { environment, findWorkspace, loadConfig } from "./config/config.ts";
 import type { CrewAgents } from "./crew/agent/parts.ts";
@@ -5,15 +6,14 @@ import type { News } from "./crew/attempt/crew.ts";
 import type { Outcome } from "./crew/attempt/execute.ts";
 import type { Planned } from "./crew/plan/planner.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
-import type { Operation } from "./kernel/operation.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
-import { type OperationName, type Operations, operations } from "./operations.ts";
+import { type OperationName, type Operations, operations } from "./operation-list.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
-type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? I : never;
-type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
+type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
+type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
@@ -32,7 +32,7 @@ export interface RoleStore {
 export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. */
-  call<N extends OperationName>(name: N, input: Partial<Input<N>>, caller?: Caller): Promise<Result<Output<N>>>;
+  call<N extends OperationName>(name: N, input: Input<N>, caller?: Caller): Promise<Result<Output<N>>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */

@@ -4,7 +4,7 @@ import { describe, expect, type TestContext, test } from "vitest";
 import { installSkills } from "../src/agents/skills.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { type AgentCli, agentCli } from "./support/agent-clis.ts";
 import { type Asked, fakeModel, type Turn } from "./support/fake-model.ts";
 import { jobWorkspace, openTopic, over, pageText, runQueue, startJob } from "./support/jobs.ts";

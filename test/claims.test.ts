@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
+import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { joined, type Query } from "../src/store/database.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { overturn, reopen } from "../src/tasks/overturn.ts";
-import { doctor } from "../src/wiki/doctor.ts";
 import { recordEqualsRows } from "./support/replay.ts";
 import { engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
+import { doctor } from "../src/doctor/doctor.ts";
 import { ok, type Result, unwrap } from "../src/kernel/result.ts";
 import { approveProposal } from "../src/review/proposals/operations.ts";
+import { createSection } from "../src/review/proposals/section-operations.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
-import { doctor } from "../src/wiki/doctor.ts";
-import { createSection } from "../src/wiki/operations.ts";
 import { addSource } from "../src/wiki/sources/operations.ts";
 import { type Ran, scribe, scriptorium } from "./support/commands.ts";
 import {

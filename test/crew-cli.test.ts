@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
-import { acceptedBranch } from "../src/crew/attempt/worktree.ts";
+import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { attemptsOf, contextsOf, unlearnt } from "../src/store/queries/runs.ts";
 import { agentCli } from "./support/agent-clis.ts";
 import { scriptorium, serve, start } from "./support/commands.ts";

@@ -5,8 +5,8 @@ import { ask, getTaskContext, submitOutput, submitPlan, submitVerdict } from "..
 import { inbox } from "../src/crew/report/inbox.ts";
 import { answerQuestion, metrics, runReport, showRun } from "../src/crew/run-operations.ts";
 import { unwrap } from "../src/kernel/result.ts";
+import { createSection } from "../src/review/proposals/section-operations.ts";
 import { openTopic } from "../src/review/topics/operations.ts";
-import { createSection } from "../src/wiki/operations.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 

@@ -7,9 +7,9 @@ import type { News } from "../src/crew/attempt/crew.ts";
 import { joinRuns } from "../src/crew/attempt/execute.ts";
 import { learnTheRest } from "../src/crew/attempt/learn.ts";
 import { textNode } from "../src/crew/attempt/text-deliverable.ts";
-import { acceptedBranch } from "../src/crew/attempt/worktree.ts";
+import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/queries/runs.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {

@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { acceptedBranch, attemptBranch, type Worktree, worktrees } from "../src/crew/attempt/worktree.ts";
+import { type Worktree, worktrees } from "../src/crew/attempt/worktree.ts";
+import { acceptedBranch, attemptBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { gitAt } from "../src/store/git/git.ts";
 import { gitIn, temporaryFolder, testEnvironment } from "./support/workspace.ts";

@@ -15,9 +15,9 @@ import {
 import { dirname, join } from "node:path";
 import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
-import { doctor } from "../src/wiki/doctor.ts";
+import { operations } from "../src/operation-list.ts";
 import { watchEntries } from "../src/wiki/stores/watch.ts";
 import { swapping } from "./support/swap.ts";
 import {

@@ -6,7 +6,7 @@ import { runScriptorium } from "../src/cli/program.ts";
 import { runScribe } from "../src/cli/scribe.ts";
 import { refusalFor } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
-import { type OperationName, operations } from "../src/operations.ts";
+import { type OperationName, operations } from "../src/operation-list.ts";
 import { type Ran, scribe, scriptorium, serve } from "./support/commands.ts";
 import { overHttp, overStdio } from "./support/mcp.ts";
 import { agent, newWorkspace, read, sampleSchema, temporaryFolder, testEnvironment } from "./support/workspace.ts";

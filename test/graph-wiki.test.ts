@@ -7,7 +7,7 @@ import { exportLines } from "../src/graph/exchange.ts";
 import { reader } from "../src/http/markdown/read.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, type Operations, operations } from "../src/operations.ts";
+import { type OperationName, type Operations, operations } from "../src/operation-list.ts";
 import { linksIn, linksInLog, linksWith } from "../src/wiki/pages/links.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person } from "./support/workspace.ts";

@@ -6,7 +6,7 @@ import { exportLines, formats } from "../src/graph/exchange.ts";
 import { nodesAround } from "../src/graph/walk.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, type Operations, operations } from "../src/operations.ts";
+import { type OperationName, type Operations, operations } from "../src/operation-list.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import { overStdio } from "./support/mcp.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { allOperations } from "../src/operations.ts";
+import { allOperations } from "../src/operation-list.ts";
 import { type Served, scriptorium, serve, start } from "./support/commands.ts";
 import { ask, type Json, sendRaw, signIn } from "./support/requests.ts";
 import { engines, freshDatabase, newWorkspace, read, sampleSchema, temporaryFolder } from "./support/workspace.ts";

@@ -8,7 +8,7 @@ import type { Job } from "../src/jobs/job.ts";
 import { promptFor, withPage } from "../src/jobs/prompt.ts";
 import { jobTools } from "../src/jobs/tools.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { allOperations, operations } from "../src/operations.ts";
+import { allOperations, operations } from "../src/operation-list.ts";
 import { jobWorkspace, openTopic, over, pageText, program, runQueue, startJob } from "./support/jobs.ts";
 import { agent, allEvents, engines, person } from "./support/workspace.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
-import { createSection, listEntries, searchEntries } from "../src/wiki/operations.ts";
+import { createSection } from "../src/review/proposals/section-operations.ts";
+import { listEntries, searchEntries } from "../src/wiki/operations.ts";
 import { agent, allEvents, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
 
 /** The contract of the knowledge base. Whatever keeps the entries keeps all of this (K16). */

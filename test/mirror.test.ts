@@ -5,7 +5,7 @@ import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { keepRecording } from "../src/http/upkeep.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { mirrorBranch } from "../src/wiki/stores/mirror.ts";
 import { agent, engines, gitIn, newWorkspace, person, temporaryFolder, testEnvironment } from "./support/workspace.ts";

@@ -1,9 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { textNode } from "../src/crew/attempt/text-deliverable.ts";
-import { acceptedBranch } from "../src/crew/attempt/worktree.ts";
+import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { scriptorium } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
 import { recordEqualsRows } from "./support/replay.ts";

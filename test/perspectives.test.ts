@@ -3,15 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
+import { refreshPerspective } from "../src/jobs/perspective-operations.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import {
-  getPersona,
-  listPersonas,
-  putPerspective,
-  refreshPerspective,
-  showPerspective,
-} from "../src/review/perspectives/operations.ts";
+import { getPersona, listPersonas, putPerspective, showPerspective } from "../src/review/perspectives/operations.ts";
 import { staleBecause } from "../src/review/perspectives/perspectives.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, newWorkspace, person, testEnvironment } from "./support/workspace.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person, read } from "./support/workspace.ts";

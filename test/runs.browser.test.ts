@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
-import { operations } from "../src/operations.ts";
+import { operations } from "../src/operation-list.ts";
 import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";

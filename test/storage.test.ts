@@ -6,9 +6,10 @@ import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { type Database, type DatabaseAddress, openDatabase } from "../src/store/database.ts";
+import type { Database, DatabaseAddress } from "../src/store/database.ts";
 import { appendEvent } from "../src/store/events.ts";
 import { migrate, migrationsFor } from "../src/store/migrate.ts";
+import { openDatabase } from "../src/store/open.ts";
 import { engines, freshDatabase, temporaryFolder } from "./support/workspace.ts";
 
 const address = async (engine: Database["engine"]): Promise<DatabaseAddress> =>

@@ -11,7 +11,7 @@ import { findSandbox } from "../src/agents/sandbox.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import type { App } from "../src/app.ts";
 import { refuse, unwrap } from "../src/kernel/result.ts";
-import { allOperations, operations } from "../src/operations.ts";
+import { allOperations, operations } from "../src/operation-list.ts";
 import { eventsAfter } from "../src/store/events.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { refusalFor } from "../src/kernel/result.ts";
-import { type OperationName, operations } from "../src/operations.ts";
+import { type OperationName, operations } from "../src/operation-list.ts";
 import { previewTopics } from "../src/review/topics/refind-topics.ts";
 import { scribe, scriptorium, serve } from "./support/commands.ts";
 import { ask, type Json } from "./support/requests.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Kind } from "../../src/search/kinds.ts";
 import { openSearch } from "../../src/search/open.ts";
 import { byPage } from "../../src/search/rank/fuse.ts";
-import { openDatabase } from "../../src/store/database.ts";
+import { openDatabase } from "../../src/store/open.ts";
 import { percentile } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
 import type { Row, Table } from "../support/table.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ok } from "../kernel/result.ts";
-import { type Control, type Patience, type ProcessSpec, runProcess } from "./process.ts";
+import { type Control, type Invocation, type Patience, runProcess } from "./process.ts";
 import { type Runner, type RunResult, type RunSpec, type Usage, unknownUsage } from "./runner.ts";
 import { type OwnFolder, walled } from "./walls.ts";
 
@@ -16,8 +16,6 @@ export type Program = {
   listener?(limits: RunSpec["limits"]): Listener;
   patience?: Patience;
 };
-
-export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "inside">;
 
 /** Reads a program's own account, line by line. For logs, limits and the record of what was used; never for meaning. */
 export type Listener = {

@@ -239,3 +239,6 @@ function openLog(file: string) {
     },
   };
 }
+
+/** How a program is called, without the limits on the call. */
+export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "inside">;

@@ -1,6 +1,6 @@
 import type { Operation } from "../kernel/operation.ts";
 import type { Result } from "../kernel/result.ts";
-import type { Walls } from "./walls.ts";
+import type { Walls } from "./sandbox.ts";
 
 /** A way to run an agent once: a command-line program as a subprocess, a model over an API, or a script. */
 export interface Runner {

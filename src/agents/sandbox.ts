@@ -119,3 +119,16 @@ const bounded = (argv: readonly string[], more = "") => [
 const fewProcesses = ["p", "u"]
   .map((letter) => `(ulimit -${letter} 1024) 2>/dev/null && ulimit -${letter} 1024; `)
   .join("");
+
+/** The walls around an agent that is a program of its own. */
+export type Walls = {
+  sandbox: Sandbox;
+  /** Whether it may change its folder; one that verifies may not. */
+  write: boolean;
+  /** Its way to its model. Whatever else is on the network can be reached as well. */
+  network: boolean;
+  /** Further folders and files that it can read. */
+  read: readonly string[];
+  /** Files of its own that it can change, such as a login; those of the home are found in the new one. */
+  own: readonly string[];
+};

@@ -7,7 +7,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { builtFile } from "../kernel/package-files.ts";
 import { version } from "../kernel/version.ts";
-import { addTool } from "../mcp/server.ts";
+import { addTool } from "./mcp-tool.ts";
 import type { RunSpec, Toolset } from "./runner.ts";
 
 export type ToolSocket = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };

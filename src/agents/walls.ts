@@ -1,24 +1,11 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import type { Invocation } from "./command.ts";
+import type { Invocation } from "./process.ts";
 import { findProgram } from "./program.ts";
 import type { RunSpec } from "./runner.ts";
-import { homeInside, type Sandbox } from "./sandbox.ts";
+import { homeInside, type Walls } from "./sandbox.ts";
 import { marker } from "./survivors.ts";
-
-/** The walls around an agent that is a program of its own. */
-export type Walls = {
-  sandbox: Sandbox;
-  /** Whether it may change its folder; one that verifies may not. */
-  write: boolean;
-  /** Its way to its model. Whatever else is on the network can be reached as well. */
-  network: boolean;
-  /** Further folders and files that it can read. */
-  read: readonly string[];
-  /** Files of its own that it can change, such as a login; those of the home are found in the new one. */
-  own: readonly string[];
-};
 
 /** What a kind of program keeps of itself, and where it looks for that. */
 export type OwnFolder = { variable: string; inHome: string; files: readonly string[] };

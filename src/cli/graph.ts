@@ -102,7 +102,7 @@ const operators = { "=": "eq", "!=": "ne", ">": "gt", "<": "lt", "~": "contains"
 /** `size>10` as a condition; numbers, true and false are taken as such, all else as text. */
 function conditionIn(text: string) {
   const [, property = text, sign, value = ""] = /^(.+?)(!=|[=<>~])(.*)$/s.exec(text) ?? [];
-  if (!sign) return { property, op: "exists" };
+  if (!sign) return { property, op: "exists" as const };
   const isPlain = /^(true|false|-?\d+(\.\d+)?)$/.test(value);
   return { property, op: operators[sign as keyof typeof operators], value: isPlain ? JSON.parse(value) : value };
 }

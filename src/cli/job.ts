@@ -4,7 +4,7 @@ import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
 import type { JobQueue } from "../jobs/queue.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations } from "../operation-list.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 

@@ -1,6 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
+import { refreshPerspective } from "../jobs/perspective-operations.ts";
 import { ok, refuse } from "../kernel/result.ts";
-import { listPersonas, refreshPerspective, showPerspective } from "../review/perspectives/operations.ts";
+import { listPersonas, showPerspective } from "../review/perspectives/operations.ts";
 import { startHere } from "./job.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { table, yellow } from "./text.ts";

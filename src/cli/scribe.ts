@@ -8,7 +8,7 @@ import { type Caller, newTurn } from "../kernel/caller.ts";
 import { jsonSchema, type Operation } from "../kernel/operation.ts";
 import { Refused, type Result, refusalFor, refuse, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations } from "../operation-list.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { json } from "./text.ts";
@@ -46,11 +46,11 @@ export async function runScribe(argv: string[]): Promise<void> {
   }
 }
 
-const nameOf = (operation: Operation) => operation.name.replaceAll("_", "-");
+const nameOf = (operation: Operation<App>) => operation.name.replaceAll("_", "-");
 
-const bareCommand = (operation: Operation) => new Command(nameOf(operation)).description(operation.summary);
+const bareCommand = (operation: Operation<App>) => new Command(nameOf(operation)).description(operation.summary);
 
-function commandFor(operation: Operation): Command {
+function commandFor(operation: Operation<App>): Command {
   const { properties = {}, required = [] } = jsonSchema(operation.input) as {
     properties?: Record<string, Field>;
     required?: string[];
@@ -96,7 +96,12 @@ type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?:
   unknown
 >;
 
-async function perform(operation: Operation, fields: string[], stdin: string | undefined, given: Given): Promise<void> {
+async function perform(
+  operation: Operation<App>,
+  fields: string[],
+  stdin: string | undefined,
+  given: Given,
+): Promise<void> {
   const dir = given.config === undefined ? given.dir : folderOf(given.config);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
@@ -122,7 +127,7 @@ function folderOf(config: string): string {
 }
 
 /** Bound to its job where there is one (R11); else in a role of the schema. */
-async function callAs(app: App, operation: Operation, input: object, given: Given): Promise<Result<unknown>> {
+async function callAs(app: App, operation: Operation<App>, input: object, given: Given): Promise<Result<unknown>> {
   const jobId = app.config.environment.SCRIPTORIUM_JOB;
   if (jobId) {
     const job = await app.jobs.find(jobId);

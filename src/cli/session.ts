@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
+import type * as z from "zod";
 import { type App, openApp } from "../app.ts";
 import { environment, findWorkspace, loadConfig } from "../config/config.ts";
 import type { Caller } from "../kernel/caller.ts";
@@ -31,15 +32,18 @@ export async function localPerson(app: App): Promise<Caller> {
   return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
 }
 
+/** Input as typed at a shell: the operation checks choices and says which required option is missing. */
+type Typed<T> = { [K in keyof T]: T[K] extends string | undefined ? string | undefined : T[K] | undefined };
+
 /** Performs an operation as the local person and shows its answer. */
-export async function report<O>(
+export async function report<I extends z.ZodType, O extends z.ZodType>(
   common: Common,
-  operation: Operation<never, O> | Operation<unknown, O>,
-  input: unknown,
-  show: Show<O>,
+  operation: Operation<App, I, O>,
+  input: Typed<z.input<I>>,
+  show: Show<z.output<O>>,
 ): Promise<void> {
   await withApp(common, async (app) => {
-    const result = await (operation as Operation<unknown, O>).perform(app, input, await localPerson(app));
+    const result = await operation.perform(app, input, await localPerson(app));
     print(common, result, show);
   });
 }

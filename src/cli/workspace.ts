@@ -1,7 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { installSkills } from "../agents/skills.ts";
 import { environment } from "../config/config.ts";
-import { doctor, status } from "../wiki/doctor.ts";
+import { doctor, status } from "../doctor/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
 import { type Common, print, report, withApp } from "./session.ts";
 import { dim, green, plural, red, yellow } from "./text.ts";

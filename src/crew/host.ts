@@ -1,20 +1,12 @@
 import * as z from "zod";
-import type { App } from "../app.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { CrewApp } from "./record/crew-app.ts";
+import type { RunHost } from "./record/run-host.ts";
 import { noRun } from "./record/runs.ts";
 
-/** What a person now allows a run; what is left out stays as it was. */
-export type Budget = { budgetTokens?: number | undefined; budgetUsd?: number | undefined };
-
-/** A process that plans and carries out runs while it serves. */
-export interface RunHost {
-  plan(request: string, how: { brief: boolean; by: string }): Promise<Result<{ run: string }>>;
-  carryOut(run: string, by: string, budget?: Budget): Promise<Result<{ run: string }>>;
-}
-
-const hostOf = (app: App): Result<RunHost> =>
+const hostOf = (app: CrewApp): Result<RunHost> =>
   app.host
     ? ok(app.host)
     : refuse("refused", "runs are carried out here only while the workspace is served; otherwise: scriptorium execute");
@@ -30,7 +22,7 @@ export const startRun = operation({
     brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
   }),
   output: z.object({ run: z.string() }),
-  async run(app, { request, brief }, caller) {
+  async run(app: CrewApp, { request, brief }, caller) {
     const host = hostOf(app);
     return host.ok ? host.value.plan(request, { brief, by: nameOf(caller) }) : host;
   },
@@ -48,7 +40,7 @@ export const executeRunHere = operation({
     budget_usd: z.number().min(0).optional().describe("The same in dollars"),
   }),
   output: z.object({ run: z.string() }),
-  async run(app, { id, budget_tokens, budget_usd }, caller) {
+  async run(app: CrewApp, { id, budget_tokens, budget_usd }, caller) {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
     if (run.state !== "planned" && run.state !== "stopped" && run.state !== "running")

@@ -4,6 +4,7 @@ import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
+import type { CrewApp } from "./record/crew-app.ts";
 import { type Fence, hashOf, longestOutput } from "./record/facts.ts";
 import { askQuestion } from "./record/questions.ts";
 import { contextFor } from "./record/task-context.ts";
@@ -58,7 +59,7 @@ export const submitPlan = operation({
     chain: z.string().describe("The plan's file"),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
-  async run(app, { request, ...wanted }, caller) {
+  async run(app: CrewApp, { request, ...wanted }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "pm")
       return refuse("denied", `a plan is the planner's to submit, not the ${crew.part}'s`);
@@ -95,7 +96,7 @@ export const submitOutput = operation({
     cites,
   }),
   output: z.object({ status: z.literal("submitted"), attempt: z.int(), message: z.string() }),
-  async run(app, { task, epoch, ...said }, caller) {
+  async run(app: CrewApp, { task, epoch, ...said }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "worker")
       return refuse("denied", `output is the worker's to submit, not the ${crew.part}'s`);
@@ -175,7 +176,7 @@ export const submitVerdict = operation({
         });
     }),
   output: z.object({ outcome: z.enum(["PASS", "FAIL"]), objections: z.array(z.string()), state: z.string() }),
-  async run(app, { task, epoch, caused_by, required_fixes, ...said }, caller) {
+  async run(app: CrewApp, { task, epoch, caused_by, required_fixes, ...said }, caller) {
     if (caller.kind !== "agent" || caller.crew?.part !== "qc")
       return refuse("denied", "a verdict is given only by the agent that the crew started to verify this task");
     const fence = fenceOf(caller, { task, epoch });
@@ -208,7 +209,7 @@ export const ask = operation({
     id: z.string().max(64).optional().describe("The id of a question you asked, to see its answer"),
   }),
   output: z.object({ id: z.string(), status: z.enum(["asked", "answered"]), answer: z.string().nullable() }),
-  async run(app, { task, epoch, question, id }, caller) {
+  async run(app: CrewApp, { task, epoch, question, id }, caller) {
     const fence = fenceOf(caller, { task, epoch });
     if (!fence.ok) return fence;
     return askQuestion(app, fence.value, { question, id }, actorOf(caller));
@@ -238,7 +239,7 @@ export const getTaskContext = operation({
     kind: z.enum(["pm", "worker", "qc"]).optional().describe("Whose view of a run's task you want"),
   }),
   output: taskView,
-  async run(app, { id, kind }, caller) {
+  async run(app: CrewApp, { id, kind }, caller) {
     const part = caller.kind === "agent" ? caller.crew?.part : undefined;
     if (part && kind && part !== "pm" && part !== kind)
       return refuse("denied", `you are started as ${part}; that is the view you have`);

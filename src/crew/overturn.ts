@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { App } from "../app.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
@@ -9,6 +8,7 @@ import type { Task } from "../tasks/task.ts";
 import { withdrawText } from "./attempt/text-deliverable.ts";
 import { actorOf } from "./operations.ts";
 import { attemptLedger } from "./record/attempts/ledger.ts";
+import type { CrewApp } from "./record/crew-app.ts";
 import { reportOf } from "./report/report.ts";
 import { errorContext } from "./rules/failure.ts";
 
@@ -34,7 +34,7 @@ export const overturnTask = operation({
     waiting: listed.describe("Tasks that have not begun"),
     message: z.string(),
   }),
-  async run(app, { id, reason, confirm }, caller) {
+  async run(app: CrewApp, { id, reason, confirm }, caller) {
     const { db, now } = app;
     const deps = { engine: db.engine, now };
     const actor = actorOf(caller);
@@ -65,7 +65,7 @@ const named = ({ id, title }: Task) => ({ id, title });
 
 /** The crew's side of it, in the same transaction: verdicts that hold no longer, attempts that came to nothing, the run. */
 async function onRecord(
-  app: App,
+  app: CrewApp,
   tx: Query,
   { task, stale, stopped }: { task: Task; stale: Task[]; stopped: Task[] },
   reason: string,
@@ -92,7 +92,7 @@ async function onRecord(
 }
 
 /** A verdict that let a task pass holds for it no longer. */
-async function voidAttempt(app: App, tx: Query, task: string, reason: string, actor: string): Promise<void> {
+async function voidAttempt(app: CrewApp, tx: Query, task: string, reason: string, actor: string): Promise<void> {
   const { stamp, event } = attemptLedger(app);
   const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.outcome === "PASS" && row.voided_at === null);
   if (!verdict) return;
@@ -102,7 +102,7 @@ async function voidAttempt(app: App, tx: Query, task: string, reason: string, ac
 }
 
 /** The attempt that passed is one that failed, with what the next worker needs to know. */
-async function failedAfterAll(app: App, tx: Query, task: string): Promise<void> {
+async function failedAfterAll(app: CrewApp, tx: Query, task: string): Promise<void> {
   if (!(await runTask(tx, task))) return;
   const attempt = (await attemptsOf(tx, { task })).findLast((row) => row.phase === "qc_passed");
   if (!attempt) return;
@@ -113,7 +113,7 @@ async function failedAfterAll(app: App, tx: Query, task: string): Promise<void> 
 }
 
 /** The report of a run that was over tells of it too. */
-async function writeReportAgain(app: App, run: string): Promise<Result<void>> {
+async function writeReportAgain(app: CrewApp, run: string): Promise<Result<void>> {
   const report = await reportOf(app, run);
   if (!report.ok) return report;
   await app.runs.putReport(run, report.value);

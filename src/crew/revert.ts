@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { App } from "../app.ts";
 import { revertGraph } from "../graph/revert.ts";
 import type { Person } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
@@ -8,6 +7,7 @@ import { appendEvent } from "../store/events.ts";
 import { withdrawHandoffs } from "../store/queries/handoffs.ts";
 import { findRun } from "../store/queries/runs.ts";
 import { restores, undoOf, type Version, versionsUnder, type Written, withdrawn } from "../wiki/revert.ts";
+import type { CrewApp } from "./record/crew-app.ts";
 
 const entryChange = z.object({
   id: z.string(),
@@ -41,7 +41,7 @@ export const revertRun = operation({
     handoffs: z.int().describe("Handoffs that wait for nobody any more"),
     needsPerson: z.array(open).describe("What others have built on, for a person to decide"),
   }),
-  async run(app, { confirm, ...wanted }, caller) {
+  async run(app: CrewApp, { confirm, ...wanted }, caller) {
     const named = Object.entries(wanted).filter(([, value]) => value !== undefined);
     if (wanted.run === undefined && wanted.task === undefined && wanted.role === undefined)
       return refuse("invalid", "say whose writes are to be taken back: run, task or role");
@@ -76,7 +76,7 @@ type How = { what: string; person: Person; confirm: boolean };
 
 /** Each entry in a transaction of its own, as for any commit; done again, it goes on with what is left. */
 async function revertEntries(
-  app: App,
+  app: CrewApp,
   wanted: Written,
   how: How,
 ): Promise<{ entries: EntryChange[]; needsPerson: Open[] }> {
@@ -107,7 +107,7 @@ async function revertEntries(
 
 type Text = { body: string; from: number; versions: number[]; to: string } | { why: string } | undefined;
 
-async function snapshotText(app: App, id: string, versions: Version[], wanted: Written): Promise<Text> {
+async function snapshotText(app: CrewApp, id: string, versions: Version[], wanted: Written): Promise<Text> {
   const undo = undoOf(versions, wanted);
   if (!undo) return undefined;
   if ("changedBy" in undo)
@@ -117,7 +117,7 @@ async function snapshotText(app: App, id: string, versions: Version[], wanted: W
   return { body, from: versions.at(-1)?.version ?? 0, versions: undo.versions, to: restores(undo.to) };
 }
 
-async function logText(app: App, id: string, versions: Version[], wanted: Written, { person }: How): Promise<Text> {
+async function logText(app: CrewApp, id: string, versions: Version[], wanted: Written, { person }: How): Promise<Text> {
   const { content, version } = await app.entries.fetch(id);
   const given = { body: content, versions, wanted, by: person.name };
   const { body, versions: gone } = await withdrawn(app.entries, id, given);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { collaborators, operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { actorOf } from "./operations.ts";
+import type { CrewApp } from "./record/crew-app.ts";
 import { answer } from "./record/questions.ts";
 import { metricsOf } from "./report/metrics.ts";
 import { reportOf } from "./report/report.ts";
@@ -20,7 +21,7 @@ export const listRuns = operation({
     after: z.string().max(64).optional().describe("The last run of the answer before, to go on from there"),
   }),
   output: z.object({ runs: z.array(runLine) }),
-  async run(app, { limit, after }) {
+  async run(app: CrewApp, { limit, after }) {
     const runs = await app.runs.list(limit, after);
     return ok({
       runs: runs.map(({ id, state, title, createdAt, createdBy, endedAt }) => ({
@@ -43,7 +44,7 @@ export const showRun = operation({
   http: { method: "get", path: "/runs/{id}" },
   input: z.object({ id: runId }),
   output: runDetails.schema,
-  run: (app, { id }) => runDetails.of(app, id),
+  run: (app: CrewApp, { id }) => runDetails.of(app, id),
 });
 
 export const runReport = operation({
@@ -54,7 +55,7 @@ export const runReport = operation({
   http: { method: "get", path: "/runs/{id}/report" },
   input: z.object({ id: runId }),
   output: z.object({ id: z.string(), file: z.string(), markdown: z.string() }),
-  async run(app, { id }) {
+  async run(app: CrewApp, { id }) {
     const report = await reportOf(app, id);
     return report.ok ? ok({ id, file: app.runs.reportPath(id), markdown: report.value }) : report;
   },
@@ -68,7 +69,7 @@ export const metrics = operation({
   http: { method: "get", path: "/metrics" },
   input: z.object({ run: runId.optional() }),
   output: metricsOf.schema,
-  run: (app, { run }) => metricsOf.of(app, run),
+  run: (app: CrewApp, { run }) => metricsOf.of(app, run),
 });
 
 export const answerQuestion = operation({
@@ -82,7 +83,7 @@ export const answerQuestion = operation({
     answer: z.string().trim().min(1, "say something").max(20_000).describe("The answer"),
   }),
   output: z.object({ id: z.string(), task: z.string() }),
-  run: (app, input, caller) => answer(app, input, actorOf(caller)),
+  run: (app: CrewApp, input, caller) => answer(app, input, actorOf(caller)),
 });
 
 export const cancelRun = operation({
@@ -96,7 +97,7 @@ export const cancelRun = operation({
     reason: z.string().trim().min(1).max(1000).default("cancelled").describe("Why"),
   }),
   output: z.object({ id: z.string(), state: z.string(), cancelled: z.int().describe("How many tasks were given up") }),
-  async run(app, { id, reason }, caller) {
+  async run(app: CrewApp, { id, reason }, caller) {
     const given = await app.runs.cancel(id, reason, actorOf(caller));
     return given.ok ? ok({ id, state: given.value.run.state, cancelled: given.value.tasks }) : given;
   },

@@ -1,4 +1,3 @@
-import type { App } from "../app.ts";
 import { type Caller, nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
@@ -24,6 +23,7 @@ import {
   type Written,
 } from "../store/queries/graph.ts";
 import { lookAgain } from "../store/statistics.ts";
+import type { WikiApp } from "../wiki/wiki-app.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
 
@@ -34,7 +34,7 @@ const many = 1000;
  * Every change to the graph, each with its event in one transaction, and refused when it is made under
  * a claim that is over. What other tables keep is changed there: here it is refused, with the way to go.
  */
-export function graphChanges({ db, now, newId }: Pick<App, "db" | "now" | "newId">, caller: Caller) {
+export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "newId">, caller: Caller) {
   const actor = nameOf(caller);
   const by = caller.kind === "agent" ? { name: actor, task: caller.task, epoch: caller.epoch } : { name: actor };
   const stamp = () => now().toISOString();
@@ -256,7 +256,7 @@ function stale(latest: Node, version: number) {
   });
 }
 
-async function taken(tx: Query, engine: App["db"]["engine"], id: string) {
+async function taken(tx: Query, engine: WikiApp["db"]["engine"], id: string) {
   const there = await findNode(tx, engine, id);
   return refuse("conflict", `there is a node ${id} already; update it with its version`, {
     latestVersion: there?.version,

@@ -5,6 +5,7 @@ import { readable } from "../search/hit.ts";
 import { searchNodes } from "../search/index/nodes.ts";
 import { entriesThatLink, linksToNowhere } from "../store/queries/edges.ts";
 import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/queries/graph.ts";
+import type { WikiApp } from "../wiki/wiki-app.ts";
 import { type Chosen, choose, fitting, weightOf } from "./budget.ts";
 import { condition, indexedValue, mustHave, predicate } from "./filter.ts";
 import { anyNodeId, nodeFrom, typeName } from "./node.ts";
@@ -29,7 +30,7 @@ export const queryNodes = operation({
     nodes: z.array(line.extend({ version: z.int(), ...chosen.partial().shape })),
     cursor: z.string().optional(),
   }),
-  async run(app, { type, where, limit, cursor, fields }) {
+  async run(app: WikiApp, { type, where, limit, cursor, fields }) {
     await app.links.catchUp();
     const rows = await nodesWhere(app.db, {
       type,
@@ -67,7 +68,7 @@ export const search = operation({
     limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
   }),
   output: z.object({ nodes: z.array(line.extend({ score: z.number(), snippet: z.string() })), truncated }),
-  async run(app, { query, type, limit }, caller) {
+  async run(app: WikiApp, { query, type, limit }, caller) {
     await app.links.catchUp();
     const hits = await searchNodes(app, caller, query, type === undefined ? { limit } : { limit, type });
     const lines = new Map(
@@ -111,7 +112,7 @@ export const listBacklinks = operation({
     broken: z.array(z.string()).optional().describe("What this entry links to and nobody has written"),
     cursor: z.string().optional(),
   }),
-  async run(app, { id, path, limit, cursor }) {
+  async run(app: WikiApp, { id, path, limit, cursor }) {
     if ((id === undefined) === (path === undefined)) return refuse("invalid", "give either an id or a path");
     const node = path === undefined ? asNode(id ?? "") : app.links.nodeOf(path);
     if (node === undefined) return refuse("invalid", `path: ${path} is no markdown file, and none of the sources`);

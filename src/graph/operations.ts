@@ -5,6 +5,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
 import { findNode } from "../store/queries/graph.ts";
+import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
 import { graphChanges, noEdge, noNode } from "./changes.ts";
 import { parseLines } from "./exchange.ts";
@@ -26,7 +27,7 @@ export const addNode = operation({
     id: nodeId.optional().describe("An id of your own; one is made if left out"),
   }),
   output: z.object({ id: z.string(), version: z.int() }),
-  async run(app, { type, properties = {}, id }, caller) {
+  async run(app: WikiApp, { type, properties = {}, id }, caller) {
     const added = await graphChanges(app, caller).addNode({ id, type, properties });
     return added.ok ? ok({ id: added.value.id, version: added.value.version }) : added;
   },
@@ -54,7 +55,7 @@ export const getNode = operation({
     names: z.array(z.string()).optional().describe("The properties it has"),
     ...chosen.partial().shape,
   }),
-  async run(app, { id, fields, offset }) {
+  async run(app: WikiApp, { id, fields, offset }) {
     if (offset > 0 && fields?.length !== 1)
       return refuse("invalid", "offset: name the one property to read on in fields");
     if (nounOf(id)) await app.links.catchUp();
@@ -83,7 +84,8 @@ export const updateNode = operation({
     properties: properties.describe("The properties to set; null takes one away"),
   }),
   output: z.object({ id: z.string(), version: z.int() }),
-  run: (app, { id, version, properties }, caller) => graphChanges(app, caller).updateNode(id, version, properties),
+  run: (app: WikiApp, { id, version, properties }, caller) =>
+    graphChanges(app, caller).updateNode(id, version, properties),
 });
 
 export const deleteNode = operation({
@@ -96,7 +98,7 @@ export const deleteNode = operation({
   input: z.object({ id, confirm: z.boolean().default(false).describe("True to delete; otherwise a preview") }),
   output: z.object({ deleted: z.boolean(), id: z.string(), edges: z.int(), message: z.string() }),
   async run(
-    app,
+    app: WikiApp,
     { id, confirm },
     caller,
   ): Promise<Result<{ deleted: boolean; id: string; edges: number; message: string }>> {
@@ -130,7 +132,7 @@ export const addEdge = operation({
     properties: properties.optional().describe("Any JSON object, up to 64 KiB"),
   }),
   output: z.object({ id: z.string() }),
-  run: (app, { type, from, to, properties = {} }, caller) =>
+  run: (app: WikiApp, { type, from, to, properties = {} }, caller) =>
     graphChanges(app, caller).addEdge({ type, from, to, properties }),
 });
 
@@ -143,7 +145,7 @@ export const deleteEdge = operation({
   http: { method: "delete", path: "/graph/edges/{id}" },
   input: z.object({ id: edgeId }),
   output: z.object({ id: z.string() }),
-  run: (app, { id }, caller) => graphChanges(app, caller).deleteEdge(id),
+  run: (app: WikiApp, { id }, caller) => graphChanges(app, caller).deleteEdge(id),
 });
 
 export const getEdge = operation({
@@ -166,7 +168,7 @@ export const getEdge = operation({
     written,
     ...chosen.shape,
   }),
-  async run(app, { id, fields = ["*"], offset }) {
+  async run(app: WikiApp, { id, fields = ["*"], offset }) {
     if (offset > 0 && (fields.length !== 1 || fields[0] === "*"))
       return refuse("invalid", "offset: name the one property to read on in fields");
     await app.links.catchUp();
@@ -185,7 +187,7 @@ export const importGraph = operation({
   http: { method: "post", path: "/graph/import" },
   input: z.object({ lines: z.string().describe("JSON Lines, as `scriptorium graph export` writes them") }),
   output: z.object({ nodes: z.int(), edges: z.int() }),
-  async run(app, { lines }, caller) {
+  async run(app: WikiApp, { lines }, caller) {
     const made = { at: app.now().toISOString(), by: nameOf(caller) };
     const read = parseLines(lines, made);
     return read.ok ? graphChanges(app, caller).addAll(read.value.nodes, read.value.edges) : read;

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
-import type { App } from "../app.ts";
 import type { Person } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { joined, type Query } from "../store/database.ts";
@@ -8,6 +7,7 @@ import { kept } from "../store/kept.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { findNode } from "../store/queries/graph.ts";
 import { isUnder, type Written } from "../wiki/revert.ts";
+import type { WikiApp } from "../wiki/wiki-app.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
 
@@ -66,7 +66,7 @@ export type Reverted = { removed: string[]; restored: string[]; needsPerson: { w
 
 /** Takes back what can be, inside the caller's transaction; with `look` only says what that would be. */
 export async function revertGraph(
-  app: App,
+  app: WikiApp,
   tx: Query,
   wanted: Written,
   person: Person,

@@ -3,6 +3,7 @@ import { everyone, operation } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { edgesBetween, linksAfter, placeOf } from "../store/queries/edges.ts";
 import { findNode, nodeLines } from "../store/queries/graph.ts";
+import type { WikiApp } from "../wiki/wiki-app.ts";
 import { fitting, weightOf } from "./budget.ts";
 import { noNode } from "./changes.ts";
 import { anyNodeId, typeName } from "./node.ts";
@@ -30,7 +31,7 @@ export const getNeighbors = operation({
     ),
     cursor: z.string().optional(),
   }),
-  async run(app, { id, edge_type, direction, limit, cursor }) {
+  async run(app: WikiApp, { id, edge_type, direction, limit, cursor }) {
     await app.links.catchUp();
     if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
     const types = edge_type === undefined ? undefined : [edge_type];
@@ -73,7 +74,7 @@ export const getSubgraph = operation({
       .describe("The cursor of the answer before, to go on from there"),
   }),
   output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
-  async run(app, { id, depth, max_nodes, edge_types, cursor }) {
+  async run(app: WikiApp, { id, depth, max_nodes, edge_types, cursor }) {
     await app.links.catchUp();
     if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
     const given = Number(cursor ?? 0);
@@ -111,7 +112,7 @@ export const findPath = operation({
     max_depth: z.int().min(1).max(10).default(6).describe("How many edges at the most"),
   }),
   output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
-  async run(app, { from, to, max_depth }) {
+  async run(app: WikiApp, { from, to, max_depth }) {
     await app.links.catchUp();
     for (const end of [from, to]) if (!(await findNode(app.db.read, app.db.engine, end))) return noNode(end);
     const { links, truncated } = await shortestPath(app.db, from, to, max_depth);

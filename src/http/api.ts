@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
 import { jsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations } from "../operation-list.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
 import type { Principal, SignIn } from "./sign-in.ts";
@@ -38,7 +38,7 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
   return api;
 }
 
-async function answer(c: Context<Env>, app: App, operation: Operation, signIn: SignIn): Promise<Response> {
+async function answer(c: Context<Env>, app: App, operation: Operation<App>, signIn: SignIn): Promise<Response> {
   const body = await readBody(c);
   if (body instanceof Response) return body;
   const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
@@ -85,7 +85,7 @@ async function readText(c: Context<Env>): Promise<string | undefined> {
 }
 
 /** Query strings are text; the operation's own schema says which of them are numbers, truths and lists. */
-function fromText(operation: Operation, query: Record<string, string[]>): Record<string, unknown> {
+function fromText(operation: Operation<App>, query: Record<string, string[]>): Record<string, unknown> {
   const { properties = {} } = jsonSchema(operation.input) as { properties?: Record<string, { type?: string }> };
   const read = (type: string | undefined, texts: string[]) => {
     const [text = ""] = texts;

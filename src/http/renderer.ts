@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
-import type { Log } from "../app.ts";
+import type { Log } from "../kernel/log.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { plainText } from "./markdown.ts";
 import type { Asked, Question } from "./renderer/worker.ts";

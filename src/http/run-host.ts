@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Budget, RunHost } from "../crew/host.ts";
+import type { Budget, RunHost } from "../crew/record/run-host.ts";
 import { ok, type Result } from "../kernel/result.ts";
 
 /** Plans and carries out runs in the server's own process, for as long as it serves. */

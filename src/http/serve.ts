@@ -14,7 +14,7 @@ import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations } from "../operation-list.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";

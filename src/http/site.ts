@@ -7,7 +7,7 @@ import type { App } from "../app.ts";
 import type { Person } from "../kernel/caller.ts";
 import type { CallerKind } from "../kernel/operation.ts";
 import { packageFile } from "../kernel/package-files.ts";
-import { allOperations } from "../operations.ts";
+import { allOperations } from "../operation-list.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";

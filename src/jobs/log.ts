@@ -3,6 +3,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import type { JobsApp } from "./jobs-app.ts";
 
 const mostBytes = 32 * 1024;
 
@@ -14,7 +15,7 @@ export const jobLog = operation({
   http: { method: "get", path: "/agent/jobs/{id}/log" },
   input: z.object({ id: z.string().max(64).describe("The job's id") }),
   output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),
-  async run(app, { id }) {
+  async run(app: JobsApp, { id }) {
     const job = await app.jobs.find(id);
     if (!job) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
     if (!app.config.agent) return ok({ id, text: "", truncated: false });

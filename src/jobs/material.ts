@@ -1,8 +1,8 @@
-import type { App } from "../app.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
 import { findTopic } from "../store/queries/topics.ts";
 import type { Job, Wanted } from "./job.ts";
+import type { JobsApp } from "./jobs-app.ts";
 
 /** What a job is about, as it was when the job began. */
 export type Material = {
@@ -21,7 +21,7 @@ type Request = { kind: Job["kind"]; source_path?: string; topic_id?: string; per
 type Checked = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name">;
 
 /** What was asked for, as a job that makes sense. */
-export async function checkRequest(app: App, asked: Request): Promise<Result<Checked>> {
+export async function checkRequest(app: JobsApp, asked: Request): Promise<Result<Checked>> {
   if (asked.kind === "incorporate") {
     if (!asked.topic_id) return refuse("invalid", "name the topic to incorporate: topic_id");
     if (asked.persona_name) return refuse("invalid", "a job that incorporates a topic takes no persona_name");
@@ -43,7 +43,7 @@ export async function checkRequest(app: App, asked: Request): Promise<Result<Che
   return ok({ kind: asked.kind, source_path: asked.source_path, topic_id: null, persona_name: asked.persona_name });
 }
 
-export async function readMaterial(app: App, job: Job): Promise<Result<Material>> {
+export async function readMaterial(app: JobsApp, job: Job): Promise<Result<Material>> {
   const page = await app.pages.read(job.source_path);
   if (!page.ok) return page;
   const { text, blob: sha } = page.value;
@@ -59,7 +59,7 @@ export async function readMaterial(app: App, job: Job): Promise<Result<Material>
   return ok({ wanted, text, sha, lastMessage: topic.value.messages, ...(earlier ? { earlier } : {}) });
 }
 
-async function earlierRevision(app: App, topic: string): Promise<string | undefined> {
+async function earlierRevision(app: JobsApp, topic: string): Promise<string | undefined> {
   const last = await app.db.read
     .selectFrom("proposals")
     .select(["id", "revision_number", "status", "decided_by", "note", "text"])
@@ -86,7 +86,7 @@ async function earlierRevision(app: App, topic: string): Promise<string | undefi
 }
 
 /** Whether the agent wrote, through an operation, what its job was for. */
-export async function hasProduced(app: App, job: Job, material: Material): Promise<boolean> {
+export async function hasProduced(app: JobsApp, job: Job, material: Material): Promise<boolean> {
   const found = {
     proposal: () => app.db.read.selectFrom("proposals").select("id").where("job_id", "=", job.id).limit(1),
     perspective: () => app.db.read.selectFrom("perspectives").select("path").where("job_id", "=", job.id).limit(1),
@@ -102,7 +102,7 @@ export async function hasProduced(app: App, job: Job, material: Material): Promi
   return (await found[material.wanted]().execute()).length > 0;
 }
 
-async function topicOf(app: App, id: string) {
+async function topicOf(app: JobsApp, id: string) {
   const topic = await findTopic(app.db.read, id);
   return topic ? ok(topic) : refuse("not_found", `no topic ${id}; see: scriptorium topic list`);
 }

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import * as z from "zod";
-import type { App } from "../app.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import type { Job } from "./job.ts";
+import type { JobsApp } from "./jobs-app.ts";
 import { checkRequest } from "./material.ts";
 
 const id = z.string().max(64).describe("The job's id");
@@ -54,7 +54,7 @@ export const startJob = operation({
     persona_name: z.string().max(100).optional().describe("The persona to re-tell the page for"),
   }),
   output: z.object({ job_id: z.string() }),
-  async run(app, asked, caller) {
+  async run(app: JobsApp, asked, caller) {
     if (!app.config.agent) {
       const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
       return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
@@ -77,7 +77,8 @@ export const listJobs = operation({
     limit: z.int().min(1).max(200).default(20),
   }),
   output: z.object({ jobs: z.array(job) }),
-  run: async (app, { source_path, limit }) => ok({ jobs: (await app.jobs.list(source_path, limit)).map(briefly) }),
+  run: async (app: JobsApp, { source_path, limit }) =>
+    ok({ jobs: (await app.jobs.list(source_path, limit)).map(briefly) }),
 });
 
 export const showJob = operation({
@@ -88,7 +89,7 @@ export const showJob = operation({
   http: { method: "get", path: "/agent/jobs/{id}" },
   input: z.object({ id }),
   output: whole,
-  async run(app, { id }) {
+  async run(app: JobsApp, { id }) {
     const found = await app.jobs.find(id);
     return found ? ok(wholly(app, found)) : refuse("not_found", `no job ${id}; see: scriptorium job list`);
   },
@@ -102,7 +103,7 @@ export const cancelJob = operation({
   http: { method: "post", path: "/agent/jobs/{id}/cancel" },
   input: z.object({ id }),
   output: whole,
-  async run(app, { id }, caller) {
+  async run(app: JobsApp, { id }, caller) {
     const cancelled = await app.jobs.cancel(id, nameOf(caller));
     return cancelled.ok ? ok(wholly(app, cancelled.value)) : cancelled;
   },
@@ -126,7 +127,7 @@ const briefly = (row: Job): z.infer<typeof job> => ({
   cost_usd: number(row.cost_usd),
 });
 
-const wholly = (app: App, row: Job): z.infer<typeof whole> => ({
+const wholly = (app: JobsApp, row: Job): z.infer<typeof whole> => ({
   ...briefly(row),
   error_tail: row.error_tail,
   cancelled_by: row.cancelled_by,

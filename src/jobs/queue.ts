@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { AgentSetup } from "../agents/setup.ts";
 import { endSurvivors } from "../agents/survivors.ts";
-import type { App } from "../app.ts";
 import { configName } from "../config/config.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { beatMs, thisProcess } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { Spent } from "./jobs.ts";
+import type { JobsApp } from "./jobs-app.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
 import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
 import { makeScratch } from "./scratch.ts";
@@ -16,7 +16,7 @@ import { jobTools } from "./tools.ts";
 
 type Deps = {
   setup: AgentSetup;
-  operations: readonly Operation[];
+  operations: readonly Operation<JobsApp>[];
   /** Gives a toolset to an agent of another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
   /** True for a server, which also runs what others have queued. */
@@ -37,7 +37,7 @@ const afterResultMs = 10_000;
  * more than `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database
  * changes; while nothing changes it does nothing.
  */
-export async function openQueue(app: App, deps: Deps): Promise<JobQueue> {
+export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   const { agent } = deps.setup;
   const me = thisProcess();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
@@ -112,21 +112,21 @@ export async function openQueue(app: App, deps: Deps): Promise<JobQueue> {
 }
 
 /** At the start: what was left in flight is failed, and what still runs of it is ended. */
-async function sweepLeft(app: App): Promise<void> {
+async function sweepLeft(app: JobsApp): Promise<void> {
   for (const job of await app.jobs.sweep()) {
     const ended = await endSurvivors(job.id, 2000);
     app.log.warn({ job: job.id, processes: ended }, "job-swept");
   }
 }
 
-async function fail(app: App, job: Job, error: Error): Promise<void> {
+async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
   app.log.error({ job: job.id, error: error.message, stack: error.stack }, "job-failed");
   const message = "Something went wrong here, not with the agent; the server's log says what.";
   const outcome = { status: "failed" as const, exit_code: null, error_tail: error.message, message };
   await app.jobs.settle(job.id, outcome, spentOf(undefined));
 }
 
-async function runJob(app: App, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
   const material = await readMaterial(app, job);
   if (!material.ok) {
     const { message } = material.problem;
@@ -144,7 +144,13 @@ async function runJob(app: App, deps: Deps, job: Job, signal: AbortSignal): Prom
 }
 
 /** Everything the agent gets is made for this run and taken away after it. */
-async function runAgent(app: App, deps: Deps, job: Job, material: Material, signal: AbortSignal): Promise<RunResult> {
+async function runAgent(
+  app: JobsApp,
+  deps: Deps,
+  job: Job,
+  material: Material,
+  signal: AbortSignal,
+): Promise<RunResult> {
   const { agent, runner, scribe, skills, env } = deps.setup;
   const tools = jobTools(app, job, deps.operations);
   const config = join(app.config.root, configName);

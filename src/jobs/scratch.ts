@@ -1,8 +1,8 @@
 import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import type { App } from "../app.ts";
 import type { Job } from "./job.ts";
+import type { JobsApp } from "./jobs-app.ts";
 import { skillNames } from "./prompt.ts";
 
 const mostPages = 200;
@@ -18,7 +18,7 @@ export type Scratch = { root: string; page: string; skill: string; remove(): Pro
  * the other pages to look things up in, and of the skill. Hooks, servers and settings that lie in the
  * workspace are not there to be started.
  */
-export async function makeScratch(app: App, job: Job, text: string, skills: string): Promise<Scratch> {
+export async function makeScratch(app: JobsApp, job: Job, text: string, skills: string): Promise<Scratch> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "scriptorium-job-")));
   const copy = async (path: string, content: string) => {
     const file = join(root, path);

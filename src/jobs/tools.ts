@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { Toolset } from "../agents/runner.ts";
-import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Result, refuse } from "../kernel/result.ts";
 import type { Job } from "./job.ts";
+import type { JobsApp } from "./jobs-app.ts";
 
 /** The operations of each kind of job; the rest of the book is none of its business. */
 const toolNames: Record<Job["kind"], readonly string[]> = {
@@ -21,7 +21,7 @@ type Fields = Record<string, unknown>;
  * What one job may do, bound to it: its own topic, its own page, its own persona, as long as it runs.
  * The same binding stands before the MCP tools of a scratch folder and before `scribe` in a workspace.
  */
-export function jobTools(app: App, job: Job, operations: readonly Operation[]): Toolset {
+export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<JobsApp>[]): Toolset {
   const names = toolNames[job.kind];
   const caller: Caller = { kind: "agent", role: "agent", job: job.id, turn: newTurn(undefined, true) };
   return {
@@ -44,7 +44,7 @@ export function jobTools(app: App, job: Job, operations: readonly Operation[]): 
 }
 
 /** The prompt gives the page's file; operations know it by its name. */
-function named(app: App, job: Job, input: Fields): Fields {
+function named(app: JobsApp, job: Job, input: Fields): Fields {
   const given = input.source_path;
   if (typeof given !== "string" || !given.startsWith("/")) return input;
   const isOurs = given === join(app.config.root, job.source_path) || given.endsWith(`/${job.source_path}`);

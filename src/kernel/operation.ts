@@ -1,29 +1,34 @@
 import * as z from "zod";
-import type { App } from "../app.ts";
 import { type Caller, kindOf, type Rank } from "./caller.ts";
 import { type Result, refuse } from "./result.ts";
 
 export type CallerKind = Rank | "agent";
 
-/** Everything the system can do, defined once; the faces only translate into it and out of it. */
-export type Definition<I, O> = {
+/**
+ * Everything the system can do, defined once; the faces only translate into it and out of it.
+ * `A` is the part of the application that the operation needs.
+ */
+export type Definition<A, I extends z.ZodType, O extends z.ZodType> = {
   /** The name of the MCP tool; the HTTP operation id; in kebab case the scribe command. */
   name: string;
   /** One sentence for people: help texts, OpenAPI. */
   summary: string;
-  /** What an agent that has read nothing else needs in order to use it rightly. */
+  /** Instructions for an agent that has read nothing else. */
   guidance?: string;
   effect: "reads" | "writes" | "destroys";
   callers: readonly CallerKind[];
   http?: { method: "get" | "put" | "post" | "delete"; path: `/${string}` };
-  input: z.ZodType<I>;
-  output: z.ZodType<O>;
-  run(app: App, input: I, caller: Caller): Promise<Result<NoInfer<O>>>;
+  input: I;
+  output: O;
+  run(app: A, input: z.output<I>, caller: Caller): Promise<Result<z.output<O>>>;
 };
 
-export type Operation<I = unknown, O = unknown> = Omit<Definition<I, O>, "run"> & {
-  /** The only door: who may call and what they give are checked here and nowhere else. */
-  perform(app: App, raw: unknown, caller: Caller): Promise<Result<O>>;
+export type Operation<A = never, I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> = Omit<
+  Definition<A, I, O>,
+  "run"
+> & {
+  /** The only entry point: the caller's rank and the input are checked here and nowhere else. */
+  perform(app: A, raw: unknown, caller: Caller): Promise<Result<z.output<O>>>;
 };
 
 export const everyone = ["agent", "reader", "collaborator", "admin"] as const;
@@ -31,7 +36,10 @@ export const writers = ["agent", "collaborator", "admin"] as const;
 export const people = ["reader", "collaborator", "admin"] as const;
 export const collaborators = ["collaborator", "admin"] as const;
 
-export function operation<I, O>({ run, ...definition }: Definition<I, O>): Operation<I, O> {
+export function operation<A, I extends z.ZodType, O extends z.ZodType>({
+  run,
+  ...definition
+}: Definition<A, I, O>): Operation<A, I, O> {
   return {
     ...definition,
     async perform(app, raw, caller) {
@@ -57,13 +65,13 @@ const describe = (error: z.core.$ZodError) =>
 
 const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: sentence(issue) });
 
-/** What is wrong, for someone who has never heard of our schemas. */
+/** Zod's message, reworded for a reader who has never heard of our schemas. */
 function sentence(issue: z.core.$ZodIssue): string {
   const isMissing = issue.input === undefined && (issue.code === "invalid_type" || issue.code === "invalid_value");
   const message = issue.message.replace(/^Invalid (?:input|option): /, "");
   return isMissing ? `this is missing; ${message.replace(/, received undefined$/, "")}` : message;
 }
 
-/** The JSON Schema of what an operation takes or gives. */
+/** The JSON Schema of an operation's input or output. */
 export const jsonSchema = (type: z.ZodType, io: "input" | "output" = "input") =>
   z.toJSONSchema(type, { io, unrepresentable: "any" }) as Record<string, unknown>;

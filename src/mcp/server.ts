@@ -4,14 +4,14 @@ import {
   ProtocolErrorCode,
   ResourceNotFoundError,
   ResourceTemplate,
-  type StandardSchemaWithJSON,
 } from "@modelcontextprotocol/server";
+import { addTool } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
-import { jsonSchema, type Operation } from "../kernel/operation.ts";
-import { type Problem, type Result, refusalFor } from "../kernel/result.ts";
+import type { Operation } from "../kernel/operation.ts";
+import { type Problem, refusalFor } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
-import { allOperations, operations } from "../operations.ts";
+import { allOperations, operations } from "../operation-list.ts";
 import type { Schema } from "../wiki/schema.ts";
 
 /** Everything the caller may do, as MCP tools, and the entries as resources. */
@@ -30,7 +30,7 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
 }
 
 /** A role sees just the tools it can use: none for sections it may not write, none for a pipeline it is not in. */
-function canUse(operation: Operation, caller: Caller, schema: Schema | undefined): boolean {
+function canUse(operation: Operation<App>, caller: Caller, schema: Schema | undefined): boolean {
   if (!operation.callers.includes(kindOf(caller))) return false;
   if (operation.name === "submit_verdict") return caller.kind === "agent" && caller.crew?.part === "qc";
   if (caller.kind === "person" || !schema) return true;
@@ -41,49 +41,6 @@ function canUse(operation: Operation, caller: Caller, schema: Schema | undefined
   if (operation.name === "transfer_focus") return schema.pipeline.includes(caller.role);
   return true;
 }
-
-/** One operation as a tool; `perform` is how it is called for this client. */
-export function addTool(
-  server: McpServer,
-  operation: Operation,
-  perform: (raw: unknown) => Promise<Result<unknown>>,
-): void {
-  const { name, summary, guidance, effect, input, output } = operation;
-  server.registerTool(
-    name,
-    {
-      description: guidance ? `${summary} ${guidance}` : summary,
-      inputSchema: unchecked(jsonSchema(input)),
-      // A union of objects says so only inside; the protocol wants it said at the top.
-      outputSchema: unchecked({ type: "object", ...jsonSchema(output, "output") }),
-      annotations: {
-        readOnlyHint: effect === "reads",
-        destructiveHint: effect === "destroys",
-        idempotentHint: effect === "reads",
-        openWorldHint: false,
-      },
-    },
-    async (raw: unknown) => {
-      const result = await perform(raw ?? {});
-      const answer = result.ok ? (result.value as Record<string, unknown>) : refusalFor(result.problem);
-      return {
-        content: [{ type: "text" as const, text: JSON.stringify(answer) }],
-        structuredContent: answer,
-        isError: !result.ok,
-      };
-    },
-  );
-}
-
-/** `perform` is the only door for input; the SDK shows its shape to the client and lets everything through. */
-const unchecked = (schema: Record<string, unknown>): StandardSchemaWithJSON => ({
-  "~standard": {
-    version: 1,
-    vendor: "scriptorium",
-    validate: (value) => ({ value }),
-    jsonSchema: { input: () => schema, output: () => schema },
-  },
-});
 
 const entryUri = "scriptorium://entries/";
 

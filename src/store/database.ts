@@ -24,15 +24,6 @@ export interface Database {
 
 export type DatabaseAddress = { engine: "sqlite"; file: string } | { engine: "postgres"; url: string };
 
-export async function openDatabase(address: DatabaseAddress): Promise<Database> {
-  if (address.engine === "sqlite") {
-    const { openSqlite } = await import("./sqlite.ts");
-    return openSqlite(address.file);
-  }
-  const { openPostgres } = await import("./postgres.ts");
-  return openPostgres(address.url);
-}
-
 /** The same database inside a transaction that is already open: what is written through it is kept with that, or not at all. */
 export const joined = (db: Database, tx: Query): Database => ({
   ...db,

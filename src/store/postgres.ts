@@ -47,7 +47,7 @@ export async function openPostgres(url: string): Promise<Database> {
   };
 }
 
-/** Planning costs our short queries more than running them: those that are prepared are sent under their names. */
+/** Staff costs our short queries more than running them: those that are prepared are sent under their names. */
 function nameStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   client.query = ((...args: unknown[]) => {

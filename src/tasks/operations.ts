@@ -4,6 +4,7 @@ import { collaborators, everyone, operation, writers } from "../kernel/operation
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { reopen } from "./overturn.ts";
 import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
+import type { TasksApp } from "./tasks-app.ts";
 import type { Step } from "./transition.ts";
 
 const id = z.string().max(64).describe("The task's id, as list_todos shows it");
@@ -38,7 +39,7 @@ export const createTodo = operation({
     priority: priority.default(0),
   }),
   output: z.object({ id: z.string(), state: z.string() }),
-  async run(app, input, caller) {
+  async run(app: TasksApp, input, caller) {
     const { depends_on: dependsOn, ...words } = input;
     const made = await app.tasks.create({ ...words, dependsOn, run: null, maxRetries: 2 }, nameOf(caller));
     return made.ok ? ok({ id: made.value.id, state: shownState(made.value) }) : made;
@@ -63,7 +64,7 @@ export const listTodos = operation({
       .describe("The cursor of the answer before, to go on from there"),
   }),
   output: z.object({ todos: z.array(line), cursor: z.string().optional() }),
-  async run(app, { state, run, limit, cursor }) {
+  async run(app: TasksApp, { state, run, limit, cursor }) {
     const after = cursor === undefined ? 0 : Number(cursor);
     const rows = await app.tasks.list({ limit, after, ...(state ? { state } : {}), ...(run ? { run } : {}) });
     const last = rows.length === limit ? rows.at(-1) : undefined;
@@ -96,7 +97,7 @@ export const lockTodo = operation({
       alive: z.boolean(),
     }),
   ]),
-  async run(app, { id, agentId, epoch, lease_seconds }) {
+  async run(app: TasksApp, { id, agentId, epoch, lease_seconds }) {
     const ms = lease_seconds === undefined ? undefined : lease_seconds * 1000;
     if (epoch !== undefined) {
       const renewed = await app.tasks.renew(id, epoch, ms);
@@ -119,7 +120,7 @@ export const unlockTodo = operation({
   http: { method: "post", path: "/tasks/{id}/unlock" },
   input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
   output: z.object({ id: z.string(), state: z.string() }),
-  async run(app, { id, epoch }, caller) {
+  async run(app: TasksApp, { id, epoch }, caller) {
     const released = await app.tasks.release(id, nameOf(caller), { epoch });
     return released.ok ? ok({ id, state: shownState(released.value.task) }) : released;
   },
@@ -137,7 +138,7 @@ export const releaseTask = operation({
     state: z.string(),
     from: z.object({ holder: z.string(), since: z.string(), until: z.string(), alive: z.boolean() }).nullable(),
   }),
-  async run(app, { id }, caller) {
+  async run(app: TasksApp, { id }, caller) {
     const released = await app.tasks.release(id, nameOf(caller), { force: true });
     return released.ok ? ok({ id, state: shownState(released.value.task), from: released.value.from }) : released;
   },
@@ -154,7 +155,7 @@ export const limitRun = operation({
     most: z.int().min(1).max(10_000).nullable().describe("How many; null lifts the limit"),
   }),
   output: z.object({ run: z.string(), most: z.int().nullable() }),
-  async run(app, { run, most }, caller) {
+  async run(app: TasksApp, { run, most }, caller) {
     await app.tasks.limit(run, most, nameOf(caller));
     return ok({ run, most });
   },
@@ -188,7 +189,7 @@ export const updateTodo = operation({
     state: z.string(),
     reopened: z.array(z.string()).optional().describe("What was stale behind it and is open again too"),
   }),
-  async run(app, { id, epoch, status, output, ...words }, caller) {
+  async run(app: TasksApp, { id, epoch, status, output, ...words }, caller) {
     const actor = nameOf(caller);
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
     if (status === undefined && Object.keys(change).length === 0)
@@ -242,7 +243,7 @@ export const getTaskContext = operation({
     blockedBy: z.array(z.object({ id: z.string(), title: z.string(), state: z.string() })).optional(),
     heldUntil: z.string().optional(),
   }),
-  async run(app, { id }) {
+  async run(app: TasksApp, { id }) {
     const task = await app.tasks.find(id);
     if (!task) return refuse("not_found", `there is no task ${id}; see list_todos`);
     const dependencies = (await app.tasks.dependencies(id)).slice(0, mostDependencies).map((dependency) => ({

@@ -1,11 +1,11 @@
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
-import { nameOf } from "../kernel/caller.ts";
 import { everyone, operation, people, writers } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
 import type { EntryMetadata } from "./entry.ts";
-import { findSection, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
+import { roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
+import type { WikiApp } from "./wiki-app.ts";
 
 const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
 
@@ -55,7 +55,7 @@ export const listEntries = operation({
       .optional()
       .describe("What the role before yours left for you"),
   }),
-  async run(app, { under, all }, caller) {
+  async run(app: WikiApp, { under, all }, caller) {
     const listed = await app.knowledge(caller).listEntries();
     if (!listed.ok) return listed;
     const schema = await app.schema();
@@ -113,7 +113,7 @@ export const fetchEntry = operation({
   http: { method: "get", path: "/entries/{id}" },
   input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; the latest if left out") }),
   output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
-  async run(app, { id, version }, caller) {
+  async run(app: WikiApp, { id, version }, caller) {
     const entry = await app.knowledge(caller).fetchEntry(id);
     if (!entry.ok || version === undefined || version === entry.value.version) return entry;
     const content = await app.entries.contentAt(id, version);
@@ -140,7 +140,7 @@ export const commitEntry = operation({
     version: z.int().min(0).describe("The version you read; 0 for an entry that nobody has written yet"),
   }),
   output: z.object({ status: z.literal("success"), version: z.int() }),
-  run: (app, { id, content, version }, caller) => app.knowledge(caller).commitEntry(id, content, version),
+  run: (app: WikiApp, { id, content, version }, caller) => app.knowledge(caller).commitEntry(id, content, version),
 });
 
 export const appendLog = operation({
@@ -154,7 +154,7 @@ export const appendLog = operation({
   http: { method: "post", path: "/entries/{id}/log" },
   input: z.object({ id, line: z.string().describe("One line, such as: chose SQLite because one process writes") }),
   output: z.object({ status: z.literal("success"), version: z.int(), line: z.string() }),
-  run: (app, { id, line }, caller) => app.knowledge(caller).appendLog(id, line),
+  run: (app: WikiApp, { id, line }, caller) => app.knowledge(caller).appendLog(id, line),
 });
 
 export const transferFocus = operation({
@@ -185,7 +185,7 @@ export const transferFocus = operation({
     ended: z.string().optional(),
     message: z.string().optional(),
   }),
-  run: (app, { target, summary }, caller) => app.knowledge(caller).transferFocus(target, summary),
+  run: (app: WikiApp, { target, summary }, caller) => app.knowledge(caller).transferFocus(target, summary),
 });
 
 export const searchEntries = operation({
@@ -216,7 +216,7 @@ export const searchEntries = operation({
     ),
     suggestion: z.string().optional(),
   }),
-  async run(app, { query, limit, section }, caller) {
+  async run(app: WikiApp, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     await app.files?.refresh();
@@ -227,37 +227,6 @@ export const searchEntries = operation({
       return { id, title, score, snippet, heading, line, why };
     });
     return ok({ results, ...(found.suggestion ? { suggestion: found.suggestion } : {}) });
-  },
-});
-
-export const createSection = operation({
-  name: "create_section",
-  summary: "Propose a new section; it takes effect when a person approves it.",
-  guidance:
-    "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
-    "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
-  effect: "writes",
-  callers: writers,
-  http: { method: "post", path: "/sections" },
-  input: section,
-  output: z.object({ status: z.literal("pending"), proposal: z.string(), message: z.string() }),
-  async run(app, wanted, caller) {
-    const schema = await app.schema();
-    if (!schema.ok) return schema;
-    if (findSection(schema.value, wanted.id)) return refuse("conflict", `there is a section ${wanted.id} already`);
-    const strangers = wanted.writable_by.filter((role) => !rolesOf(schema.value).includes(role));
-    if (strangers.length > 0) {
-      const roles = rolesOf(schema.value).join(", ");
-      return refuse("invalid", `writable_by: no role ${strangers.join(", ")} in this workspace; there are ${roles}`);
-    }
-    const opened = await app.proposals.open("section", wanted.id, wanted, nameOf(caller));
-    if (!opened.ok) return opened;
-    const { id } = opened.value;
-    return ok({
-      status: "pending" as const,
-      proposal: id,
-      message: `${wanted.id} waits for a person to approve ${id}`,
-    });
   },
 });
 
@@ -287,7 +256,7 @@ export const entryHistory = operation({
       }),
     ),
   }),
-  async run(app, { id, limit, diff }, caller) {
+  async run(app: WikiApp, { id, limit, diff }, caller) {
     const entry = await app.knowledge(caller).fetchEntry(id);
     if (!entry.ok) return entry;
     const versions = await app.entries.history(id, limit);
@@ -315,7 +284,7 @@ export const showSchema = operation({
     pipeline: z.array(z.string()),
     roles: z.array(z.string()),
   }),
-  async run(app) {
+  async run(app: WikiApp) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const { sections, pipeline } = schema.value;

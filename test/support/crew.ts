@@ -8,7 +8,7 @@ import type { PlanTask } from "../../src/crew/rules/plan.ts";
 import { crewOf } from "../../src/executing.ts";
 import type { CrewPart } from "../../src/kernel/caller.ts";
 import { ok, unwrap } from "../../src/kernel/result.ts";
-import { operations } from "../../src/operations.ts";
+import { operations } from "../../src/operation-list.ts";
 import { person } from "./workspace.ts";
 
 export type Use = (name: string, input?: Record<string, unknown>) => Promise<Record<string, unknown>>;

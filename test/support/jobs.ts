@@ -9,7 +9,7 @@ import type { App } from "../../src/app.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { openQueue } from "../../src/jobs/queue.ts";
 import { unwrap } from "../../src/kernel/result.ts";
-import { allOperations, operations } from "../../src/operations.ts";
+import { allOperations, operations } from "../../src/operation-list.ts";
 import { type Backend, newWorkspace, person, type TestWorkspace } from "./workspace.ts";
 
 export const pageText = "# Deploy\n\nPush the button.\n\nWait for the light.\n";

@@ -1,14 +1,9 @@
-import type { Operation } from "../../src/kernel/operation.ts";
-import type { OperationName, Operations } from "../../src/operations.ts";
+import type * as z from "zod";
+import type { OperationName, Operations } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
 
-export type Input<N extends OperationName> = Operations[N] extends Operation<infer I, unknown> ? Partial<I> : never;
-export type Output<N extends OperationName> =
-  Operations[N] extends Operation<never, infer O>
-    ? O
-    : Operations[N] extends { output: { _output: infer O } }
-      ? O
-      : never;
+export type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
+export type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
 
 /** A refusal, in the server's own sentence. */
 export class Refusal extends Error {

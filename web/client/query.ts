@@ -7,7 +7,7 @@ import {
   useQuery,
 } from "@tanstack/react-query";
 import type { RenderedPage } from "../../src/http/rendered.ts";
-import type { OperationName } from "../../src/operations.ts";
+import type { OperationName } from "../../src/operation-list.ts";
 import { complain } from "../parts/toast.tsx";
 import { ask, call, type Input, type Output, Refusal } from "./call.ts";
 import { touchedBy } from "./live.ts";

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { BookOpen, FileStack, GitFork, Inbox, ListChecks, MessagesSquare, Network, Search, Users } from "lucide-react";
 import type { ReactNode } from "react";
-import type { OperationName } from "../../src/operations.ts";
+import type { OperationName } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import type { LiveState } from "../client/live.ts";

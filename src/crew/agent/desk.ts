@@ -5,6 +5,7 @@ import type { Sandbox } from "../../agents/sandbox.ts";
 import { type Operation, operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { listInside, openInside } from "../../store/disk/pinned.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { filePath } from "../rules/plan.ts";
 
 /** The folder an agent works in, and what it may do there. */
@@ -35,9 +36,9 @@ const path = filePath.describe("A path inside your folder, such as src/main.ts")
  * Tools for one folder, the same for every kind of agent: also those with tools of their own write
  * and run commands only through these, so that each call counts, is recorded, and stays in the sandbox.
  */
-export function deskTools(desk: Desk): Operation[] {
+export function deskTools(desk: Desk): Operation<CrewApp>[] {
   const reading = [readTool(desk), listTool(desk), searchTool(desk)];
-  return (desk.write ? [...reading, writeTool(desk), editTool(desk), runTool(desk)] : reading) as Operation[];
+  return desk.write ? [...reading, writeTool(desk), editTool(desk), runTool(desk)] : reading;
 }
 
 const readTool = (desk: Desk) =>

@@ -2,14 +2,15 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { type Operation, operation } from "../../kernel/operation.ts";
+import { operation } from "../../kernel/operation.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
 import { findPreamble } from "../../store/queries/runs.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { putFile } from "../record/put-file.ts";
-import type { Planning } from "./planning.ts";
 import { preamblePrompt, rules, standardPreamble } from "./prompts.ts";
 import { runSolo } from "./run-without-task.ts";
+import type { Staff } from "./staff.ts";
 
 type Kind = "worker" | "qc";
 
@@ -31,7 +32,7 @@ const making = new WeakMap<object, Map<string, Promise<string>>>();
  * file. The rules are always ours.
  */
 export async function preambleFor(
-  crew: Planning,
+  crew: Staff,
   kind: Kind,
   role: string,
   signal: AbortSignal = new AbortController().signal,
@@ -51,7 +52,7 @@ export async function preambleFor(
 }
 
 /** Ten workers of one role that start together need one preamble. */
-function oncePerProcess(crew: Planning, hash: string, make: () => Promise<string>): Promise<string> {
+function oncePerProcess(crew: Staff, hash: string, make: () => Promise<string>): Promise<string> {
   const waiting = making.get(crew.app.db) ?? new Map<string, Promise<string>>();
   making.set(crew.app.db, waiting);
   const there = waiting.get(hash);
@@ -63,7 +64,7 @@ function oncePerProcess(crew: Planning, hash: string, make: () => Promise<string
 
 type Wanted = { kind: Kind; role: string; hash: string; file: string };
 
-async function make(crew: Planning, wanted: Wanted, signal: AbortSignal): Promise<string> {
+async function make(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<string> {
   const { app } = crew;
   const before = await findPreamble(app.db.read, wanted.hash);
   if (!before) await write(crew, wanted, signal);
@@ -73,11 +74,11 @@ async function make(crew: Planning, wanted: Wanted, signal: AbortSignal): Promis
 }
 
 /** By an agent; where that fails, in the standard words, for a run does not stop for want of a nicer sentence. */
-async function write(crew: Planning, wanted: Wanted, signal: AbortSignal): Promise<void> {
+async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<void> {
   const run = await runWith(crew, wanted.role);
   if (run !== undefined) {
     const { system, prompt } = preamblePrompt(wanted.kind, wanted.role);
-    const operations = [submitPreamble(wanted)] as Operation[];
+    const operations = [submitPreamble(wanted)];
     await runSolo(
       crew,
       { part: "preamble", run, system, prompt, operations, delivers: "submit_preamble", bounds },
@@ -87,7 +88,7 @@ async function write(crew: Planning, wanted: Wanted, signal: AbortSignal): Promi
   await keep(crew.app, wanted, standardPreamble(wanted.kind, wanted.role), "standard");
 }
 
-const runWith = async ({ app }: Planning, role: string) =>
+const runWith = async ({ app }: Staff, role: string) =>
   (
     await app.db.read
       .selectFrom("run_tasks")
@@ -109,14 +110,14 @@ const submitPreamble = (wanted: Wanted) =>
     callers: ["agent"],
     input: z.object({ text: z.string().trim().min(50).max(4000).describe("The preamble") }),
     output: z.object({ hash: z.string() }),
-    async run(app, { text }, caller) {
+    async run(app: CrewApp, { text }, caller) {
       await keep(app, wanted, text, caller.kind === "agent" ? (caller.crew?.agent ?? caller.role) : "agent");
       return ok({ hash: wanted.hash });
     },
   });
 
 /** The first one counts, whichever process wrote it. */
-async function keep(app: Planning["app"], { hash, kind, role }: Wanted, text: string, by: string): Promise<void> {
+async function keep(app: Staff["app"], { hash, kind, role }: Wanted, text: string, by: string): Promise<void> {
   const at = app.now().toISOString();
   await app.db.write(async (tx) => {
     const row = await tx

@@ -1,9 +1,9 @@
 import { ok, type Result } from "../../kernel/result.ts";
-import type { Crew } from "../attempt/crew.ts";
 import type { Spent } from "../record/facts.ts";
 import type { Bounds } from "../rules/breakers.ts";
 import type { Context } from "../rules/context.ts";
 import { type Desk, deskTools, folderOf } from "./desk.ts";
+import type { Staff } from "./staff.ts";
 import { type Started, startAgent } from "./start-agent.ts";
 
 export type Assignment = {
@@ -22,12 +22,12 @@ export type Assignment = {
 export type AgentRun = Started & { spent: Spent };
 
 /** One agent at work on a task, with a desk of its own. */
-export async function runAgent(crew: Crew, given: Assignment, signal: AbortSignal): Promise<Result<AgentRun>> {
+export async function runAgent(staff: Staff, given: Assignment, signal: AbortSignal): Promise<Result<AgentRun>> {
   const { context, desk, ...rest } = given;
   const began = Date.now();
-  const operations = [...crew.operationsFor(given.part), ...deskTools(desk)];
+  const operations = [...staff.operationsFor(given.part), ...deskTools(desk)];
   const place = { folder: () => folderOf(desk), write: desk.write };
-  const started = await startAgent(crew, { ...rest, ...place, context, prompt: context.text, operations }, signal);
+  const started = await startAgent(staff, { ...rest, ...place, context, prompt: context.text, operations }, signal);
   if (!started.ok) return started;
   const { result, tools, sentTokens } = started.value;
   const { inputTokens, outputTokens, messages } = result.usage;

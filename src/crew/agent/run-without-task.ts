@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RunResult } from "../../agents/runner.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Planning } from "./planning.ts";
+import type { Staff } from "./staff.ts";
 import { type Start, startAgent } from "./start-agent.ts";
 
 type Solo = Pick<Start, "part" | "run" | "system" | "prompt" | "operations" | "delivers" | "bounds"> & {
@@ -13,7 +13,7 @@ type Solo = Pick<Start, "part" | "run" | "system" | "prompt" | "operations" | "d
 
 /** One agent for the run as a whole, without a task: the prompt architect, the planner, the writer of preambles. */
 export async function runSolo(
-  crew: Planning,
+  crew: Staff,
   { folder: given, ...rest }: Solo,
   signal: AbortSignal,
 ): Promise<Result<{ delivered: boolean; why: string }>> {

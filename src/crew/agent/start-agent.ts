@@ -1,16 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Meter, type Reservation, type RunResult, type RunSpec, unknownUsage } from "../../agents/runner.ts";
+import type { Walls } from "../../agents/sandbox.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
-import type { Walls } from "../../agents/walls.ts";
-import type { App } from "../../app.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import type { Bounds } from "../rules/breakers.ts";
 import { type Context, tokensIn } from "../rules/context.ts";
 import { type Allowances, meterOf } from "./budget.ts";
-import type { Planning } from "./planning.ts";
+import type { Staff } from "./staff.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
 /** All that an agent is started with. */
@@ -25,7 +25,7 @@ export type Start = {
   prompt: string;
   /** How the prompt was made, where it was made from parts. */
   context?: Context;
-  operations: readonly Operation[];
+  operations: readonly Operation<CrewApp>[];
   /** The call with which it delivers. */
   delivers: string;
   bounds: Bounds;
@@ -48,7 +48,7 @@ export type Started = {
 const afterDeliveryMs = 60_000;
 
 /** Starts one agent with its own context, its own tools and its own meter, and records what it was sent and what it used. */
-export async function startAgent(crew: Planning, given: Start, outer: AbortSignal): Promise<Result<Started>> {
+export async function startAgent(crew: Staff, given: Start, outer: AbortSignal): Promise<Result<Started>> {
   const { app } = crew;
   const { part, run, task, agent, system, prompt, context, operations, bounds, delivers } = given;
   const playing = crew.agents(part);
@@ -103,7 +103,7 @@ export async function startAgent(crew: Planning, given: Start, outer: AbortSigna
 /** These call tools directly and ask the meter before each call; the others are programs with a life of their own. */
 const inProcess = new Set(["model", "scripted"]);
 
-async function wallsFor({ app, sandbox: known }: Planning, write: boolean): Promise<Result<Walls | undefined>> {
+async function wallsFor({ app, sandbox: known }: Staff, write: boolean): Promise<Result<Walls | undefined>> {
   const { sandbox, read, own, network } = app.config.crew;
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
@@ -144,7 +144,7 @@ async function setAside(
   return result;
 }
 
-const wantedBy = ({ config }: App, text: string, { outputTokens }: Bounds): Wanted => ({
+const wantedBy = ({ config }: CrewApp, text: string, { outputTokens }: Bounds): Wanted => ({
   tokens: config.crew.budget.attempt_tokens ?? (tokensIn(text) + promptOfPrograms) * expectedCalls + outputTokens,
   usd: config.crew.budget.attempt_usd ?? null,
 });
@@ -167,7 +167,7 @@ const notRun = (error: string): RunResult => ({
 });
 
 /** The meter of one agent, which remembers a refusal: an empty budget is no fault of the work. */
-function metered(app: App, { run, task, part, agent }: Start, context: string, model: string | undefined) {
+function metered(app: CrewApp, { run, task, part, agent }: Start, context: string, model: string | undefined) {
   const { budget } = app.config.crew;
   const allowances: Allowances = {
     task: { tokens: budget.task_tokens, usd: budget.task_usd },
@@ -188,7 +188,7 @@ function metered(app: App, { run, task, part, agent }: Start, context: string, m
   };
 }
 
-async function logFile({ config }: App, context: string): Promise<string> {
+async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
   await mkdir(folder, { recursive: true });
   return join(folder, `${context}.log`);

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Toolset } from "../../agents/runner.ts";
-import type { App } from "../../app.ts";
 import type { Agent } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { type Bounds, trip } from "../rules/breakers.ts";
 
 type Deps = {
-  app: App;
+  app: CrewApp;
   /** The agent as the crew started it: its run, task, epoch and part come from here, never from what it says. */
   caller: Agent & { crew: NonNullable<Agent["crew"]> };
-  operations: readonly Operation[];
+  operations: readonly Operation<CrewApp>[];
   bounds: Bounds;
   /** The call with which it delivers; after it nothing counts any more. */
   delivers: string;

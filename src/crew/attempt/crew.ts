@@ -1,23 +1,15 @@
 import { join } from "node:path";
-import type { RunSpec, Toolset } from "../../agents/runner.ts";
 import { findSandbox, type Sandbox } from "../../agents/sandbox.ts";
-import type { App } from "../../app.ts";
-import type { CrewPart } from "../../kernel/caller.ts";
-import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { type CrewAgents, configuredAgents } from "../agent/parts.ts";
+import type { Staff } from "../agent/staff.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { type Worktrees, worktrees } from "./worktree.ts";
 
-/** What an executing process has beside the workspace: worktrees, the sandbox, and who plays which part. */
-export type Crew = {
-  app: App;
+/** What a process that executes runs needs beside the workspace. */
+export type Crew = Staff & {
   trees: Worktrees;
   sandbox: Sandbox;
-  agents: CrewAgents;
-  /** What an agent of a part can do beside the tools of its desk. */
-  operationsFor(part: CrewPart): Operation[];
-  /** For agents that are processes of their own: their tools, served to them alone. */
-  serveTools(tools: Toolset): Promise<{ mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> }>;
   tell(news: News): void;
 };
 
@@ -52,7 +44,7 @@ export type News = {
 
 type Given = Pick<Crew, "operationsFor" | "serveTools" | "tell"> & { agents?: CrewAgents };
 
-export async function openCrew(app: App, { agents, ...given }: Given): Promise<Result<Crew>> {
+export async function openCrew(app: CrewApp, { agents, ...given }: Given): Promise<Result<Crew>> {
   const { config, git } = app;
   const sandbox = await findSandbox(config.crew.sandbox, config.environment);
   if (!sandbox.ok) return sandbox;

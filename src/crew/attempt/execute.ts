@@ -1,9 +1,10 @@
-import type { App } from "../../app.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../../store/queries/crew-queue.ts";
 import type { Claim } from "../../tasks/engine.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { poolRecord } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
+import { acceptedBranch } from "../rules/branches.ts";
 import type { Stage } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
@@ -11,7 +12,6 @@ import { isGone, processName } from "./holders.ts";
 import { learnTheRest } from "./learn.ts";
 import { verify } from "./verify.ts";
 import { work } from "./work.ts";
-import { acceptedBranch } from "./worktree.ts";
 
 export type Outcome = {
   run: string;
@@ -62,7 +62,7 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
 const server = "server";
 
 /** Runs that a server of this machine was carrying out when it was killed. */
-export const cutOff = async ({ db }: App): Promise<{ run: string; by: string }[]> =>
+export const cutOff = async ({ db }: CrewApp): Promise<{ run: string; by: string }[]> =>
   (await carriedRuns(db.read))
     .filter(({ carrier }) => carrier.endsWith(`/${server}`) && isGone(carrier))
     .map(({ run, by }) => ({ run, by }));
@@ -119,7 +119,7 @@ async function labour(
   const inHand = new Set<string>();
   const stop = new AbortController();
   const all = AbortSignal.any([signal, stop.signal]);
-  const record = poolRecord(crew, run, name, workers);
+  const record = poolRecord(crew.app, run, name, workers);
   let reason: string | undefined;
   let wake: () => void = () => undefined;
   const unsubscribe = app.db.onChange(() => wake());

@@ -1,10 +1,10 @@
-import type { App } from "../../app.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 
 /**
  * Keeps a claim alive while its work goes on. When it cannot be renewed it has gone to another, or a
  * person took it away: the work is stopped then, for its result would be refused.
  */
-export function keepLease(app: App, { task, epoch }: { task: string; epoch: number }, outer: AbortSignal) {
+export function keepLease(app: CrewApp, { task, epoch }: { task: string; epoch: number }, outer: AbortSignal) {
   const { leaseMs } = app.config.claims;
   const inner = new AbortController();
   let lost = false;

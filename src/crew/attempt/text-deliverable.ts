@@ -1,10 +1,10 @@
-import type { App } from "../../app.ts";
 import { graphChanges } from "../../graph/changes.ts";
 import { nodeFrom, type Properties } from "../../graph/node.ts";
 import { type Caller, newTurn } from "../../kernel/caller.ts";
 import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
 import { joined, type Query } from "../../store/database.ts";
 import { findNode } from "../../store/queries/graph.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 
 const longest = 48_000;
 
@@ -15,7 +15,7 @@ export const textNode = (task: string) => `deliverable:${task}`;
  * Kept before the task counts as completed, so that whoever waits for it finds it. Kept twice it is kept
  * once; of a task that was overturned and done again, the new words take the place of the old.
  */
-export async function keepText(app: App, detail: RunTaskRow, title: string, attempt: AttemptRow): Promise<void> {
+export async function keepText(app: CrewApp, detail: RunTaskRow, title: string, attempt: AttemptRow): Promise<void> {
   if (detail.deliverable !== "text") return;
   const text = (attempt.output ?? "").slice(0, longest);
   const properties = { title, text, run: detail.run_id, task: detail.task_id, number: detail.number };
@@ -30,7 +30,7 @@ export async function keepText(app: App, detail: RunTaskRow, title: string, atte
 }
 
 /** What was accepted and is not any more must not be found as if it were. */
-export async function withdrawText(app: App, tx: Query, task: string, actor: string): Promise<void> {
+export async function withdrawText(app: CrewApp, tx: Query, task: string, actor: string): Promise<void> {
   const row = await findNode(tx, app.db.engine, textNode(task));
   if (!row) return;
   const person: Caller = { kind: "person", name: actor, rank: "collaborator" };

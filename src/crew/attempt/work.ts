@@ -7,13 +7,14 @@ import { preambleFor } from "../agent/preamble.ts";
 import { runAgent } from "../agent/run-for-task.ts";
 import type { Spent } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
+import { attemptBranch } from "../rules/branches.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import { aboutTask, commitMessage, deliverableHash, deskAt, type Stage } from "./attempt.ts";
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
 import { keepLease } from "./lease.ts";
-import { attemptBranch, type Collected, type Worktree } from "./worktree.ts";
+import type { Collected, Worktree } from "./worktree.ts";
 
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<Stage> {
   const { app, trees } = crew;

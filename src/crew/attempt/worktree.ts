@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
+import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 
 /** Where one attempt works: a checkout of its own on a branch of its own. */
@@ -201,10 +202,6 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 }
 
 export type Worktrees = ReturnType<typeof worktrees>;
-
-export const acceptedBranch = (run: string) => `scriptorium/${run}/accepted`;
-export const attemptBranch = (run: string, number: string, attempt: number, epoch: number) =>
-  `scriptorium/${run}/task-${number}/attempt-${attempt}-${epoch}`;
 
 /** Files by which the next agent, or git itself, would be made to do something. */
 const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);

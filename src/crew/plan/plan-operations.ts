@@ -3,6 +3,7 @@ import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { noRun } from "../record/runs.ts";
 import { readChain, writeChain } from "../rules/chain.ts";
 
@@ -16,7 +17,7 @@ export const showPlan = operation({
   http: { method: "get", path: "/runs/{id}/plan" },
   input: z.object({ id }),
   output: z.object({ id: z.string(), file: z.string(), text: z.string(), editable: z.boolean() }),
-  async run(app, { id }) {
+  async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
     if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
@@ -38,7 +39,7 @@ export const savePlan = operation({
     id: z.string(),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
-  async run(app, { id, text }, caller) {
+  async run(app: CrewApp, { id, text }, caller) {
     const chain = readChain(text);
     if (!chain.ok) return chain;
     if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);

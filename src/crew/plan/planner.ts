@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import type { Sandbox } from "../../agents/sandbox.ts";
-import type { App } from "../../app.ts";
-import { type Operation, operation } from "../../kernel/operation.ts";
+import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { deskTools } from "../agent/desk.ts";
-import type { Planning } from "../agent/planning.ts";
 import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
 import { runSolo } from "../agent/run-without-task.ts";
+import type { Staff } from "../agent/staff.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import type { PlannedTask } from "../record/runs.ts";
 import { surveyOf } from "../record/task-context.ts";
 
@@ -20,7 +20,7 @@ const planBounds = { toolCalls: 200, messages: 600, outputTokens: 64_000 };
 
 /** A request becomes a run with a plan: an optional brief (O2), then the planner (O3). */
 export async function planRequest(
-  crew: Planning,
+  crew: Staff,
   request: string,
   how: { brief: boolean; by: string },
   signal: AbortSignal,
@@ -31,7 +31,7 @@ export async function planRequest(
 
 /** The same for a run that is there already: planning takes minutes, and whoever asked may want to watch. */
 export async function planRun(
-  crew: Planning,
+  crew: Staff,
   { id, request }: { id: string; request: string },
   how: { brief: boolean; by: string },
   signal: AbortSignal,
@@ -47,7 +47,7 @@ export async function planRun(
 }
 
 async function briefAndPlan(
-  crew: Planning,
+  crew: Staff,
   run: string,
   request: string,
   brief: boolean,
@@ -73,13 +73,8 @@ async function briefAndPlan(
   }
 }
 
-async function briefOf(
-  crew: Planning,
-  run: string,
-  request: string,
-  signal: AbortSignal,
-): Promise<Result<string | null>> {
-  const operations = [submitBrief] as Operation[];
+async function briefOf(crew: Staff, run: string, request: string, signal: AbortSignal): Promise<Result<string | null>> {
+  const operations = [submitBrief];
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
   const ran = await runSolo(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
@@ -103,7 +98,7 @@ const submitBrief = operation({
     ambiguities: z.array(item).max(50).default([]).describe("What the request leaves open"),
   }),
   output: z.object({ run: z.string() }),
-  async run(app, { specification, assumptions, context, ambiguities }, caller) {
+  async run(app: CrewApp, { specification, assumptions, context, ambiguities }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew?.part !== "brief")
       return refuse("denied", "a brief is handed in by the agent that was started to write it");
@@ -121,7 +116,7 @@ const submitBrief = operation({
 });
 
 /** A planner looks at what is committed, in a checkout of its own: the token and the database are not in it. */
-async function checkout(app: App): Promise<{ folder: string; close(): Promise<void> }> {
+async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
   const { commit } = await app.git.head();
   if (commit) await app.git.text(["worktree", "add", "--force", "--detach", folder, commit]);
@@ -144,7 +139,7 @@ const nowhere: Sandbox = {
 const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
 
 /** What was wrong with the last plan that was refused. */
-async function lastMistake({ app }: Planning, run: string): Promise<string | undefined> {
+async function lastMistake({ app }: Staff, run: string): Promise<string | undefined> {
   const call = await app.db.read
     .selectFrom("tool_calls")
     .select("output")

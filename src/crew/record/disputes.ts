@@ -1,5 +1,5 @@
-import type { App } from "../../app.ts";
 import type { Claim } from "../rules/verdict.ts";
+import type { CrewApp } from "./crew-app.ts";
 
 const mostClaims = 20;
 const mostPassages = 20;
@@ -13,7 +13,7 @@ export type Passage = { id: string; body: string };
 type Sentence = { text: string; words: Set<string>; numbers: string[] };
 
 /** Claims whose evidence another source tells with other numbers: an issue for the verifier, who looks which is right (T3). */
-export async function disputesOf(app: App, claims: Claim[]): Promise<string[]> {
+export async function disputesOf(app: CrewApp, claims: Claim[]): Promise<string[]> {
   const found: string[] = [];
   for (const { claim, evidence } of claims.filter((one) => /\d/.test(one.evidence)).slice(0, mostClaims)) {
     const { hits } = await app.search.find.passages(evidence.slice(0, longestQuery), {

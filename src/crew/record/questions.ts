@@ -1,15 +1,15 @@
-import type { App } from "../../app.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { lockTasks } from "../../store/queries/tasks.ts";
+import type { CrewApp } from "./crew-app.ts";
 import type { Fence } from "./facts.ts";
 
 type Asked = { id: string; status: "asked" | "answered"; answer: string | null };
 
 /** A question under the claim on its task, or the answer to one. The same question twice is one question. */
 export async function askQuestion(
-  app: App,
+  app: CrewApp,
   fence: Fence,
   { question, id }: { question: string | undefined; id: string | undefined },
   actor: string,
@@ -65,7 +65,7 @@ export async function askQuestion(
 }
 
 export async function answer(
-  app: App,
+  app: CrewApp,
   given: { id: string; answer: string },
   actor: string,
 ): Promise<Result<{ id: string; task: string }>> {

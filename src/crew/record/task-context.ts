@@ -1,4 +1,3 @@
-import type { App } from "../../app.ts";
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
@@ -8,18 +7,19 @@ import { type Context, pmContext, qcContext, type TaskRecord, workerContext } fr
 import type { PlanTask } from "../rules/plan.ts";
 import { dependenciesOf } from "../rules/plan.ts";
 import { type Claim, unproven } from "../rules/verdict.ts";
+import type { CrewApp } from "./crew-app.ts";
 import { disputesOf } from "./disputes.ts";
 
 const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
 
 /** What this kind of agent is told about a task (O6). */
-export async function contextFor(app: App, task: string, kind: Context["kind"]): Promise<Result<Context>> {
+export async function contextFor(app: CrewApp, task: string, kind: Context["kind"]): Promise<Result<Context>> {
   const record = await taskRecord(app, task, kind);
   return record.ok ? ok(builders[kind](record.value)) : record;
 }
 
 /** The record as far as one kind of context is made from it. */
-async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<Result<TaskRecord>> {
+async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Promise<Result<TaskRecord>> {
   const query = app.db.read;
   const detail = await runTask(query, id);
   const run = detail && (await app.runs.find(detail.run_id));
@@ -52,7 +52,7 @@ async function taskRecord(app: App, id: string, kind: Context["kind"]): Promise<
   });
 }
 
-async function dependenciesBefore(app: App, run: string, task: PlanTask): Promise<TaskRecord["dependencies"]> {
+async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Promise<TaskRecord["dependencies"]> {
   const wanted = dependenciesOf(task);
   const rows = (await tasksOfRun(app.db.read, run)).filter((row) => wanted.includes(row.number));
   const before = await Promise.all(
@@ -71,12 +71,12 @@ async function dependenciesBefore(app: App, run: string, task: PlanTask): Promis
 }
 
 /** What a verifier must not take from the worker's word: claims without evidence, and evidence that is disputed. */
-const doubtful = async (app: App, task: string, epoch: number, claims: Claim[]) => [
+const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Claim[]) => [
   ...unproven(claims, await outputsOf(app, task, epoch)),
   ...(await disputesOf(app, claims)),
 ];
 
-const outputsOf = async (app: App, task: string, epoch: number) =>
+const outputsOf = async (app: CrewApp, task: string, epoch: number) =>
   new Map(
     (await toolCallsOf(app.db.read, { task }))
       .filter((call) => call.epoch === epoch)
@@ -87,7 +87,7 @@ const mostNodes = 40;
 const mostEdges = 60;
 
 /** What lies within two edges of the task and of what its worker cited. */
-async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgraph"]> {
+async function subgraphOf(app: CrewApp, starts: string[]): Promise<TaskRecord["subgraph"]> {
   const ids = new Set<string>();
   for (const start of starts.slice(0, 10)) {
     if (ids.size >= mostNodes) break;
@@ -103,7 +103,7 @@ async function subgraphOf(app: App, starts: string[]): Promise<TaskRecord["subgr
 const mostPaths = 1500;
 
 /** What the planner is shown of the workspace before it looks for itself. */
-export async function surveyOf(app: App): Promise<string> {
+export async function surveyOf(app: CrewApp): Promise<string> {
   const entries = await app.entries.list();
   const listed = await app.git.maybe(["ls-files"]);
   const files = (listed ?? "").split("\n").filter((path) => path !== "");

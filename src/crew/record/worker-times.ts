@@ -1,8 +1,8 @@
 import { appendEvent } from "../../store/events.ts";
-import type { Crew } from "../attempt/crew.ts";
+import type { CrewApp } from "./crew-app.ts";
 
 /** How one process's hands spent their time on a run, kept for its figures (O15). A process that joined all runs keeps none. */
-export function poolRecord({ app }: Crew, run: string | undefined, name: string, workers: number) {
+export function poolRecord(app: CrewApp, run: string | undefined, name: string, workers: number) {
   const claims: number[] = [];
   const startedAt = app.now().toISOString();
   const conflicts = app.tasks.counts().conflicts;

@@ -3,6 +3,7 @@ import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { proposal } from "../../review/proposals/operations.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { budget, question, runLine } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
@@ -20,7 +21,7 @@ export const inbox = operation({
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Runs that stopped, with the reason, and runs whose agents ask something"),
   }),
-  async run(app) {
+  async run(app: CrewApp) {
     const [proposals, found] = await Promise.all([app.proposals.list("open"), runsThatWait(app.db.read)]);
     const runs = found.map(({ run, questions }) => ({
       ...{ id: run.id, state: run.state, title: run.title, createdBy: run.created_by },

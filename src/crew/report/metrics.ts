@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { AttemptRow, ContextRow, RunWorkersRow, ToolCallRow, VerdictRow } from "../../store/crew-tables.ts";
 import { kept } from "../../store/kept.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { noRun } from "../record/runs.ts";
 
 const names = [
@@ -205,13 +205,13 @@ const mostCalls = 50_000;
 /** The figures of one run, or of all there were. */
 export const metricsOf = {
   schema,
-  async of(app: App, run?: string): Promise<Result<z.infer<typeof schema>>> {
+  async of(app: CrewApp, run?: string): Promise<Result<z.infer<typeof schema>>> {
     if (run !== undefined && !(await app.runs.find(run))) return noRun(run);
     return ok({ run: run ?? null, figures: figures(await rowsOf(app, run)) });
   },
 };
 
-async function rowsOf({ db }: App, run: string | undefined): Promise<Counted> {
+async function rowsOf({ db }: CrewApp, run: string | undefined): Promise<Counted> {
   const query = db.read;
   const only = run !== undefined;
   const is = run ?? "";

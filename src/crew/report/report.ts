@@ -1,11 +1,11 @@
-import type { App } from "../../app.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { AttemptRow, ContextRow, QuestionRow, VerdictRow } from "../../store/crew-tables.ts";
 import { attemptsOf, contextsOf, questionsOf, tasksOfRun, verdictsOf } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
-import { acceptedBranch } from "../attempt/worktree.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
+import { acceptedBranch } from "../rules/branches.ts";
 import { fenced } from "../rules/context.ts";
 import { type Failure, failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import { dependenciesOf } from "../rules/plan.ts";
@@ -25,7 +25,7 @@ type Reported = {
 type Whole = { run: Run; tasks: Reported[]; contexts: ContextRow[]; questions: QuestionRow[]; figures: Figure[] };
 
 /** The report of a run as it stands, from the record alone. */
-export async function reportOf(app: App, id: string): Promise<Result<string>> {
+export async function reportOf(app: CrewApp, id: string): Promise<Result<string>> {
   const run = await app.runs.find(id);
   if (!run) return noRun(id);
   const query = app.db.read;

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { contextsOf, questionsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
 
@@ -59,7 +59,7 @@ const schema = runLine.extend({
 /** A run as people look at it while it goes on. */
 export const runDetails = {
   schema,
-  async of(app: App, id: string): Promise<Result<z.infer<typeof schema>>> {
+  async of(app: CrewApp, id: string): Promise<Result<z.infer<typeof schema>>> {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
     const query = app.db.read;

@@ -11,6 +11,7 @@ import {
   toolCallsOf,
   verdictsOf,
 } from "../../store/queries/runs.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 
 const count = z.number().nullable();
 const longestText = 20_000;
@@ -94,7 +95,7 @@ export const taskRecord = operation({
     ),
     questions: z.array(z.object({ id: z.string(), question: z.string(), answer: z.string().nullable() })),
   }),
-  async run(app, { id }) {
+  async run(app: CrewApp, { id }) {
     const query = app.db.read;
     const row = await runTask(query, id);
     if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);

@@ -3,6 +3,7 @@ import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import type { ContextRow } from "../../store/crew-tables.ts";
 import { contextsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
 
@@ -29,7 +30,7 @@ export const runUsage = operation({
       z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idleMs: z.number(), busyMs: z.number() }),
     ),
   }),
-  async run(app, { id }) {
+  async run(app: CrewApp, { id }) {
     if (!(await app.runs.find(id))) return noRun(id);
     const query = app.db.read;
     const [tasks, tally, contexts, workers] = await Promise.all([

@@ -3,9 +3,8 @@
  * there again. A text whose characters are those of the source is located exactly; an escape, an
  * entity or a code span's marks are skipped or located as a whole.
  */
-import type { Element, Node, Root, Text } from "./tree.ts";
+import type { Element, Node, Place, Root, Text } from "./tree.ts";
 
-export type Place = { from: number; to: number };
 export type Located = Text & { data?: { place?: Place } };
 
 /** Splits every text of the tree into pieces that know their place. */

@@ -1,11 +1,12 @@
 import type rehypeSanitize from "rehype-sanitize";
 import { splitHidden } from "../../kernel/hidden.ts";
-import type { Place } from "./locate.ts";
 
 export type Root = ReturnType<ReturnType<typeof rehypeSanitize>>;
 export type Node = Root["children"][number];
 export type Element = Extract<Node, { type: "element" }>;
 export type Text = Extract<Node, { type: "text" }>;
+/** Offsets into the source text. */
+export type Place = { from: number; to: number };
 export type Properties = Element["properties"];
 
 /** What rendered headings and footnotes are called in the page, so that none passes for a part of it. */

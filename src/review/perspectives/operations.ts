@@ -1,15 +1,15 @@
 import * as z from "zod";
-import { checkRequest } from "../../jobs/material.ts";
 import { nameOf } from "../../kernel/caller.ts";
-import { collaborators, everyone, operation, people, writers } from "../../kernel/operation.ts";
+import { everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { checkText } from "../../wiki/contract.ts";
 import { textNamed } from "../proposals/base.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { personaOf, personasFor } from "./personas.ts";
 import { skillSha, staleBecause } from "./perspectives.ts";
 
-const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
-const personaName = z.string().max(100).describe("The persona's name");
+export const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+export const personaName = z.string().max(100).describe("The persona's name");
 const sha = z.string().max(64);
 
 const persona = z.object({
@@ -28,7 +28,7 @@ export const listPersonas = operation({
   http: { method: "get", path: "/personas" },
   input: z.object({ source_path: sourcePath.optional() }),
   output: z.object({ personas: z.array(persona) }),
-  async run(app, { source_path }) {
+  async run(app: ReviewApp, { source_path }) {
     const page = source_path === undefined ? undefined : await app.pages.read(source_path);
     if (page && !page.ok) return page;
     const personas = personasFor(app, page?.value);
@@ -48,7 +48,7 @@ export const getPersona = operation({
   http: { method: "get", path: "/personas/{name}" },
   input: z.object({ source_path: sourcePath, name: personaName }),
   output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("The git blob of the page now") }),
-  async run(app, { source_path, name }) {
+  async run(app: ReviewApp, { source_path, name }) {
     const found = await personaOf(app, source_path, name);
     if (!found.ok) return found;
     const { page, sha, ...rest } = found.value;
@@ -73,7 +73,7 @@ export const putPerspective = operation({
     text: z.string().describe("The page as this reader should read it, in markdown"),
   }),
   output: z.object({ status: z.literal("success"), stale: z.boolean().describe("True when the page moved meanwhile") }),
-  async run(app, asked, caller) {
+  async run(app: ReviewApp, asked, caller) {
     const found = await personaOf(app, asked.source_path, asked.persona);
     if (!found.ok) return found;
     const { page, sha: personaSha } = found.value;
@@ -119,7 +119,7 @@ export const showPerspective = operation({
     at: z.string(),
     job_id: z.string().nullable(),
   }),
-  async run(app, { source_path, persona }) {
+  async run(app: ReviewApp, { source_path, persona }) {
     const found = await personaOf(app, source_path, persona);
     if (!found.ok) return found;
     const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
@@ -131,42 +131,5 @@ export const showPerspective = operation({
     const because = staleBecause(best, key);
     const { path, text, sourceSha: source_sha, personaSha: persona_sha, at, jobId: job_id } = best;
     return ok({ path, persona, text, stale: because.length > 0, because, source_sha, persona_sha, at, job_id });
-  },
-});
-
-export const refreshPerspective = operation({
-  name: "refresh_perspective",
-  summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
-  effect: "writes",
-  callers: collaborators,
-  http: { method: "post", path: "/perspectives/refresh" },
-  input: z.object({
-    source_path: sourcePath,
-    persona: personaName,
-    force: z.boolean().default(false).describe("Also when the one there is still up to date"),
-  }),
-  output: z.object({
-    status: z.enum(["fresh", "running", "started"]),
-    job_id: z.string().nullable().describe("The job to wait for; null when there is nothing to do"),
-  }),
-  async run(app, { source_path, persona, force }, caller) {
-    const found = await personaOf(app, source_path, persona);
-    if (!found.ok) return found;
-    const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
-    const best = await app.perspectives.best(source_path, persona, key);
-    if (!force && best && staleBecause(best, key).length === 0) return ok({ status: "fresh" as const, job_id: null });
-    if (!app.config.agent) {
-      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
-      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
-    }
-    const request = await checkRequest(app, { kind: "perspective", source_path, persona_name: persona });
-    if (!request.ok) return request;
-    const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
-    if (started.ok) return ok({ status: "started" as const, job_id: started.value.id });
-    // Whoever asks for the same while it is being written waits for that same job.
-    const same = (await app.jobs.inFlight()).find(
-      (job) => job.source_path === source_path && job.kind === "perspective" && job.persona_name === persona,
-    );
-    return same ? ok({ status: "running" as const, job_id: same.id }) : started;
   },
 });

@@ -1,15 +1,15 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
 import { type Persona, personaFrom, personaList } from "../../config/persona.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { readYaml } from "../../kernel/yaml.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { parseDocument } from "../../wiki/stores/document.ts";
+import type { ReviewApp } from "../review-app.ts";
 
 const frontmatter = z.looseObject({ personas: personaList.optional() });
 
 /** The readers of this page: those of the workspace, and those that the page itself describes, which come first. */
-export function personasFor(app: App, page: Page | undefined): Result<Persona[]> {
+export function personasFor(app: ReviewApp, page: Page | undefined): Result<Persona[]> {
   const own = page ? ownPersonas(page) : ok([]);
   if (!own.ok) return own;
   const names = new Set(own.value.map((persona) => persona.name));
@@ -17,7 +17,7 @@ export function personasFor(app: App, page: Page | undefined): Result<Persona[]>
   return ok([...own.value, ...shared.filter((persona) => !names.has(persona.name))]);
 }
 
-export async function personaOf(app: App, path: string, name: string): Promise<Result<Persona & { page: Page }>> {
+export async function personaOf(app: ReviewApp, path: string, name: string): Promise<Result<Persona & { page: Page }>> {
   const page = await app.pages.read(path);
   if (!page.ok) return page;
   const personas = personasFor(app, page.value);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { packageFile } from "../../kernel/package-files.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";

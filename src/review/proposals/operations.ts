@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { previewTopics, refindTopics } from "../topics/refind-topics.ts";
 import { approvalCommit } from "./approval.ts";
 import { impactOf } from "./impact.ts";
@@ -72,7 +72,7 @@ export const listProposals = operation({
     topic: z.string().max(64).optional().describe("Only the answers to this topic"),
   }),
   output: z.object({ proposals: z.array(proposal) }),
-  run: async (app, { status, topic }) => ok({ proposals: await app.proposals.list(status, topic) }),
+  run: async (app: ReviewApp, { status, topic }) => ok({ proposals: await app.proposals.list(status, topic) }),
 });
 
 export const showProposal = operation({
@@ -87,7 +87,7 @@ export const showProposal = operation({
     comments: z.array(comment),
     impact: impact.optional(),
   }),
-  async run(app, { id }) {
+  async run(app: ReviewApp, { id }) {
     const found = await app.proposals.find(id);
     if (!found) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
     const comments = await app.proposals.comments(id);
@@ -97,7 +97,7 @@ export const showProposal = operation({
 });
 
 /** A decided proposal is shown against what it was made from; what came after it is another matter. */
-async function foresee(app: App, proposal: WholeProposal) {
+async function foresee(app: ReviewApp, proposal: WholeProposal) {
   const { baseText, baseSourceSha, subject } = proposal;
   if (proposal.status !== "open") {
     return { ...impactOf(proposal, { text: baseText, blob: baseSourceSha ?? "" }), topics: [] };
@@ -108,7 +108,7 @@ async function foresee(app: App, proposal: WholeProposal) {
   return { ...impact, topics };
 }
 
-const topicsAfter = async (app: App, path: string, text: string) =>
+const topicsAfter = async (app: ReviewApp, path: string, text: string) =>
   (await previewTopics(app, path, text)).map(({ id, quote, from, to }) => ({ id, quote, from, to }));
 
 const mostTold = 20;
@@ -143,7 +143,7 @@ export const insertProposal = operation({
       .array(z.object({ id: z.string(), quote: z.string(), to: anchorState }))
       .describe("Other open topics whose passage could not be found again for sure"),
   }),
-  async run(app, { topic_id, base_sha, text }, caller) {
+  async run(app: ReviewApp, { topic_id, base_sha, text }, caller) {
     const topic = await app.topics.find(topic_id);
     if (!topic) return refuse("not_found", `no topic ${topic_id}; see: scriptorium topic list`);
     const made = await proposePage(app, topic, { baseSha: base_sha, text }, caller);
@@ -177,7 +177,7 @@ export const approveProposal = operation({
     onto: z.string().max(64).optional().describe("The page's blob that you saw; a conflict when it is another by now"),
   }),
   output: proposal.extend({ commit: z.string().nullable().optional().describe("Where git has it") }),
-  async run(app, { id, ...asked }, caller) {
+  async run(app: ReviewApp, { id, ...asked }, caller) {
     const approved = await app.proposals.approve(id, approver(caller), asked);
     if (!approved.ok || approved.value.kind !== "page") return approved;
     await refindTopics(app, approved.value.subject);
@@ -194,7 +194,7 @@ export const rejectProposal = operation({
   http: { method: "post", path: "/proposals/{id}/reject" },
   input: z.object({ id, note: note.describe("Why, for whoever proposed it") }),
   output: proposal,
-  run: (app, { id, note }, caller) => app.proposals.reject(id, approver(caller), note),
+  run: (app: ReviewApp, { id, note }, caller) => app.proposals.reject(id, approver(caller), note),
 });
 
 const words = z.string().trim().min(1, "say something").max(20_000);
@@ -207,7 +207,7 @@ export const commentProposal = operation({
   http: { method: "post", path: "/proposals/{id}/comments" },
   input: z.object({ id, text: words.describe("What you have to say, in markdown") }),
   output: comment,
-  run: (app, { id, text }, caller) => app.proposals.comment(id, approver(caller), text, false),
+  run: (app: ReviewApp, { id, text }, caller) => app.proposals.comment(id, approver(caller), text, false),
 });
 
 export const requestRevision = operation({
@@ -218,7 +218,7 @@ export const requestRevision = operation({
   http: { method: "post", path: "/proposals/{id}/revision" },
   input: z.object({ id, text: words.describe("What should be different, in markdown") }),
   output: comment,
-  run: (app, { id, text }, caller) => app.proposals.comment(id, approver(caller), text, true),
+  run: (app: ReviewApp, { id, text }, caller) => app.proposals.comment(id, approver(caller), text, true),
 });
 
 const approver = (caller: Caller) =>

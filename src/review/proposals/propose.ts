@@ -1,13 +1,13 @@
-import type { App } from "../../app.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { type Result, refuse } from "../../kernel/result.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
 import { checkProposal, type Topic, takesProposals } from "./page-proposal.ts";
 import type { Proposal } from "./proposals.ts";
 
 /** Answers a topic with a whole new text of its page (R3). The same checks for agents and people, through every face. */
 export async function proposePage(
-  app: App,
+  app: ReviewApp,
   topic: Topic,
   asked: { baseSha: string; text: string },
   caller: Caller,

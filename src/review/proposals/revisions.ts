@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { impactOf } from "./impact.ts";
 
 /** What came of a topic so far, for whoever works on it next. */
@@ -17,7 +17,7 @@ const mostRevisions = 3;
 const longestDiff = 12_000;
 
 /** The last proposals for a topic, newest first, with what people said about them: the context of the next one. */
-export async function revisionsOf(app: App, topicId: string): Promise<z.infer<typeof revision>[]> {
+export async function revisionsOf(app: ReviewApp, topicId: string): Promise<z.infer<typeof revision>[]> {
   const latest = (await app.proposals.list(undefined, topicId)).slice(0, mostRevisions);
   return Promise.all(
     latest.map(async ({ id, revisionNumber, status, baseSourceSha, note }) => {

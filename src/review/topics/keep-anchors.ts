@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { watch } from "chokidar";
-import type { App } from "../../app.ts";
 import { pathsWithOpenTopics } from "../../store/queries/topics.ts";
 import { statOf } from "../../wiki/stores/look.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { refindTopics } from "./refind-topics.ts";
 
 const restMs = 200;
@@ -12,7 +12,7 @@ const sweepMs = 30_000;
  * While serving, open topics follow their pages as these change: by an entry's commit, an
  * approval, a person's editor, a `git pull`. What the system failed to tell is found by a sweep.
  */
-export function keepAnchors(app: App): { stop(): Promise<void> } {
+export function keepAnchors(app: ReviewApp): { stop(): Promise<void> } {
   const { config, log } = app;
   const fileOf = (path: string) => join(config.root, path);
   const seen = new Map<string, string>();

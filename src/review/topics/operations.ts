@@ -1,10 +1,10 @@
 import * as z from "zod";
-import type { App } from "../../app.ts";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
+import type { ReviewApp } from "../review-app.ts";
 import { describePlace } from "./anchor/place.ts";
 import { sharedWords } from "./anchor/resemble.ts";
 import { type Anchor, anchorAt, anchorFor } from "./anchor.ts";
@@ -91,7 +91,7 @@ export const openTopic = operation({
   http: { method: "post", path: "/topics" },
   input: z.object({ path, kind: kind.default("change"), message: text, ...selection }),
   output: topicShape,
-  async run(app, { path, kind, message, ...chosen }, caller) {
+  async run(app: ReviewApp, { path, kind, message, ...chosen }, caller) {
     const page = await app.pages.read(path);
     if (!page.ok) return page;
     const anchor = anchorIn(page.value, chosen);
@@ -115,7 +115,7 @@ export const listTopics = operation({
     cursor,
   }),
   output: list,
-  run: async (app, input) => ok(await listing(app, input)),
+  run: async (app: ReviewApp, input) => ok(await listing(app, input)),
 });
 
 export const listOpenTopics = operation({
@@ -132,7 +132,7 @@ export const listOpenTopics = operation({
     cursor,
   }),
   output: list,
-  async run(app, { source_path, limit, cursor }) {
+  async run(app: ReviewApp, { source_path, limit, cursor }) {
     const page = await app.pages.read(source_path);
     if (!page.ok && page.problem.code !== "not_found") return page;
     const found = await listing(app, { path: source_path, status: "open", limit, cursor });
@@ -161,7 +161,7 @@ export const getTopic = operation({
     cursor: z.string().optional(),
     revisions: z.array(revision).optional().describe("What was proposed for it so far, newest first"),
   }),
-  async run(app, { id, cursor }) {
+  async run(app: ReviewApp, { id, cursor }) {
     const found = await current(app, id);
     if (!found.ok) return found;
     const { topic, page } = found.value;
@@ -187,7 +187,7 @@ export const replyTopic = operation({
   http: { method: "post", path: "/topics/{id}/messages" },
   input: z.object({ id, text }),
   output: z.object({ id: z.string(), seq: z.int().describe("The message's number in its topic") }),
-  async run(app, { id, text }, caller) {
+  async run(app: ReviewApp, { id, text }, caller) {
     const replied = await app.topics.reply(id, text, speaker(caller));
     return replied.ok ? ok({ id, seq: replied.value.seq }) : replied;
   },
@@ -201,7 +201,7 @@ export const editMessage = operation({
   http: { method: "put", path: "/topics/{id}/messages/{seq}" },
   input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), text }),
   output: messageShape,
-  run: (app, { id, seq, text }, caller) => app.topics.edit(id, seq, text, speaker(caller)),
+  run: (app: ReviewApp, { id, seq, text }, caller) => app.topics.edit(id, seq, text, speaker(caller)),
 });
 
 export const resolveTopic = operation({
@@ -212,7 +212,7 @@ export const resolveTopic = operation({
   http: { method: "post", path: "/topics/{id}/resolve" },
   input: z.object({ id }),
   output: topicShape,
-  run: (app, { id }, caller) => settled(app, () => app.topics.resolve(id, speaker(caller))),
+  run: (app: ReviewApp, { id }, caller) => settled(app, () => app.topics.resolve(id, speaker(caller))),
 });
 
 export const reopenTopic = operation({
@@ -223,7 +223,7 @@ export const reopenTopic = operation({
   http: { method: "post", path: "/topics/{id}/reopen" },
   input: z.object({ id }),
   output: topicShape,
-  run: (app, { id }, caller) => settled(app, () => app.topics.reopen(id, speaker(caller))),
+  run: (app: ReviewApp, { id }, caller) => settled(app, () => app.topics.reopen(id, speaker(caller))),
 });
 
 export const reanchorTopic = operation({
@@ -236,7 +236,7 @@ export const reanchorTopic = operation({
   http: { method: "post", path: "/topics/{id}/anchor" },
   input: z.object({ id, ...selection }),
   output: topicShape,
-  async run(app, { id, ...chosen }, caller) {
+  async run(app: ReviewApp, { id, ...chosen }, caller) {
     const found = await current(app, id);
     if (!found.ok) return found;
     const { topic, page } = found.value;
@@ -296,7 +296,7 @@ function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
 }
 
 /** A topic with its anchor looked for in the page of now. */
-async function current(app: App, id: string): Promise<Result<{ topic: Topic; page: Page | undefined }>> {
+async function current(app: ReviewApp, id: string): Promise<Result<{ topic: Topic; page: Page | undefined }>> {
   const before = await app.topics.find(id);
   if (!before) return refuse("not_found", `there is no topic ${id}; see list_topics`);
   const page = await refindTopics(app, before.path);
@@ -306,16 +306,19 @@ async function current(app: App, id: string): Promise<Result<{ topic: Topic; pag
   return ok({ topic, page: followed.ok ? followed.value : undefined });
 }
 
-async function settled(app: App, settle: () => Promise<Result<Topic>>): Promise<Result<z.infer<typeof topicShape>>> {
+async function settled(
+  app: ReviewApp,
+  settle: () => Promise<Result<Topic>>,
+): Promise<Result<z.infer<typeof topicShape>>> {
   const done = await settle();
   if (!done.ok) return done;
   const found = await current(app, done.value.id);
   return found.ok ? ok(shown(found.value.topic, found.value.page)) : found;
 }
 
-type Filter = Parameters<App["topics"]["list"]>[0];
+type Filter = Parameters<ReviewApp["topics"]["list"]>[0];
 
-async function listing(app: App, filter: Omit<Filter, "after"> & { cursor?: string | undefined }) {
+async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?: string | undefined }) {
   const { cursor, ...rest } = filter;
   const wanted = { ...rest, after: cursor, limit: filter.limit + 1 };
   const pages = new Map<string, Page | undefined>();

@@ -1,9 +1,9 @@
-import type { App } from "../../app.ts";
 import { appendEvents } from "../../store/events.ts";
 import { kept } from "../../store/kept.ts";
 import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../../store/queries/topics.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
+import type { ReviewApp } from "../review-app.ts";
 import type { Span } from "./anchor/views.ts";
 import { type Anchor, type AnchorState, type Refound, refinder } from "./anchor.ts";
 import { afterLooking, newsOf, topicOf, withoutPage } from "./topic.ts";
@@ -12,7 +12,7 @@ import { afterLooking, newsOf, topicOf, withoutPage } from "./topic.ts";
  * Looks for the open topics of a page in its text of now, whatever changed it. Cheap when nothing
  * did; nothing is written then. Answers with the page's text as it was looked at.
  */
-export async function refindTopics(app: App, path: string): Promise<Page | undefined> {
+export async function refindTopics(app: ReviewApp, path: string): Promise<Page | undefined> {
   const read = await app.pages.read(path);
   if (!read.ok && read.problem.code !== "not_found") return undefined;
   const page = read.ok ? read.value : undefined;
@@ -33,7 +33,7 @@ export type Preview = {
 };
 
 /** What each open topic of a page would become if the page had this text. Nothing is changed. */
-export async function previewTopics(app: App, path: string, newText: string): Promise<Preview[]> {
+export async function previewTopics(app: ReviewApp, path: string, newText: string): Promise<Preview[]> {
   await refindTopics(app, path);
   const rows = (await openTopicsOn(app.db.read, path)).filter((row) => row.anchor !== null);
   const found = await look(app, rows, newText, "preview");
@@ -55,13 +55,13 @@ export async function previewTopics(app: App, path: string, newText: string): Pr
   });
 }
 
-async function lookIn(app: App, rows: TopicRow[], page: Page): Promise<TopicRow[]> {
+async function lookIn(app: ReviewApp, rows: TopicRow[], page: Page): Promise<TopicRow[]> {
   const found = await look(app, rows, page.text, page.blob);
   return rows.map((row) => afterLooking(row, found.get(row.id), page.blob));
 }
 
 /** By the text that each anchor was taken from, each of which is compared once. */
-async function look(app: App, rows: TopicRow[], text: string, blob: string): Promise<Map<string, Refound>> {
+async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string): Promise<Map<string, Refound>> {
   const found = new Map<string, Refound>();
   const origins = new Set(rows.flatMap((row) => row.anchor_blob ?? []));
   for (const origin of origins) {
@@ -75,7 +75,7 @@ async function look(app: App, rows: TopicRow[], text: string, blob: string): Pro
   return found;
 }
 
-async function save(app: App, was: TopicRow[], now: TopicRow[], page: Page | undefined): Promise<void> {
+async function save(app: ReviewApp, was: TopicRow[], now: TopicRow[], page: Page | undefined): Promise<void> {
   const at = app.now().toISOString();
   await app.db.write(async (tx) => {
     await lockTexts(tx, app.db.engine);
@@ -101,7 +101,7 @@ async function save(app: App, was: TopicRow[], now: TopicRow[], page: Page | und
 }
 
 /** A page that is gone was renamed if its very bytes came to stand in exactly one new place; else its topics are orphans. */
-async function followOrOrphan(app: App, path: string, rows: TopicRow[]): Promise<void> {
+async function followOrOrphan(app: ReviewApp, path: string, rows: TopicRow[]): Promise<void> {
   const last = new Set(rows.map((row) => row.seen_blob));
   const twins = last.size === 1 ? await pagesWith(app, rows[0]?.seen_blob ?? "", path) : [];
   const [renamed, ...more] = twins;
@@ -115,7 +115,7 @@ async function followOrOrphan(app: App, path: string, rows: TopicRow[]): Promise
   );
 }
 
-async function pagesWith(app: App, blob: string, but: string): Promise<Page[]> {
+async function pagesWith(app: ReviewApp, blob: string, but: string): Promise<Page[]> {
   const found: Page[] = [];
   for (const path of await app.pages.list()) {
     if (path === but) continue;
@@ -126,7 +126,7 @@ async function pagesWith(app: App, blob: string, but: string): Promise<Page[]> {
 }
 
 /** Whether one page came when the other went; a copy that was there before is another page. */
-async function cameAs(app: App, came: string, went: string): Promise<boolean> {
+async function cameAs(app: ReviewApp, came: string, went: string): Promise<boolean> {
   const atHead = await app.git.maybe(["rev-parse", "-q", "--verify", `HEAD:./${came}`]);
   if (atHead === undefined) return true;
   const log = (...args: string[]) => app.git.maybe(["log", "-1", "--format=%H", ...args]);

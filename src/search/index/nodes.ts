@@ -1,12 +1,12 @@
-import type { App } from "../../app.ts";
 import type { Caller } from "../../kernel/caller.ts";
 import { type Hit, refOf } from "../hit.ts";
+import type { SearchApp } from "../search-app.ts";
 
 type Options = { limit: number; type?: string };
 
 /** Search over the graph: its own nodes, and what other tables keep of it. */
 export async function searchNodes(
-  { search }: Pick<App, "search">,
+  { search }: Pick<SearchApp, "search">,
   caller: Caller,
   query: string,
   { limit, type }: Options,

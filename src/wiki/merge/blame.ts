@@ -3,6 +3,7 @@ import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { sectionId } from "../schema.ts";
+import type { WikiApp } from "../wiki-app.ts";
 
 /** For each line of the last text, the index of the text that first had it. */
 export function blame(texts: string[]): number[] {
@@ -46,7 +47,7 @@ export const entryBlame = operation({
     ),
     truncated: z.boolean().describe("True when older versions were left out: their lines count as the oldest shown"),
   }),
-  async run(app, { id }, caller) {
+  async run(app: WikiApp, { id }, caller) {
     const entry = await app.knowledge(caller).fetchEntry(id);
     if (!entry.ok) return entry;
     const history = (await app.entries.history(id, mostVersions)).reverse();

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { parseDocument, readFront } from "../stores/document.ts";
+import type { WikiApp } from "../wiki-app.ts";
 
 const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
 
@@ -15,7 +16,7 @@ export const listPages = operation({
     others: z.boolean().default(false).describe("Only the pages that are no entries"),
   }),
   output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
-  async run(app, { others }) {
+  async run(app: WikiApp, { others }) {
     const schema = await app.schema();
     const ids = schema.ok ? schema.value.sections.map(({ id }) => id) : [];
     const entryAt = new Map(ids.map((id) => [`${app.config.wiki}/${id}.md`, id]));
@@ -39,7 +40,7 @@ export const readPage = operation({
     entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
     lastAuthor: z.string().nullable().describe("Who last wrote it, as far as git or the index knows"),
   }),
-  async run(app, { path }) {
+  async run(app: WikiApp, { path }) {
     const page = await app.pages.read(path);
     if (!page.ok) return page;
     const { text, blob, entry } = page.value;

@@ -1,13 +1,13 @@
 import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
 import { sql } from "kysely";
-import type { App } from "../../app.ts";
 import type { Query } from "../../store/database.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
 import { appendEvents, type Event } from "../../store/events.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import { blobOf } from "../stores/document.ts";
 import { ownerOf, settled, statOf } from "../stores/look.ts";
+import type { WikiApp } from "../wiki-app.ts";
 import { pagePath } from "./pages.ts";
 
 const restMs = 100;
@@ -23,7 +23,7 @@ type News = Omit<Event, "id"> & { data: { path: string; blob: string | null } };
  * While serving, a change to a page that is no entry is told as it happens: it has no versions, but whoever
  * reads it, or a perspective of it, should see it. What the system failed to tell is found by a sweep.
  */
-export async function watchPages(app: App): Promise<{ stop(): Promise<void> }> {
+export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { config, db, git, log, pages } = app;
   const fileOf = (path: string) => join(config.root, path);
   const known = new Map<string, string>();

@@ -5,6 +5,7 @@ import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { sourceText } from "../searchable.ts";
+import type { WikiApp } from "../wiki-app.ts";
 import { followFolder } from "./follow.ts";
 
 const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), addedBy: z.string(), at: z.string() });
@@ -21,7 +22,7 @@ export const addSource = operation({
     encoding: z.enum(["utf8", "base64"]).default("utf8"),
   }),
   output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
-  run: (app, { name, content, encoding }, caller) =>
+  run: (app: WikiApp, { name, content, encoding }, caller) =>
     app.sources.add(name, Buffer.from(content, encoding), authorFor(caller)),
 });
 
@@ -33,7 +34,7 @@ export const listSources = operation({
   http: { method: "get", path: "/sources" },
   input: z.object({}),
   output: z.object({ sources: z.array(source) }),
-  run: async (app) => ok({ sources: await app.sources.list() }),
+  run: async (app: WikiApp) => ok({ sources: await app.sources.list() }),
 });
 
 const longestSource = 400_000;
@@ -49,7 +50,7 @@ export const readSource = operation({
     text: z.string().nullable().describe("Null when there is no text in it"),
     truncated: z.boolean().describe("Whether there is more of it than is given"),
   }),
-  async run(app, { path }) {
+  async run(app: WikiApp, { path }) {
     const found = (await app.sources.list()).find((source) => source.path === path);
     if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
@@ -71,7 +72,7 @@ export const verifySources = operation({
     missing: z.array(z.object({ path: z.string(), expected: z.string() })),
     unknown: z.array(z.string()),
   }),
-  run: async (app) => ok(await app.sources.verify()),
+  run: async (app: WikiApp) => ok(await app.sources.verify()),
 });
 
 export const followSources = operation({
@@ -91,7 +92,7 @@ export const followSources = operation({
       }),
     ),
   }),
-  async run(app, { folder }, caller) {
+  async run(app: WikiApp, { folder }, caller) {
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
       return refuse("not_found", `there is no folder ${folder}`);
     return ok({ changes: await followFolder(app, folder, authorFor(caller)) });

@@ -1,9 +1,9 @@
 import { join, relative, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { watch } from "chokidar";
-import type { App } from "../../app.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
 import { findSection } from "../schema.ts";
+import type { WikiApp } from "../wiki-app.ts";
 
 const sweepMs = 30_000;
 
@@ -11,7 +11,7 @@ const sweepMs = 30_000;
  * While serving, a person's edit is noticed as it happens (K13). Everything that changed before
  * the watch began, or that the system failed to tell, is found by a sweep over all files.
  */
-export async function watchEntries(app: App): Promise<{ stop(): Promise<void> }> {
+export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { files, config, log } = app;
   if (!files) return { stop: async () => undefined };
   const folder = join(config.root, config.wiki);

@@ -3,18 +3,18 @@ import { join, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { sql } from "kysely";
 import * as z from "zod";
-import type { App } from "../app.ts";
+import type { CrewApp } from "../crew/record/crew-app.ts";
 import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
 import { kept } from "../store/kept.ts";
 import { linksToNowhere } from "../store/queries/edges.ts";
 import { replayTasks } from "../tasks/replay.ts";
-import { keepsLog } from "./log.ts";
-import { isRevert } from "./revert.ts";
-import type { Schema } from "./schema.ts";
-import { parseDocument, readFront } from "./stores/document.ts";
-import { mirrorBranch } from "./stores/mirror.ts";
+import { keepsLog } from "../wiki/log.ts";
+import { isRevert } from "../wiki/revert.ts";
+import type { Schema } from "../wiki/schema.ts";
+import { parseDocument, readFront } from "../wiki/stores/document.ts";
+import { mirrorBranch } from "../wiki/stores/mirror.ts";
 
 const finding = z.object({
   check: z.string(),
@@ -32,7 +32,7 @@ export const doctor = operation({
   http: { method: "get", path: "/doctor" },
   input: z.object({}),
   output: z.object({ healthy: z.boolean(), findings: z.array(finding) }),
-  async run(app) {
+  async run(app: CrewApp) {
     const schema = await app.schema();
     const base = [
       await checkDatabase(app),
@@ -77,7 +77,7 @@ export const status = operation({
     openProposals: z.int(),
     unrecorded: z.int().describe("Versions that git does not have yet"),
   }),
-  async run(app) {
+  async run(app: CrewApp) {
     const entries = await app.entries.list();
     const [sources, proposals] = await Promise.all([app.sources.list(), app.proposals.list("open")]);
     return ok({
@@ -94,7 +94,7 @@ export const status = operation({
   },
 });
 
-async function unrecorded(app: App): Promise<number> {
+async function unrecorded(app: CrewApp): Promise<number> {
   const counted = await app.db.read
     .selectFrom("git_queue")
     .select((q) => q.fn.countAll<number>().as("count"))
@@ -103,7 +103,7 @@ async function unrecorded(app: App): Promise<number> {
   return Number(counted.count);
 }
 
-async function checkDatabase(app: App): Promise<Finding> {
+async function checkDatabase(app: CrewApp): Promise<Finding> {
   if (app.db.engine === "postgres") {
     const { rows } = await sql<{ version: string }>`SELECT version() AS version`.execute(app.db.read);
     return { check: "database", level: "ok", message: rows[0]?.version.split(" on ")[0] ?? "PostgreSQL" };
@@ -116,7 +116,7 @@ async function checkDatabase(app: App): Promise<Finding> {
 }
 
 /** Every step of every task is in the event log; taken again, they must lead to what the rows say. */
-async function checkTasks(app: App): Promise<Finding> {
+async function checkTasks(app: CrewApp): Promise<Finding> {
   const check = "tasks";
   try {
     const told = replayTasks(await taskEvents(app));
@@ -133,7 +133,7 @@ async function checkTasks(app: App): Promise<Finding> {
 }
 
 /** Rows that a disk or a hand has damaged; whoever reads them goes on without what they kept. */
-async function checkRows({ db }: App): Promise<Finding> {
+async function checkRows({ db }: CrewApp): Promise<Finding> {
   const { read } = db;
   const texts = await Promise.all([
     read.selectFrom("tasks").select(["id", "result as text"]).execute(),
@@ -153,7 +153,7 @@ async function checkRows({ db }: App): Promise<Finding> {
 }
 const damage: unknown = Symbol("damage");
 
-async function taskEvents(app: App) {
+async function taskEvents(app: CrewApp) {
   const rows = await app.db.read
     .selectFrom("events")
     .selectAll()
@@ -163,7 +163,7 @@ async function taskEvents(app: App) {
   return rows.map((row) => ({ ...row, data: kept(row.data, {}) }));
 }
 
-async function checkHistory(app: App): Promise<Finding> {
+async function checkHistory(app: CrewApp): Promise<Finding> {
   const { waits } = await app.recorder.record();
   const count = await unrecorded(app);
   if (waits) return { check: "history", level: "warning", message: `commits to the branch wait: ${waits}` };
@@ -172,7 +172,7 @@ async function checkHistory(app: App): Promise<Finding> {
 }
 
 /** What keeps the branch of the database store behind, if anything does. */
-async function checkMirror(app: App): Promise<Finding[]> {
+async function checkMirror(app: CrewApp): Promise<Finding[]> {
   if (!app.mirror) return [];
   let outcome = await app.mirror.record();
   while (outcome.more) outcome = await app.mirror.record();
@@ -182,7 +182,7 @@ async function checkMirror(app: App): Promise<Finding[]> {
   return [{ check: "mirror", level: outcome.waits ? "warning" : "ok", message }];
 }
 
-async function checkSources(app: App): Promise<Finding[]> {
+async function checkSources(app: CrewApp): Promise<Finding[]> {
   const report = await app.sources.verify();
   const folder = app.config.sources;
   const restore = (path: string) => `git checkout refs/scriptorium/history -- ${folder}/${path}`;
@@ -208,7 +208,7 @@ async function checkSources(app: App): Promise<Finding[]> {
     : [{ check: "sources", level: "ok", message: `${report.intact} of ${report.intact} unchanged` }];
 }
 
-async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {
+async function checkFiles(app: CrewApp, schema: Schema): Promise<Finding[]> {
   const { files, config } = app;
   if (!files) return [];
   const folder = join(config.root, config.wiki);
@@ -251,7 +251,7 @@ async function checkFiles(app: App, schema: Schema): Promise<Finding[]> {
 const mostShown = 20;
 
 /** The graph must say what the texts say; links to what is not there are worth a look. */
-async function checkLinks(app: App): Promise<Finding[]> {
+async function checkLinks(app: CrewApp): Promise<Finding[]> {
   const mended = await app.links.mend();
   const broken = await linksToNowhere(app.db, undefined, mostShown + 1);
   const found: Finding[] = [
@@ -271,7 +271,7 @@ async function checkLinks(app: App): Promise<Finding[]> {
 }
 
 /** Only a hand can rewrite a log, so only versions made by hand are compared with the one before; a revert says what it is. */
-async function checkLogs(app: App, schema: Schema): Promise<Finding[]> {
+async function checkLogs(app: CrewApp, schema: Schema): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { id } of schema.sections.filter((section) => section.mode === "log")) {
     const versions = await app.entries.history(id, 100_000);

@@ -2,24 +2,28 @@ import { executeRunHere, startRun } from "./crew/host.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan/plan-operations.ts";
+import type { CrewApp } from "./crew/record/crew-app.ts";
 import { inbox } from "./crew/report/inbox.ts";
 import { taskRecord } from "./crew/report/task-history.ts";
 import { runUsage } from "./crew/report/usage.ts";
 import { revertRun } from "./crew/revert.ts";
 import * as runs from "./crew/run-operations.ts";
+import { doctor, status } from "./doctor/doctor.ts";
 import * as graphLists from "./graph/list-operations.ts";
 import * as graph from "./graph/operations.ts";
 import * as graphWalks from "./graph/walk-operations.ts";
 import { jobLog } from "./jobs/log.ts";
 import * as jobs from "./jobs/operations.ts";
+import { refreshPerspective } from "./jobs/perspective-operations.ts";
 import type { Operation } from "./kernel/operation.ts";
 import * as people from "./people/operations.ts";
+import type { PeopleApp } from "./people/people-app.ts";
 import * as perspectives from "./review/perspectives/operations.ts";
 import * as review from "./review/proposals/operations.ts";
+import { createSection } from "./review/proposals/section-operations.ts";
 import * as topics from "./review/topics/operations.ts";
 import * as search from "./search/operations.ts";
 import * as tasks from "./tasks/operations.ts";
-import { doctor, status } from "./wiki/doctor.ts";
 import { entryBlame } from "./wiki/merge/blame.ts";
 import * as wiki from "./wiki/operations.ts";
 import * as pages from "./wiki/pages/operations.ts";
@@ -33,7 +37,7 @@ export const operations = {
   append_log: wiki.appendLog,
   transfer_focus: wiki.transferFocus,
   search_entries: wiki.searchEntries,
-  create_section: wiki.createSection,
+  create_section: createSection,
   entry_history: wiki.entryHistory,
   list_pages: pages.listPages,
   read_page: pages.readPage,
@@ -75,7 +79,7 @@ export const operations = {
   get_persona: perspectives.getPersona,
   put_perspective: perspectives.putPerspective,
   show_perspective: perspectives.showPerspective,
-  refresh_perspective: perspectives.refreshPerspective,
+  refresh_perspective: refreshPerspective,
   open_topic: topics.openTopic,
   list_topics: topics.listTopics,
   get_topic: topics.getTopic,
@@ -130,4 +134,4 @@ export const operations = {
 export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 
-export const allOperations: Operation[] = Object.values(operations) as Operation[];
+export const allOperations: Operation<CrewApp & PeopleApp>[] = Object.values(operations);

@@ -1,0 +1,4 @@
+/** The branches of a run. A person merges the accepted one; attempts are removed when they are settled. */
+export const acceptedBranch = (run: string) => `scriptorium/${run}/accepted`;
+export const attemptBranch = (run: string, number: string, attempt: number, epoch: number) =>
+  `scriptorium/${run}/task-${number}/attempt-${attempt}-${epoch}`;

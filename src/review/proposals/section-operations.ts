@@ -1,0 +1,37 @@
+import * as z from "zod";
+import { nameOf } from "../../kernel/caller.ts";
+import { operation, writers } from "../../kernel/operation.ts";
+import { ok, refuse } from "../../kernel/result.ts";
+import { findSection, rolesOf, section } from "../../wiki/schema.ts";
+import type { ReviewApp } from "../review-app.ts";
+
+export const createSection = operation({
+  name: "create_section",
+  summary: "Propose a new section; it takes effect when a person approves it.",
+  guidance:
+    "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
+    "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
+  effect: "writes",
+  callers: writers,
+  http: { method: "post", path: "/sections" },
+  input: section,
+  output: z.object({ status: z.literal("pending"), proposal: z.string(), message: z.string() }),
+  async run(app: ReviewApp, wanted, caller) {
+    const schema = await app.schema();
+    if (!schema.ok) return schema;
+    if (findSection(schema.value, wanted.id)) return refuse("conflict", `there is a section ${wanted.id} already`);
+    const strangers = wanted.writable_by.filter((role) => !rolesOf(schema.value).includes(role));
+    if (strangers.length > 0) {
+      const roles = rolesOf(schema.value).join(", ");
+      return refuse("invalid", `writable_by: no role ${strangers.join(", ")} in this workspace; there are ${roles}`);
+    }
+    const opened = await app.proposals.open("section", wanted.id, wanted, nameOf(caller));
+    if (!opened.ok) return opened;
+    const { id } = opened.value;
+    return ok({
+      status: "pending" as const,
+      proposal: id,
+      message: `${wanted.id} waits for a person to approve ${id}`,
+    });
+  },
+});

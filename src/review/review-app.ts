@@ -1,0 +1,10 @@
+import type { WikiApp } from "../wiki/wiki-app.ts";
+import type { PerspectiveStore } from "./perspectives/perspectives.ts";
+import type { ProposalStore } from "./proposals/proposals.ts";
+import type { TopicStore } from "./topics/topics.ts";
+
+export interface ReviewApp extends WikiApp {
+  topics: TopicStore;
+  proposals: ProposalStore;
+  perspectives: PerspectiveStore;
+}

@@ -1,0 +1,11 @@
+import type { Database, DatabaseAddress } from "./database.ts";
+
+/** Loads only the engine that is used. */
+export async function openDatabase(address: DatabaseAddress): Promise<Database> {
+  if (address.engine === "sqlite") {
+    const { openSqlite } = await import("./sqlite.ts");
+    return openSqlite(address.file);
+  }
+  const { openPostgres } = await import("./postgres.ts");
+  return openPostgres(address.url);
+}

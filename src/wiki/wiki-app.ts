@@ -1,0 +1,31 @@
+import type { CoreApp } from "../config/core-app.ts";
+import type { Caller } from "../kernel/caller.ts";
+import type { Result } from "../kernel/result.ts";
+import type { Search } from "../search/open.ts";
+import type { Recorder } from "../store/git/recorder.ts";
+import type { EntryStore } from "./entry.ts";
+import type { KnowledgeStore } from "./knowledge.ts";
+import type { PageReader } from "./pages/pages.ts";
+import type { LinkKeeper } from "./pages/relink.ts";
+import type { Schema } from "./schema.ts";
+import type { SourceStore } from "./sources/sources.ts";
+import type { FileStore } from "./stores/files.ts";
+import type { Mirror } from "./stores/mirror.ts";
+
+export interface WikiApp extends CoreApp {
+  schema(): Promise<Result<Schema>>;
+  entries: EntryStore;
+  /** Set when entries are files. */
+  files: FileStore | undefined;
+  /** Set when entries are database rows. */
+  mirror: Mirror | undefined;
+  /** The knowledge base with this caller's permissions. */
+  knowledge(caller: Caller): KnowledgeStore;
+  /** Every markdown file that people read, entries among them. */
+  pages: PageReader;
+  links: LinkKeeper;
+  sources: SourceStore;
+  search: Search;
+  recorder: Recorder;
+  rebuild(): Promise<number>;
+}
