@@ -7,7 +7,7 @@ import type { CrewApp } from "../crew/record/crew-app.ts";
 import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { linksToNowhere } from "../store/queries/edges.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { keepsLog } from "../wiki/log.ts";
@@ -141,7 +141,7 @@ async function checkRows({ db }: CrewApp): Promise<Finding> {
     read.selectFrom("proposals").select(["id", "data as text"]).execute(),
     read.selectFrom("topics").select(["id", "anchor as text"]).execute(),
   ]);
-  const damaged = texts.flat().filter(({ text }) => text !== null && kept(text, damage) === damage);
+  const damaged = texts.flat().filter(({ text }) => text !== null && parseJsonOr(text, damage) === damage);
   if (damaged.length === 0) return { check: "rows", level: "ok", message: "all can be read" };
   const ids = damaged.slice(0, 5).map(({ id }) => id);
   return {
@@ -160,7 +160,7 @@ async function taskEvents(app: CrewApp) {
     .where("subject", "like", "task:%")
     .orderBy("seq")
     .execute();
-  return rows.map((row) => ({ ...row, data: kept(row.data, {}) }));
+  return rows.map((row) => ({ ...row, data: parseJsonOr(row.data, {}) }));
 }
 
 async function checkHistory(app: CrewApp): Promise<Finding> {

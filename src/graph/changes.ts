@@ -22,7 +22,7 @@ import {
   saveNode,
   type Written,
 } from "../store/queries/graph.ts";
-import { lookAgain } from "../store/statistics.ts";
+import { analyze } from "../store/statistics.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
@@ -173,7 +173,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
         ];
         for (let from = 0; from < events.length; from += 500)
           await appendEvents(tx, db.engine, events.slice(from, from + 500));
-        if (events.length >= many) await lookAgain(tx, db.engine, ["nodes", "edges"]);
+        if (events.length >= many) await analyze(tx, db.engine, ["nodes", "edges"]);
         return ok({ nodes: nodes.length, edges: edges.length });
       });
     },

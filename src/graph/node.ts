@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import type { StoredEdge } from "../store/queries/edges.ts";
 import type { StoredNode, Written } from "../store/queries/graph.ts";
 
@@ -137,7 +137,7 @@ function textsIn(value: Json): string[] {
 export const nodeFrom = (row: StoredNode): Node => ({
   id: row.id,
   type: row.type,
-  properties: kept(row.properties, {}),
+  properties: parseJsonOr(row.properties, {}),
   version: row.version,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -150,7 +150,7 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
   type: row.type,
   from: row.from_id,
   to: row.to_id,
-  properties: kept(row.properties, {}),
+  properties: parseJsonOr(row.properties, {}),
   createdAt: row.created_at,
   createdBy: row.created_by,
   ...writtenIn(row),

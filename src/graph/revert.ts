@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { Person } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { joined, type Query } from "../store/database.ts";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { findNode } from "../store/queries/graph.ts";
 import { isUnder, type Written } from "../wiki/revert.ts";
@@ -55,7 +55,7 @@ async function changesUnder(query: Query, wanted: Written): Promise<Map<string, 
     ORDER BY seq`.execute(query);
   const found = new Map<string, Change[]>();
   for (const { kind, actor, subject, data } of rows)
-    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: kept(data, {}) }]);
+    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: parseJsonOr(data, {}) }]);
   return found;
 }
 

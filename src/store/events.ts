@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Query } from "./database.ts";
-import { kept } from "./kept.ts";
+import { parseJsonOr } from "./json.ts";
 import { prepared, withAll, withEach } from "./prepared.ts";
 import type { EventRow } from "./tables.ts";
 
@@ -59,7 +59,7 @@ export async function eventsAfter(db: Database, cursor: string | undefined, limi
     actor,
     kind,
     subject,
-    data: kept(data, {}),
+    data: parseJsonOr(data, {}),
   }));
 }
 

@@ -16,7 +16,7 @@ type Direct = {
   /** Once with each, and how many rows each has changed. */
   changes(sql: string, each: unknown[][]): number[];
 };
-export const directly = new WeakMap<Query, Direct>();
+export const directConnections = new WeakMap<Query, Direct>();
 
 /** A query that is built once and run often: building costs Kysely more than running costs SQLite. */
 export function prepared<P extends object, R>(
@@ -25,7 +25,7 @@ export function prepared<P extends object, R>(
   const compiled = compiledOnce(build);
   return async (query, values) => {
     const { text, bind } = compiled(query);
-    const direct = directly.get(query);
+    const direct = directConnections.get(query);
     if (direct) return direct.rows(text.sql, bind(values)) as R[];
     return (await query.executeQuery<R>({ ...text, parameters: bind(values) })).rows;
   };
@@ -60,7 +60,7 @@ export function withEach<P extends object>(
 ): (query: Query, list: P[]) => number[] {
   const compiled = compiledOnce<P, unknown>(() => build((read) => new Slot(read as never) as never));
   return (query, list) => {
-    const direct = directly.get(query);
+    const direct = directConnections.get(query);
     if (!direct) throw new Error("only a connection that is near is asked once with each");
     const { text, bind } = compiled(query);
     return direct.changes(text.sql, list.map(bind));

@@ -6,7 +6,7 @@ import { Kysely, SqliteDialect } from "kysely";
 import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
-import { directly } from "./prepared.ts";
+import { directConnections } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
@@ -203,7 +203,7 @@ function kyselyOver(connection: Sqlite.Database): Query {
     dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }),
   });
   const readers = new Map<string, ReturnType<typeof rowsOf>>();
-  directly.set(query, {
+  directConnections.set(query, {
     rows(sql, parameters) {
       const read = readers.get(sql) ?? rowsOf(connection.prepare(plannedOnce(sql)));
       readers.set(sql, read);

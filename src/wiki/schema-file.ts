@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { parseSchema, type Schema } from "./schema.ts";
 import { blobOf } from "./stores/document.ts";
 
@@ -21,7 +21,7 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
     if (text.length < large) return parseSchema(text, shownAs);
     const blob = blobOf(text);
     const cached = await db.read.selectFrom("meta").select("value").where("key", "=", cacheKey).executeTakeFirst();
-    const before = cached && kept<{ blob: string; schema: Schema } | undefined>(cached.value, undefined);
+    const before = cached && parseJsonOr<{ blob: string; schema: Schema } | undefined>(cached.value, undefined);
     if (before?.blob === blob) return ok(before.schema);
 
     const parsed = parseSchema(text, shownAs);

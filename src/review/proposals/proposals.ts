@@ -1,7 +1,7 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import type { ProposalRow } from "../../store/tables.ts";
 
@@ -263,7 +263,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
       const query = db.read.selectFrom("proposals").selectAll();
       const rows = await query.where("approval", "is not", null).where("status", "=", "open").execute();
       return rows.flatMap((row) => {
-        const approval = kept<Record<string, unknown> | undefined>(row.approval ?? "{}", undefined);
+        const approval = parseJsonOr<Record<string, unknown> | undefined>(row.approval ?? "{}", undefined);
         return approval ? [{ proposal: wholeFrom(row), approval }] : [];
       });
     },
@@ -309,7 +309,7 @@ const fromRow = (row: Omit<ProposalRow, "text" | "base_text" | "approval">): Pro
   id: row.id,
   kind: row.kind,
   subject: row.subject,
-  data: kept(row.data, {}),
+  data: parseJsonOr(row.data, {}),
   proposedBy: row.proposed_by,
   status: row.status,
   createdAt: row.created_at,

@@ -1,5 +1,5 @@
 import { appendEvents } from "../../store/events.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../../store/queries/topics.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
@@ -68,7 +68,8 @@ async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string
     const before = (await textOf(app.db.read, origin)) ?? (await app.git.readBlob(origin))?.toString("utf8");
     const find = refinder(before, text, blob);
     for (const row of rows) {
-      const anchor = row.anchor_blob === origin && row.anchor !== null ? kept<Anchor | null>(row.anchor, null) : null;
+      const anchor =
+        row.anchor_blob === origin && row.anchor !== null ? parseJsonOr<Anchor | null>(row.anchor, null) : null;
       if (anchor) found.set(row.id, find(anchor));
     }
   }

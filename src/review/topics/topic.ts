@@ -1,4 +1,4 @@
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Span } from "./anchor/views.ts";
 import type { Anchor, AnchorState, Refound } from "./anchor.ts";
@@ -45,11 +45,11 @@ export function topicOf(row: TopicRow): Topic {
 
 function anchorIn(row: TopicRow): TopicAnchor | null {
   if (row.anchor === null || row.anchor_state === null) return null;
-  const at = kept<Anchor | null>(row.anchor, null);
+  const at = parseJsonOr<Anchor | null>(row.anchor, null);
   if (at === null) return null;
   const sure = row.anchor_state === "anchored" || row.anchor_state === "moved";
   const place: Span | undefined = row.place
-    ? kept(row.place, undefined)
+    ? parseJsonOr(row.place, undefined)
     : sure
       ? { start: at.start, end: at.end }
       : undefined;

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
+import { batches } from "../../store/batches.ts";
 import type { Database, Query } from "../../store/database.ts";
-import { portions } from "../../store/portions.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
-import { lookAgain } from "../../store/statistics.ts";
+import { analyze } from "../../store/statistics.ts";
 import type { Kind } from "../kinds.ts";
 import { nameOf, prepare } from "./keeper/prepare.ts";
 import { replaceAll } from "./keeper/rows.ts";
@@ -88,10 +88,10 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
         for (const table of ["passage_text", "passage_links", "passages", "things", "search_queue"] as const)
           await tx.deleteFrom(table).execute();
         await vocabulary.forget(tx);
-        for (const some of portions(rows, 500)) await tx.insertInto("search_queue").values(some).execute();
+        for (const some of batches(rows, 500)) await tx.insertInto("search_queue").values(some).execute();
       });
       while ((await catchUp()) > 0);
-      await db.write((tx) => lookAgain(tx, db.engine, ["things", "passages", "passage_text", "passage_links"]));
+      await db.write((tx) => analyze(tx, db.engine, ["things", "passages", "passage_text", "passage_links"]));
       return rows.length;
     },
     async pending(): Promise<number> {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { batches } from "../../store/batches.ts";
 import type { Database, Query } from "../../store/database.ts";
-import { portions } from "../../store/portions.ts";
 import { isStopWord } from "../rank/terms.ts";
 
 const worth = /^\p{L}[\p{L}\p{N}]{3,23}$/u;
@@ -19,7 +19,7 @@ export function learner() {
       const row = await tx.selectFrom("meta").select("value").where("key", "=", generation).executeTakeFirst();
       if (row?.value !== since) known.clear();
       const fresh = [...new Set(words.filter((word) => !known.has(word) && worth.test(word) && !isStopWord(word)))];
-      for (const some of portions(fresh, 500)) {
+      for (const some of batches(fresh, 500)) {
         const values = some.map((word) => ({ word }));
         await tx
           .insertInto("vocabulary")

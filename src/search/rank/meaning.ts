@@ -1,6 +1,6 @@
 import { sql } from "kysely";
+import { batches } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
-import { portions } from "../../store/portions.ts";
 import { prepared } from "../../store/prepared.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import { embeddedText } from "../index/chunk.ts";
@@ -72,9 +72,9 @@ export function meaning(
     }
     // Texts of one length together: the shorter ones of a batch cost as much as its longest.
     const ordered = rows.sort((a, b) => a.body.length - b.body.length);
-    for (const some of portions(ordered, keptAtOnce)) {
+    for (const some of batches(ordered, keptAtOnce)) {
       const vectors: Float32Array[] = [];
-      for (const few of portions(some, atOnce))
+      for (const few of batches(some, atOnce))
         vectors.push(...(await wanted.embed(few.map((row) => embeddedText(row.title, row)))));
       const values = some.map((row, at) => ({
         model: wanted.model,

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from "kysely";
+import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf, withTexts } from "../lists.ts";
-import { portions } from "../portions.ts";
 import { eachOnce, onEach } from "../prepared.ts";
 import type { EdgeRow } from "../tables.ts";
 import {
@@ -35,7 +35,7 @@ export type Link = {
 /** Adds the edges that are not there yet, between nodes that exist, and tells which. */
 export async function insertEdges(tx: Query, edges: NewEdge[]): Promise<string[]> {
   const added: string[] = [];
-  for (const some of portions(edges)) {
+  for (const some of batches(edges)) {
     const rows = await tx
       .insertInto("edges")
       .values(some)

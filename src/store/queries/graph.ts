@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
+import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { among, listOf } from "../lists.ts";
-import { portions } from "../portions.ts";
 import { prepared } from "../prepared.ts";
 import type { NodeRow } from "../tables.ts";
 import { asNodes, keysAt } from "./graph/derived.ts";
@@ -64,7 +64,7 @@ export async function holdNodes(tx: Query, engine: Database["engine"], ids: stri
 /** Adds the nodes whose ids are free, and tells which. */
 export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]> {
   const added: string[] = [];
-  for (const some of portions(nodes)) {
+  for (const some of batches(nodes)) {
     const rows = await tx
       .insertInto("nodes")
       .values(some)

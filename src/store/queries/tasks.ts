@@ -1,9 +1,10 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
+import { batches, batchSize } from "../batches.ts";
 import { clockByNow } from "../clock.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf } from "../lists.ts";
 import { onEach, prepared } from "../prepared.ts";
-import { lookAgain } from "../statistics.ts";
+import { analyze } from "../statistics.ts";
 import type { TaskRow } from "../tables.ts";
 
 type Engine = Database["engine"];
@@ -71,8 +72,6 @@ const markAwaited = onEach<{ ids: List }, unknown>(
   (engine, slot) => sql`UPDATE tasks SET awaited = 1 WHERE id ${among[engine](slot("ids"))} AND awaited = 0`,
 );
 
-const rowsAtOnce = 200;
-
 /** Gives the numbers they got, by their ids. */
 export async function insertTasks(
   tx: Query,
@@ -81,19 +80,15 @@ export async function insertTasks(
   dependencies: { task_id: string; depends_on: string }[],
 ): Promise<Map<string, number>> {
   const numbers = new Map<string, number>();
-  for (const some of portions(rows)) {
+  for (const some of batches(rows)) {
     const made = await tx.insertInto("tasks").values(some).returning(["id", "num"]).execute();
     for (const { id, num } of made) numbers.set(id, num);
   }
-  for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
+  for (const some of batches(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
   const before = [...new Set(dependencies.map((one) => one.depends_on))];
   if (before.length > 0) await markAwaited[engine](tx, { ids: listOf[engine](before) });
-  if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
+  if (rows.length >= batchSize) await analyze(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
-}
-
-function* portions<T>(items: T[]): Generator<T[]> {
-  for (let from = 0; from < items.length; from += rowsAtOnce) yield items.slice(from, from + rowsAtOnce);
 }
 
 export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> =>

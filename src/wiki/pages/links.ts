@@ -6,7 +6,7 @@
  */
 
 import { posix } from "node:path";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 
 /** Where files lie in the workspace. */
 export type Folders = { wiki: string; sources: string };
@@ -31,7 +31,7 @@ const sorted = (ids: (string | undefined)[]) =>
 
 /** What is known of an entry's links; null when its text is still to be read for them. */
 export const knownLinks = (row: { links: string | null } | undefined): string[] | null =>
-  row ? (row.links === null ? null : kept(row.links, null)) : [];
+  row ? (row.links === null ? null : parseJsonOr(row.links, null)) : [];
 
 /** For a log as a whole, as if its lines had come one by one. */
 export const linksInLog = (text: string, entry: string, folders: Folders): string[] =>

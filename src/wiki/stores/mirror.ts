@@ -5,7 +5,7 @@ import { type Event, eventsAfter } from "../../store/events.ts";
 import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
 import { commitMessage, spellIdentity } from "../../store/git/history.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { findVersion } from "../../store/queries/entries.ts";
 import { type EntryStore, identityOf } from "../entry.ts";
 
@@ -73,7 +73,7 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
       .select(["subject", "data"])
       .where("seq", "=", seq)
       .executeTakeFirst();
-    return row?.subject === `entry:${entry}` && kept(row.data, { version: 0 }).version === Number(version);
+    return row?.subject === `entry:${entry}` && parseJsonOr(row.data, { version: 0 }).version === Number(version);
   }
 
   async function commitOf(event: Event, prefix: string): Promise<Commit | undefined> {

@@ -1,5 +1,5 @@
 import { longestNote } from "../../store/disk/disk.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { Author } from "../entry.ts";
 
 /** Whose bytes are staged, recognised again by their blob after a crash. What does not fit into a file name is left out. */
@@ -13,7 +13,7 @@ export function spellNote(blob: string, { name, role, run, task, epoch }: Author
 
 export function readNote(note: string | undefined, blob: string): Author | undefined {
   if (!note?.startsWith(`${blob} `)) return undefined;
-  const author = kept<Partial<Author> | undefined>(note.slice(blob.length + 1), undefined);
+  const author = parseJsonOr<Partial<Author> | undefined>(note.slice(blob.length + 1), undefined);
   if (!author) return undefined;
   return { ...author, name: author.name ?? author.role ?? "unknown" };
 }

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
+import { batches } from "../../../store/batches.ts";
 import type { Database, Query } from "../../../store/database.ts";
 import { among, listOf, withNumbers } from "../../../store/lists.ts";
-import { portions } from "../../../store/portions.ts";
 import { prepared } from "../../../store/prepared.ts";
 import { lengthOf, lexemes } from "../words.ts";
 import type { Part, Prepared } from "./prepare.ts";
@@ -37,7 +37,7 @@ export async function replaceAll(tx: Query, engine: Engine, work: Work[]): Promi
     tx,
     change.leftOver.map(({ num }) => num),
   );
-  for (const some of portions(gone, 500)) await tx.deleteFrom("things").where("num", "in", some).execute();
+  for (const some of batches(gone, 500)) await tx.deleteFrom("things").where("num", "in", some).execute();
   if (change.moved.length > 0) await move[engine](tx, change.moved);
   await add(tx, engine, change.fresh);
   await dropVectors(
@@ -99,7 +99,7 @@ async function keepThings(
   kept: { kind: string; id: string; found: Prepared }[],
 ): Promise<Map<string, number>> {
   const nums = new Map<string, number>();
-  for (const some of portions(kept, 100)) {
+  for (const some of batches(kept, 100)) {
     const values = some.map(({ kind, id, found: { about } }) => {
       const { title, author, at, run = "", type = kind } = about;
       return { kind, id, title, author, at, run, type };
@@ -138,7 +138,7 @@ const move = {
 };
 
 async function forget(tx: Query, nums: number[]): Promise<void> {
-  for (const some of portions(nums, 500)) {
+  for (const some of batches(nums, 500)) {
     await tx.deleteFrom("passage_text").where("rowid", "in", some).execute();
     await tx.deleteFrom("passage_links").where("passage", "in", some).execute();
     await tx.deleteFrom("passages").where("num", "in", some).execute();
@@ -153,7 +153,7 @@ async function dropVectors(tx: Query, engine: Engine, hashes: string[]): Promise
 }
 
 async function add(tx: Query, engine: Engine, fresh: Fresh[]): Promise<void> {
-  for (const some of portions(fresh, 200)) {
+  for (const some of batches(fresh, 200)) {
     const values = some.map(({ thing, at, part: { heading, line, body, hash, state } }) => ({
       thing,
       part: at,
@@ -168,7 +168,7 @@ async function add(tx: Query, engine: Engine, fresh: Fresh[]): Promise<void> {
     const placed = some.map(({ thing, at, part }) => ({ num: nums.get(`${thing}/${at}`) ?? 0, part }));
     await insertTexts[engine](tx, placed);
     const links = placed.flatMap(({ num, part }) => part.links.map((target) => ({ passage: num, target })));
-    for (const part of portions(links, 400)) await tx.insertInto("passage_links").values(part).execute();
+    for (const part of batches(links, 400)) await tx.insertInto("passage_links").values(part).execute();
   }
 }
 
