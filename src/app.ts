@@ -24,6 +24,7 @@ import { openSearch } from "./search/open.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { openDatabase } from "./store/open.ts";
+import { hasEntries } from "./store/queries/entries.ts";
 import { taskEngine } from "./tasks/engine.ts";
 import { taskKind } from "./tasks/searchable.ts";
 import { knowledge } from "./wiki/knowledge.ts";
@@ -57,7 +58,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
   const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
-  if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
+  if (files && !(await hasEntries(db.read))) await rebuild();
 
   const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;

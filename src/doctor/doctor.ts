@@ -8,7 +8,7 @@ import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
 import { parseJsonOr } from "../store/json.ts";
-import { linksToNowhere } from "../store/queries/edges.ts";
+import { linksToNowhere } from "../store/queries/links.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { keepsLog } from "../wiki/log.ts";
 import { isRevert } from "../wiki/revert.ts";

@@ -21,7 +21,7 @@ import {
   removeNode,
   saveNode,
   type Written,
-} from "../store/queries/graph.ts";
+} from "../store/queries/nodes.ts";
 import { analyze } from "../store/statistics.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { choose } from "./budget.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { edgesFrom, otherEdges, type StoredEdge } from "../store/queries/edges.ts";
-import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/graph.ts";
+import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/nodes.ts";
 import {
   anyNodeId,
   type Edge,

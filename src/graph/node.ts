@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { parseJsonOr } from "../store/json.ts";
 import type { StoredEdge } from "../store/queries/edges.ts";
-import type { StoredNode, Written } from "../store/queries/graph.ts";
+import type { StoredNode, Written } from "../store/queries/nodes.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;
@@ -47,7 +47,6 @@ export const propertyName = z.string().min(1).max(longestName).refine(isText, un
 
 /** A value that properties can be compared with. */
 export const scalar = z.union([z.string().max(2000).refine(isText, unfit), z.number(), z.boolean()]);
-export type Scalar = z.infer<typeof scalar>;
 
 /** Any JSON object. A schema of known names would drop `__proto__`, which here is a name like any other. */
 export const properties = z

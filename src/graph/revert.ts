@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import { sql } from "kysely";
 import type { Person } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { joined, type Query } from "../store/database.ts";
-import { parseJsonOr } from "../store/json.ts";
-import { countEdges, readEdge } from "../store/queries/edges.ts";
-import { findNode } from "../store/queries/graph.ts";
-import { isUnder, type Written } from "../wiki/revert.ts";
+import { countEdges, edgeIdsOf, readEdge } from "../store/queries/edges.ts";
+import { graphEventsWith } from "../store/queries/event-log.ts";
+import { findNode } from "../store/queries/nodes.ts";
+import type { WriterFilter } from "../store/queries/versions.ts";
+import { isUnder } from "../wiki/revert.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
@@ -20,7 +20,7 @@ type State = { type: string; properties: Properties; from?: string; to?: string 
 export type Undo = { before: State; now: State; changedBy: string[] };
 
 /** What a thing was before the changes that are to be taken back, and who has changed it since. Pure. */
-export function undoOf(changes: Change[], wanted: Written): Undo | undefined {
+export function undoOf(changes: Change[], wanted: WriterFilter): Undo | undefined {
   let now: State;
   let stain: Omit<Undo, "now"> | undefined;
   for (const change of changes) {
@@ -41,26 +41,14 @@ function applied(state: State, { kind, data }: Change): State {
   return { type, properties: properties ?? {}, ...(from === undefined ? {} : { from, to }) } as State;
 }
 
-const kinds = ["node-added", "node-updated", "node-deleted", "edge-added", "edge-deleted"];
-
-/** Everything that was ever done to what was changed under these, in order, by the subject of its events. */
-async function changesUnder(query: Query, wanted: Written): Promise<Map<string, Change[]>> {
-  const [name, value] = Object.entries(wanted).find(([, given]) => given !== undefined) ?? ["role", ""];
-  const said = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  const { rows } = await sql<{ kind: string; actor: string; subject: string; data: string }>`
-    SELECT kind, actor, subject, data FROM events
-    WHERE kind IN (${sql.join(kinds)}) AND subject IN (
-      SELECT subject FROM events WHERE kind IN (${sql.join(kinds)}) AND ${contains(said)}
-    )
-    ORDER BY seq`.execute(query);
+/** Every change to what a matching agent has changed, oldest first, by the subject of its events. */
+async function changesBySubject(query: Query, filter: WriterFilter): Promise<Map<string, Change[]>> {
+  const [name, value] = Object.entries(filter).find(([, given]) => given !== undefined) ?? ["role", ""];
   const found = new Map<string, Change[]>();
-  for (const { kind, actor, subject, data } of rows)
-    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: parseJsonOr(data, {}) }]);
+  for (const { kind, actor, subject, data } of await graphEventsWith(query, name, value))
+    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data }]);
   return found;
 }
-
-/** As the text of the data has it; whether it is what is meant, its meaning tells later. */
-const contains = (said: string) => sql`data LIKE ${`%${said.replaceAll(/[\\%_]/g, "\\$&")}%`} ESCAPE '\\'`;
 
 export type Reverted = { removed: string[]; restored: string[]; needsPerson: { what: string; why: string }[] };
 
@@ -68,7 +56,7 @@ export type Reverted = { removed: string[]; restored: string[]; needsPerson: { w
 export async function revertGraph(
   app: WikiApp,
   tx: Query,
-  wanted: Written,
+  wanted: WriterFilter,
   person: Person,
   look: boolean,
 ): Promise<Reverted> {
@@ -76,7 +64,7 @@ export async function revertGraph(
   const within = graphChanges({ ...app, db: joined(app.db, tx) }, person);
   const done: Reverted = { removed: [], restored: [], needsPerson: [] };
   const ask = (what: string, why: string) => void done.needsPerson.push({ what, why });
-  const undos = [...(await changesUnder(tx, wanted))].flatMap(([subject, changes]) => {
+  const undos = [...(await changesBySubject(tx, wanted))].flatMap(([subject, changes]) => {
     const undo = undoOf(changes, wanted);
     return undo && !isDeepStrictEqual(undo.before, undo.now) ? [{ subject, ...undo }] : [];
   });
@@ -118,15 +106,9 @@ export async function revertGraph(
   return done;
 }
 
-/** How many edges of a node are about to go anyway. */
-async function ownEdges(tx: Query, node: string, own: Set<string>): Promise<number> {
-  const rows = await tx
-    .selectFrom("edges")
-    .select("id")
-    .where((x) => x.or([x("from_id", "=", node), x("to_id", "=", node)]))
-    .execute();
-  return rows.filter(({ id }) => own.has(`edge:${id}`)).length;
-}
+/** The number of edges of a node that are removed in the same revert. */
+const ownEdges = async (tx: Query, node: string, own: Set<string>): Promise<number> =>
+  (await edgeIdsOf(tx, node)).filter((id) => own.has(`edge:${id}`)).length;
 
 const idOf = (subject: string) => subject.slice("node:".length);
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Place } from "../store/queries/graph.ts";
+import type { Place } from "../store/queries/nodes.ts";
 import { answerBytes } from "./budget.ts";
 import { anyNodeId, properties, propertyName, typeName } from "./node.ts";
 

@@ -1,5 +1,5 @@
 import type { Step } from "../store/queries/edges.ts";
-import type { NodeLine } from "../store/queries/graph.ts";
+import type { NodeLine } from "../store/queries/nodes.ts";
 import { fitting, weightOf } from "./budget.ts";
 
 type Page = { nodes: NodeLine[]; edges: Step[]; cut: boolean };

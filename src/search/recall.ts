@@ -3,7 +3,7 @@ import type { Database } from "../store/database.ts";
 import { among, type List, listOf } from "../store/lists.ts";
 import { onEach } from "../store/prepared.ts";
 import { edgesBetween, linksOf } from "../store/queries/edges.ts";
-import { nodeLines } from "../store/queries/graph.ts";
+import { nodeLines } from "../store/queries/nodes.ts";
 import { type Hit, refOf } from "./hit.ts";
 import { named, placeOf } from "./rank/hops.ts";
 import { type Scope, scoped } from "./scope.ts";

@@ -1,18 +1,11 @@
 import type { Query } from "../store/database.ts";
+import { versionsOfEntriesWrittenBy, type WriterFilter } from "../store/queries/versions.ts";
 import type { EntryStore } from "./entry.ts";
-
-/** What is to be taken back: all that was written under these. */
-export type Written = {
-  run?: string | undefined;
-  task?: string | undefined;
-  epoch?: number | undefined;
-  role?: string | undefined;
-};
 
 /** Under what one thing was written; people write under nothing. */
 type Under = { run: string | null; task: string | null; epoch: number | null; role: string | null };
 
-export const isUnder = (wanted: Written, under: Partial<Under>): boolean =>
+export const isUnder = (wanted: WriterFilter, under: Partial<Under>): boolean =>
   under.role !== null &&
   under.role !== undefined &&
   (["run", "task", "epoch", "role"] as const).every(
@@ -30,7 +23,7 @@ type Stain = { to: number; blob: string | undefined; versions: number[]; changed
  * Goes through the versions from the first. From the first one to be taken back on, the text is
  * stained, until someone brings back what was there before. Pure.
  */
-export function undoOf(versions: Version[], wanted: Written): Undo | undefined {
+export function undoOf(versions: Version[], wanted: WriterFilter): Undo | undefined {
   const after = new Map<number, Stain | undefined>();
   let stain: Stain | undefined;
   let before: Version | undefined;
@@ -61,28 +54,11 @@ const restoredBy = (summary: string): number | undefined => {
   return found ? Number(found[1]) : undefined;
 };
 
-/** Every version of every entry that something was written to under these, oldest first. */
-export async function versionsUnder(
-  query: Query,
-  { run, task, epoch, role }: Written,
-): Promise<Map<string, Version[]>> {
-  const touched = query
-    .selectFrom("entry_versions")
-    .select("entry_id")
-    .where("role", "is not", null)
-    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
-    .$if(task !== undefined, (q) => q.where("task", "=", task ?? ""))
-    .$if(epoch !== undefined, (q) => q.where("epoch", "=", epoch ?? 0))
-    .$if(role !== undefined, (q) => q.where("role", "=", role ?? ""));
-  const rows = await query
-    .selectFrom("entry_versions")
-    .select(["entry_id", "version", "blob", "author", "role", "run", "task", "epoch", "summary"])
-    .where("entry_id", "in", touched)
-    .orderBy("entry_id")
-    .orderBy("version")
-    .execute();
+/** All versions of every entry that a matching agent has written to, oldest first. */
+export async function versionsByEntry(query: Query, filter: WriterFilter): Promise<Map<string, Version[]>> {
   const found = new Map<string, Version[]>();
-  for (const { entry_id, ...version } of rows) found.set(entry_id, [...(found.get(entry_id) ?? []), version]);
+  for (const { entry_id, ...version } of await versionsOfEntriesWrittenBy(query, filter))
+    found.set(entry_id, [...(found.get(entry_id) ?? []), version]);
   return found;
 }
 
@@ -93,7 +69,7 @@ export async function versionsUnder(
 export async function withdrawn(
   store: EntryStore,
   id: string,
-  { body, versions, wanted, by }: { body: string; versions: Version[]; wanted: Written; by: string },
+  { body, versions, wanted, by }: { body: string; versions: Version[]; wanted: WriterFilter; by: string },
 ): Promise<{ body: string; versions: number[] }> {
   const lines = body.split("\n");
   const found: number[] = [];

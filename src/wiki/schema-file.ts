@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
-import { parseJsonOr } from "../store/json.ts";
+import { readMeta, writeMeta } from "../store/queries/meta.ts";
 import { parseSchema, type Schema } from "./schema.ts";
 import { blobOf } from "./stores/document.ts";
 
@@ -20,20 +20,12 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
     const text = await readFile(file, "utf8");
     if (text.length < large) return parseSchema(text, shownAs);
     const blob = blobOf(text);
-    const cached = await db.read.selectFrom("meta").select("value").where("key", "=", cacheKey).executeTakeFirst();
-    const before = cached && parseJsonOr<{ blob: string; schema: Schema } | undefined>(cached.value, undefined);
-    if (before?.blob === blob) return ok(before.schema);
+    const cached = await readMeta<{ blob: string; schema: Schema }>(db.read, cacheKey);
+    if (cached?.blob === blob) return ok(cached.schema);
 
     const parsed = parseSchema(text, shownAs);
     if (!parsed.ok) return parsed;
-    const value = JSON.stringify({ blob, schema: parsed.value });
-    await db.write(async (tx) => {
-      await tx
-        .insertInto("meta")
-        .values({ key: cacheKey, value })
-        .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
-        .execute();
-    });
+    await db.write((tx) => writeMeta(tx, cacheKey, { blob, schema: parsed.value }));
     return parsed;
   }
 

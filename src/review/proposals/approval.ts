@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { discard, discardNoted, publish, stage } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
 import { type Approval, type Author, approvalTrailers, type EntryStore, type Replaced } from "../../wiki/entry.ts";
 import type { PageReader } from "../../wiki/pages/pages.ts";
 import { blobOf } from "../../wiki/stores/document.ts";
@@ -109,7 +109,7 @@ async function writePage(
   at: string,
 ): Promise<Result<Pick<Replaced, "staged">>> {
   const approval = author.approval as Approval;
-  await lockEntry(tx, db.engine, `page:${path}`);
+  await advisoryLock(tx, db.engine, `page:${path}`);
   const file = join(root, path);
   const bytes = Buffer.from(text);
   const held = readIfThere(file, root);

@@ -1,8 +1,8 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { parseJsonOr } from "../../store/json.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
 import type { ProposalRow } from "../../store/tables.ts";
 
 export type Proposal = {
@@ -148,7 +148,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
     async openPage(asked: NewPageProposal): Promise<Result<Proposal>> {
       const { path, topicId, baseSha, baseText, text, proposedBy, jobId } = asked;
       return db.write(async (tx): Promise<Result<Proposal>> => {
-        await lockEntry(tx, db.engine, `topic:${topicId}`);
+        await advisoryLock(tx, db.engine, `topic:${topicId}`);
         const last = await tx
           .selectFrom("proposals")
           .select((x) => x.fn.max("revision_number").as("revision"))

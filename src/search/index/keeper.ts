@@ -1,7 +1,7 @@
 import { sql } from "kysely";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import { batches } from "../../store/batches.ts";
 import type { Database, Query } from "../../store/database.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
 import { analyze } from "../../store/statistics.ts";
 import type { Kind } from "../kinds.ts";
 import { nameOf, prepare } from "./keeper/prepare.ts";
@@ -47,7 +47,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
       }),
     );
     const isKept = await db.write(async (tx) => {
-      await lockEntry(tx, db.engine, "(search)");
+      await advisoryLock(tx, db.engine, "(search)");
       const waiting = await stillWaiting(
         tx,
         tickets.map((row) => row.ticket),
@@ -84,7 +84,7 @@ export function indexKeeper(db: Database, kinds: readonly Kind[], sections: () =
       );
       const rows = ids.flat();
       await db.write(async (tx) => {
-        await lockEntry(tx, db.engine, "(search)");
+        await advisoryLock(tx, db.engine, "(search)");
         for (const table of ["passage_text", "passage_links", "passages", "things", "search_queue"] as const)
           await tx.deleteFrom(table).execute();
         await vocabulary.forget(tx);

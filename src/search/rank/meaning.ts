@@ -1,8 +1,8 @@
 import { sql } from "kysely";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import { batches } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
 import { prepared } from "../../store/prepared.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
 import { embeddedText } from "../index/chunk.ts";
 import type { Embedder } from "../model/embedder.ts";
 import type { Scope } from "../scope.ts";
@@ -83,7 +83,7 @@ export function meaning(
       }));
       await db.write(async (tx) => {
         // Two processes that embed at once take turns: numbers are then seen in their order, and none is missed.
-        await lockEntry(tx, db.engine, "(vectors)");
+        await advisoryLock(tx, db.engine, "(vectors)");
         await tx
           .insertInto("vectors")
           .values(values)

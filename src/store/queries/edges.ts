@@ -4,19 +4,9 @@ import type { Database, Query } from "../database.ts";
 import { among, type List, listOf, withTexts } from "../lists.ts";
 import { eachOnce, onEach } from "../prepared.ts";
 import type { EdgeRow } from "../tables.ts";
-import {
-  asEdges,
-  brokenLinks,
-  isAlive,
-  keysAt,
-  type Side,
-  sideRows,
-  sideSelect,
-  sides,
-  tiesOf,
-} from "./graph/derived.ts";
+import { asEdges, isAlive, keysAt, type Side, sideRows, sideSelect, sides, tiesOf } from "./graph/derived.ts";
 import { ties } from "./graph/nouns.ts";
-import type { Place } from "./graph.ts";
+import type { Place } from "./nodes.ts";
 
 export type StoredEdge = Selectable<EdgeRow>;
 export type NewEdge = Omit<StoredEdge, "num">;
@@ -66,6 +56,16 @@ export async function countEdges(query: Query, id: string): Promise<number> {
     .where((where) => where.or([where("from_id", "=", id), where("to_id", "=", id)]))
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/** The ids of the graph's own edges at a node. */
+export async function edgeIdsOf(query: Query, node: string): Promise<string[]> {
+  const rows = await query
+    .selectFrom("edges")
+    .select("id")
+    .where((where) => where.or([where("from_id", "=", node), where("to_id", "=", node)]))
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Every edge that touches one of `ids`, up to `limit`; one between two of them comes twice. */
@@ -206,28 +206,6 @@ export async function readEdge(db: Database, id: string): Promise<StoredEdge | u
 
 /** What an edge that other tables keep is changed by, when it is one. */
 export const insteadOfEdge = (id: string): string | undefined => tiesOf(id)[0]?.tie.instead;
-
-type Broken = { from: string; to: string };
-
-/** Links in entries to what does not exist: of one entry, or of all. */
-export async function linksToNowhere(db: Database, entry: string | undefined, limit: number): Promise<Broken[]> {
-  const where = entry === undefined ? sql`TRUE` : sql`l.entry_id = ${entry}`;
-  const { rows } = await brokenLinks(db.engine, where, limit).execute(db.read);
-  return rows.map(({ entry_id, to_id }) => ({ from: `entry:${entry_id}`, to: to_id }));
-}
-
-/** The entries whose text links to this id, whether or not there is such a node. */
-export async function entriesThatLink(db: Database, to: string, after: string, limit: number) {
-  return db.read
-    .selectFrom("entry_links as l")
-    .innerJoin("entries as e", "e.id", "l.entry_id")
-    .select(["e.id", "e.title"])
-    .where("l.to_id", "=", to)
-    .where("l.entry_id", ">", after)
-    .orderBy("l.entry_id")
-    .limit(limit)
-    .execute();
-}
 
 /** The graph's own edges in order of age. */
 export const edgesFrom = (query: Query, after: number, limit: number): Promise<StoredEdge[]> =>

@@ -1,6 +1,6 @@
+import { advisoryLock } from "../advisory-lock.ts";
 import type { Database, Query } from "../database.ts";
 import type { MessageRow, TopicRow } from "../tables.ts";
-import { lockEntry } from "./entries.ts";
 
 /** Rows of topics, their messages and the texts that their anchors were taken from. */
 
@@ -95,7 +95,7 @@ export async function textOf(query: Query, blob: string): Promise<string | undef
  * Who keeps or drops texts holds this first: otherwise one would drop the text that another, who
  * has just found it there, is about to refer to.
  */
-export const lockTexts = (tx: Query, engine: Database["engine"]) => lockEntry(tx, engine, "page-texts");
+export const lockTexts = (tx: Query, engine: Database["engine"]) => advisoryLock(tx, engine, "page-texts");
 
 export async function keepText(tx: Query, blob: string, text: string): Promise<void> {
   await tx

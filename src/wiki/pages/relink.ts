@@ -1,5 +1,8 @@
 import type { Result } from "../../kernel/result.ts";
-import type { Database, Query } from "../../store/database.ts";
+import { batchSize } from "../../store/batches.ts";
+import type { Database } from "../../store/database.ts";
+import { allEntries } from "../../store/queries/entries.ts";
+import { clearLinks, entriesWithoutLinks, indexedLinks, saveLinks } from "../../store/queries/links.ts";
 import type { EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
 import { type Folders, linksIn, linksInLog, nodeOfFile } from "./links.ts";
@@ -12,8 +15,6 @@ type Deps = {
   /** Makes versions of what people did to files since anyone looked. */
   refresh(): Promise<void>;
 };
-
-const together = 200;
 
 /**
  * Every write keeps its entry's links with it. What is left to do here: entries that came another way
@@ -28,17 +29,11 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
   }
 
   async function readSome(known: Schema): Promise<number> {
-    const unread = await db.read
-      .selectFrom("entries")
-      .select(["id", "version"])
-      .where("links", "is", null)
-      .orderBy("num")
-      .limit(together)
-      .execute();
+    const unread = await entriesWithoutLinks(db.read, batchSize);
     if (unread.length === 0) return 0;
     const found = await Promise.all(unread.map(async (row) => ({ ...row, links: await read(known, row.id) })));
     await db.write(async (tx) => {
-      for (const { id, version, links } of found) await save(tx, id, version, links);
+      for (const { id, version, links } of found) await saveLinks(tx, id, version, links);
     });
     return unread.length;
   }
@@ -58,18 +53,17 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
       if (!known.ok) return [];
       await this.catchUp();
       const wrong: string[] = [];
-      for (const { id, version, links } of await db.read.selectFrom("entries").selectAll().orderBy("id").execute()) {
+      for (const { id, version, links } of await allEntries(db.read)) {
         const right = await read(known.value, id);
-        const kept = await db.read.selectFrom("entry_links").select("to_id").where("entry_id", "=", id).execute();
-        const indexed = kept.map((row) => row.to_id).sort();
+        const indexed = (await indexedLinks(db.read, id)).sort();
         if (links === JSON.stringify(right) && JSON.stringify(indexed) === links) continue;
         wrong.push(id);
         await db.write(async (tx) => {
-          await tx.updateTable("entries").set({ links: null }).where("id", "=", id).execute();
-          await save(tx, id, version, right);
+          await clearLinks(tx, id);
+          await saveLinks(tx, id, version, right);
         });
       }
-      return wrong;
+      return wrong.sort();
     },
 
     /** The node of a file of the workspace. */
@@ -78,13 +72,3 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
 }
 
 export type LinkKeeper = ReturnType<typeof linkKeeper>;
-
-/** Unless somebody wrote the entry meanwhile, and its links with it. */
-const save = (tx: Query, id: string, version: number, links: string[]) =>
-  tx
-    .updateTable("entries")
-    .set({ links: JSON.stringify(links) })
-    .where("id", "=", id)
-    .where("version", "=", version)
-    .where("links", "is", null)
-    .execute();

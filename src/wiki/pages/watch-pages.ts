@@ -1,10 +1,11 @@
 import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
-import { sql } from "kysely";
+import { advisoryLock } from "../../store/advisory-lock.ts";
+import { batches } from "../../store/batches.ts";
 import type { Query } from "../../store/database.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
 import { appendEvents, type Event } from "../../store/events.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
+import { newestSeq, pageEventsSince } from "../../store/queries/event-log.ts";
 import { blobOf } from "../stores/document.ts";
 import { ownerOf, settled, statOf } from "../stores/look.ts";
 import type { WikiApp } from "../wiki-app.ts";
@@ -15,7 +16,7 @@ const sweepMs = 30_000;
 const mostFolders = 5000;
 /** So many change at once only when git brings them; asking it about each would take minutes. */
 const few = 20;
-const together = 50;
+const eventsPerWrite = 50;
 
 type News = Omit<Event, "id"> & { data: { path: string; blob: string | null } };
 
@@ -30,7 +31,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   const folders = new Map<string, { watcher: FSWatcher; node: number }>();
   const touched = new Set<string>();
   const newFolders = new Set<string>();
-  let recent = [await newestEvent(db.read)];
+  let recent = [await newestSeq(db.read)];
   let working = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -93,7 +94,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
       const found = await lookAt(path, person);
       if (found) news.push(found);
     }
-    for (let at = 0; at < news.length; at += together) await tell(news.slice(at, at + together));
+    for (const batch of batches(news, eventsPerWrite)) await record(batch);
   }
 
   async function lookAt(path: string, person: string | undefined): Promise<News | undefined> {
@@ -129,9 +130,9 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     ["runs", "generated-agents", config.sources].some((folder) => path.startsWith(`${folder}/`));
 
   /** An approval writes its page and says so itself: what was told already is not told again. */
-  async function tell(news: News[]): Promise<void> {
+  async function record(news: News[]): Promise<void> {
     await db.write(async (tx) => {
-      for (const { subject } of news) await lockEntry(tx, db.engine, subject);
+      for (const { subject } of news) await advisoryLock(tx, db.engine, subject);
       const told = await lastBlobs(tx, recent[0] ?? 0);
       const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.blob);
       if (fresh.length > 0) await appendEvents(tx, db.engine, fresh);
@@ -140,7 +141,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
   async function sweep(): Promise<void> {
     // An older one is kept: PostgreSQL numbers an event before its transaction is done.
-    recent = [...recent, await newestEvent(db.read)].slice(-2);
+    recent = [...recent, await newestSeq(db.read)].slice(-2);
     for (const [path, stat] of known) if (statOf(fileOf(path)) !== stat) touched.add(path);
     if (touched.size > 0) soon();
   }
@@ -172,14 +173,8 @@ function foldersOf(path: string): string[] {
   return ["", ...parts.map((_, depth) => parts.slice(0, depth + 1).join("/")).filter((folder) => folder !== ".")];
 }
 
-async function newestEvent(query: Query): Promise<number> {
-  const { rows } = await sql<{ seq: number | string | null }>`SELECT max(seq) AS seq FROM events`.execute(query);
-  return Number(rows[0]?.seq ?? 0);
-}
-
-/** What was last told of each page since an event: null when it was taken away. */
-async function lastBlobs(query: Query, seq: number): Promise<Map<string, string | null>> {
-  const { rows } = await sql<{ subject: string; data: string }>`
-    SELECT subject, data FROM events WHERE seq > ${seq} AND kind LIKE 'page-%' ORDER BY seq`.execute(query);
-  return new Map(rows.map(({ subject, data }) => [subject, JSON.parse(data).blob as string | null]));
+/** The blob that the newest event of each page names since `seq`; null after its removal. */
+async function lastBlobs(query: Query, seq: number): Promise<Map<string, unknown>> {
+  const events = await pageEventsSince(query, seq);
+  return new Map(events.map(({ subject, data }) => [subject, data.blob]));
 }

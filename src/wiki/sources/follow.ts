@@ -4,6 +4,7 @@ import { extname, resolve } from "node:path";
 import type { Result } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { followedSources, markSourceGone, setOrigin } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
 import { filesAt } from "./intake.ts";
 import { largestSource, type Source, type SourceStore, tooLarge } from "./sources.ts";
@@ -24,12 +25,7 @@ type Deps = { db: Database; sources: SourceStore; now(): Date };
 export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<Followed[]> {
   const root = resolve(folder);
   const files = new Map((await filesAt(root)).map(({ file, name }) => [resolve(file), name]));
-  const rows = await db.read
-    .selectFrom("sources")
-    .select(["path", "sha256", "origin"])
-    .where("origin", "is not", null)
-    .where("gone_at", "is", null)
-    .execute();
+  const rows = await followedSources(db.read);
   const known = new Map(
     rows.filter((row) => row.origin?.startsWith(`${root}/`)).map((row) => [row.origin as string, row]),
   );
@@ -86,7 +82,7 @@ async function mark(db: Database, now: () => Date, by: Author, { path, origin, b
   const at = now().toISOString();
   await db.write(async (tx) => {
     if (before !== undefined && before !== path) {
-      await tx.updateTable("sources").set({ gone_at: at }).where("path", "=", before).execute();
+      await markSourceGone(tx, before, at);
       await appendEvent(tx, {
         at,
         actor: by.name,
@@ -95,7 +91,6 @@ async function mark(db: Database, now: () => Date, by: Author, { path, origin, b
         data: { by: path ?? null },
       });
     }
-    if (path !== undefined)
-      await tx.updateTable("sources").set({ origin, gone_at: null }).where("path", "=", path).execute();
+    if (path !== undefined) await setOrigin(tx, path, origin);
   });
 }

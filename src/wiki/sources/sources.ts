@@ -7,6 +7,7 @@ import type { Database } from "../../store/database.ts";
 import { discard, publish, stage } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
+import { allSources, findSource, insertSource, type NewSource } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
 import { blobOf } from "../stores/document.ts";
 
@@ -32,18 +33,13 @@ export const largestSource = 32 * 1024 * 1024;
 type Deps = { db: Database; root: string; folder: string; now(): Date };
 
 export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
-  const find = async (path: string) =>
-    (await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst()) as
-      | { path: string; sha256: string; size: number; added_by: string; at: string }
-      | undefined;
-
   return {
     async add(name, bytes, by) {
       const path = checkName(name);
       if (!path.ok) return path;
       if (bytes.length > largestSource) return tooLarge(name, bytes.length);
       const sha256 = createHash("sha256").update(bytes).digest("hex");
-      const known = await find(path.value);
+      const known = await findSource(db.read, path.value);
       if (known?.sha256 === sha256) return ok({ ...fromRow(known), added: false });
       if (known) return alreadyThere(path.value, known.sha256);
 
@@ -51,9 +47,8 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       const kept = `${folder}/${path.value}`;
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
-        const taken = await tx.selectFrom("sources").select("path").where("path", "=", path.value).executeTakeFirst();
-        if (taken || !putOnce(file, bytes, root)) return false;
-        await tx.insertInto("sources").values(source).execute();
+        if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
+        await insertSource(tx, source);
         await enqueue(tx, {
           path: kept,
           blob: blobOf(bytes),
@@ -80,15 +75,12 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
         return true;
       });
       if (added) return ok({ ...fromRow(source), added: true });
-      const winner = await find(path.value);
+      const winner = await findSource(db.read, path.value);
       if (winner?.sha256 === sha256) return ok({ ...fromRow(winner), added: false });
       return alreadyThere(path.value, winner?.sha256 ?? "another text");
     },
 
-    async list() {
-      const rows = await db.read.selectFrom("sources").selectAll().orderBy("at", "desc").orderBy("path").execute();
-      return rows.map(fromRow);
-    },
+    list: async () => (await allSources(db.read)).map(fromRow),
 
     async verify() {
       const sources = await this.list();
@@ -129,7 +121,7 @@ const alreadyThere = (path: string, sha256: string) =>
     },
   );
 
-const fromRow = (row: { path: string; sha256: string; size: number; added_by: string; at: string }): Source => ({
+const fromRow = (row: NewSource): Source => ({
   path: row.path,
   sha256: row.sha256,
   size: Number(row.size),

@@ -1,19 +1,14 @@
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { discard, noteOf, publish, stage } from "../../store/disk/disk.ts";
 import { holdClaim } from "../../store/fence.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue, readVersion } from "../../store/git/history.ts";
-import {
-  allEntries,
-  findEntry,
-  type IndexedEntry,
-  lockEntry,
-  saveVersion,
-  versionsOf,
-} from "../../store/queries/entries.ts";
+import { allEntries, findEntry, type IndexedEntry, saveVersion, setStat } from "../../store/queries/entries.ts";
+import { findVersion, versionsOf } from "../../store/queries/versions.ts";
 import {
   type Author,
   approvalTrailers,
@@ -100,7 +95,7 @@ export function fileStore(deps: Deps): FileStore {
     const log = await isLog(id);
     const links = (log ? linksInLog : linksIn)(parseDocument(bytes).body, id, deps);
     await db.write(async (tx) => {
-      await lockEntry(tx, db.engine, id);
+      await advisoryLock(tx, db.engine, id);
       const latest = await findEntry(tx, id);
       if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id), root) ?? "") !== blob) return;
 
@@ -206,7 +201,7 @@ export function fileStore(deps: Deps): FileStore {
     const file = fileOf(id);
     try {
       return await db.write(async (tx): Promise<Result<number | undefined>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
@@ -281,7 +276,7 @@ export function fileStore(deps: Deps): FileStore {
   }
 
   async function replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>> {
-    await lockEntry(tx, db.engine, id);
+    await advisoryLock(tx, db.engine, id);
     const bytes = Buffer.from(text);
     const blob = blobOf(bytes);
     const file = fileOf(id);
@@ -332,14 +327,7 @@ export function fileStore(deps: Deps): FileStore {
     const moved = rows.map((row) => ({ ...row, now: statOf(fileOf(row.id)) })).filter((row) => row.now !== row.stat);
     if (moved.length === 0) return;
     await db.write(async (tx) => {
-      for (const { id, version, now } of moved) {
-        await tx
-          .updateTable("entries")
-          .set({ stat: now })
-          .where("id", "=", id)
-          .where("version", "=", version)
-          .execute();
-      }
+      for (const { id, version, now } of moved) await setStat(tx, id, version, now);
     });
   }
 
@@ -381,12 +369,7 @@ export function fileStore(deps: Deps): FileStore {
     history: (id, limit = 100) => current(id).then(() => versionsOf(db.read, id, limit)),
     async contentAt(id, version) {
       if (version === 0) return "";
-      const row = await db.read
-        .selectFrom("entry_versions")
-        .select("blob")
-        .where("entry_id", "=", id)
-        .where("version", "=", version)
-        .executeTakeFirst();
+      const row = await findVersion(db.read, id, version);
       const bytes = row && (await readVersion(db, git, row.blob));
       return bytes && parseDocument(bytes).body;
     },

@@ -5,8 +5,8 @@ import { type Event, eventsAfter } from "../../store/events.ts";
 import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
 import { commitMessage, spellIdentity } from "../../store/git/history.ts";
-import { parseJsonOr } from "../../store/json.ts";
-import { findVersion } from "../../store/queries/entries.ts";
+import { eventNumbered } from "../../store/queries/event-log.ts";
+import { findVersion } from "../../store/queries/versions.ts";
 import { type EntryStore, identityOf } from "../entry.ts";
 
 export const mirrorBranch = "scriptorium/book";
@@ -68,12 +68,8 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   /** A new database counts its events from the beginning again. */
   async function isOfThis({ event, entry, version }: Made): Promise<boolean> {
     const seq = Number(event.split("-").at(-1));
-    const row = await db.read
-      .selectFrom("events")
-      .select(["subject", "data"])
-      .where("seq", "=", seq)
-      .executeTakeFirst();
-    return row?.subject === `entry:${entry}` && parseJsonOr(row.data, { version: 0 }).version === Number(version);
+    const known = await eventNumbered(db.read, seq);
+    return known?.subject === `entry:${entry}` && known.data.version === Number(version);
   }
 
   async function commitOf(event: Event, prefix: string): Promise<Commit | undefined> {

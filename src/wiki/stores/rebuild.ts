@@ -2,6 +2,9 @@ import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import type { Git } from "../../store/git/git.ts";
 import { historyRef } from "../../store/git/recorder.ts";
+import { replaceEntries } from "../../store/queries/entries.ts";
+import { insertMissingSources } from "../../store/queries/sources.ts";
+import { replaceVersions } from "../../store/queries/versions.ts";
 import type { EntryVersionRow } from "../../store/tables.ts";
 import { countWords, parseDocument, readFront } from "./document.ts";
 
@@ -37,14 +40,7 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
   if (ref === "HEAD") await git.text(["update-ref", historyRef, "HEAD"]);
 
   await db.write(async (tx) => {
-    await tx.deleteFrom("entry_versions").execute();
-    await tx.deleteFrom("entries").execute();
-    for (let at = 0; at < versions.length; at += 500) {
-      await tx
-        .insertInto("entry_versions")
-        .values(versions.slice(at, at + 500))
-        .execute();
-    }
+    await replaceVersions(tx, versions);
     const rows = [...latest.values()].map((version) => {
       const document = parseDocument(texts.get(version.blob) ?? Buffer.alloc(0));
       return {
@@ -60,18 +56,8 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
         links: null,
       };
     });
-    for (let at = 0; at < rows.length; at += 500)
-      await tx
-        .insertInto("entries")
-        .values(rows.slice(at, at + 500))
-        .execute();
-    for (const source of sources) {
-      await tx
-        .insertInto("sources")
-        .values(source)
-        .onConflict((conflict) => conflict.column("path").doNothing())
-        .execute();
-    }
+    await replaceEntries(tx, rows);
+    await insertMissingSources(tx, sources);
     const data = { ref, entries: rows.length, versions: versions.length, sources: sources.length };
     await appendEvent(tx, {
       at: now().toISOString(),

@@ -1,14 +1,9 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { holdClaim } from "../../store/fence.ts";
-import {
-  allEntries,
-  findEntry,
-  type IndexedEntry,
-  lockEntry,
-  saveVersion,
-  versionsOf,
-} from "../../store/queries/entries.ts";
+import { allEntries, findEntry, type IndexedEntry, saveVersion } from "../../store/queries/entries.ts";
+import { contentsUpTo, versionsOf } from "../../store/queries/versions.ts";
 import { type Author, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
 import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
@@ -64,7 +59,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       const text = content.replaceAll("\r\n", "\n");
       const links = linksIn(text, id, folders);
       const saved = await db.write(async (tx): Promise<Result<number | undefined>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
@@ -82,7 +77,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       const remark = logRemark(line, by);
       if (!remark.ok) return remark;
       return db.write(async (tx): Promise<Result<{ version: number; line: string }>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
@@ -99,7 +94,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
     },
 
     async replace(tx, id, text, base, by) {
-      await lockEntry(tx, db.engine, id);
+      await advisoryLock(tx, db.engine, id);
       const row = await findEntry(tx, id);
       const held = row ? ((await textAt(tx, id, row.version)) ?? "") : "";
       if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
@@ -118,23 +113,9 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
 
 type Made = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
 
-/** The last whole text up to that version, and what was appended since. */
+/** The last full text up to that version, followed by all appends since. */
 async function textAt(query: Query, id: string, version: number): Promise<string | undefined> {
-  const rows = await query
-    .selectFrom("entry_versions")
-    .select(["version", "content"])
-    .where("entry_id", "=", id)
-    .where("version", "<=", version)
-    .where("version", ">=", (sub) =>
-      sub
-        .selectFrom("entry_versions")
-        .select((x) => x.fn.coalesce(x.fn.max("version"), x.lit(0)).as("start"))
-        .where("entry_id", "=", id)
-        .where("version", "<=", version)
-        .where("appended", "=", 0),
-    )
-    .orderBy("version")
-    .execute();
+  const rows = await contentsUpTo(query, id, version);
   if (rows.at(-1)?.version !== version) return undefined;
   const [first, ...rest] = rows.map((row) => row.content ?? "");
   const start = first === "" || first?.endsWith("\n") || rest.length === 0 ? first : `${first}\n`;

@@ -4,9 +4,11 @@ import type { Database, Query } from "../database.ts";
 import { among, listOf } from "../lists.ts";
 import { prepared } from "../prepared.ts";
 import type { NodeRow } from "../tables.ts";
+import { type Condition, indexedValue, mustHave, predicate } from "./graph/conditions.ts";
 import { asNodes, keysAt } from "./graph/derived.ts";
 import { type Noun, nounOf, nouns } from "./graph/nouns.ts";
 
+type Engine = Database["engine"];
 export type StoredNode = Selectable<NodeRow>;
 
 export type NewNode = Omit<StoredNode, "num">;
@@ -34,11 +36,20 @@ const nodeColumns = [
 const columns = sql.raw(nodeColumns.map((name) => `nodes.${name}`).join(", "));
 
 /** A node of the graph's own, or one that another table keeps. */
-export async function findNode(query: Query, engine: Database["engine"], id: string): Promise<StoredNode | undefined> {
+export async function findNode(query: Query, engine: Engine, id: string): Promise<StoredNode | undefined> {
   const other = nounOf(id);
-  if (!other) return (await selectNode(query, { id }))[0];
+  if (!other) return findOwnNode(query, id);
   const from = asNodes(engine, other.noun, sql`${sql.raw(other.noun.key)} = ${other.key}`);
   return (await sql<StoredNode>`SELECT ${columns} FROM ${from}`.execute(query)).rows[0];
+}
+
+/** A node of the graph's own table. */
+export const findOwnNode = async (query: Query, id: string): Promise<StoredNode | undefined> =>
+  (await selectNode(query, { id }))[0];
+
+export async function ownNodeIds(query: Query): Promise<string[]> {
+  const rows = await query.selectFrom("nodes").select("id").execute();
+  return rows.map(({ id }) => id);
 }
 
 const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
@@ -46,7 +57,7 @@ const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
 );
 
 /** Those of `ids` that exist. Until the transaction ends nobody deletes them; SQLite has one writer at a time anyway. */
-export async function holdNodes(tx: Query, engine: Database["engine"], ids: string[]): Promise<Set<string>> {
+export async function holdNodes(tx: Query, engine: Engine, ids: string[]): Promise<Set<string>> {
   const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
   const own = ids.filter((id) => !nounOf(id));
   const text = sql<{
@@ -96,8 +107,7 @@ export async function saveNode(tx: Query, id: string, version: number, changed: 
     .where("version", "=", version)
     .returning("num")
     .executeTakeFirst();
-  if (!row) return false;
-  return true;
+  return row !== undefined;
 }
 
 /** Its edges go with it. */
@@ -112,13 +122,10 @@ export async function removeNode(tx: Query, id: string): Promise<boolean> {
   return true;
 }
 
-type Wanted = {
+type NodeFilter = {
   type: string | undefined;
-  where: RawBuilder<boolean>[];
-  /** Properties that must be there for the conditions to hold. */
-  names: string[];
-  /** A value that SQLite's index over properties can start from. */
-  value?: { name: string; value: string | number | Buffer } | undefined;
+  /** All must hold. */
+  where: Condition[];
   after: Place | undefined;
   limit: number;
 };
@@ -129,50 +136,50 @@ export type Place = { stream: number; key: string };
 export type ListedNode = StoredNode & { place: Place };
 
 /** The graph's own nodes, newest first, then those of each noun. */
-export async function nodesWhere(db: Database, wanted: Wanted): Promise<ListedNode[]> {
-  const { type, names, after } = wanted;
+export async function nodesWhere(db: Database, { type, where, after, limit }: NodeFilter): Promise<ListedNode[]> {
+  const { engine } = db;
   const start = after?.stream ?? 0;
+  const names = mustHave(where);
+  const conditions = where.map((one) => predicate(engine, one));
   const parts = nouns.flatMap((noun, at) => {
     const stream = at + 1;
     if (stream < start || (type !== undefined && type !== noun.type)) return [];
     if (names.some((name) => !Object.hasOwn(noun.properties, name))) return [];
-    return nounPart(db.engine, noun, stream, stream === start ? after?.key : undefined, wanted);
+    return nounPart(engine, noun, { stream, after: stream === start ? after?.key : undefined, conditions, limit });
   });
-  if (start === 0) parts.unshift(ownPart(db.engine, after?.key, wanted));
+  if (start === 0) parts.unshift(ownPart(engine, { type, where, conditions, before: after?.key, limit }));
   if (parts.length === 0) return [];
   const text = sql<StoredNode & { stream: number; key: string }>`${sql.join(parts, sql` UNION ALL `)}`;
   const rows = (await text.execute(db.read)).rows.sort((a, b) => a.stream - b.stream);
-  return rows.slice(0, wanted.limit).map(({ stream, key, ...row }) => ({ ...row, place: { stream, key } }));
+  return rows.slice(0, limit).map(({ stream, key, ...row }) => ({ ...row, place: { stream, key } }));
 }
 
-function ownPart(engine: Database["engine"], before: string | undefined, { type, where, value, limit }: Wanted) {
-  const byValue = engine === "sqlite" && value ? value : undefined;
+type OwnPart = Omit<NodeFilter, "after"> & { conditions: RawBuilder<boolean>[]; before: string | undefined };
+
+function ownPart(engine: Engine, { type, where, conditions, before, limit }: OwnPart) {
+  const byValue = engine === "sqlite" ? indexedValue(where) : undefined;
   const from = byValue ? sql`node_props p CROSS JOIN nodes ON nodes.num = p.node` : sql`nodes`;
   const num = byValue ? sql`p.node` : sql`nodes.num`;
-  const conditions = [
+  const all = [
     ...(byValue ? [sql`p.name = ${byValue.name}`, sql`p.value = ${byValue.value}`] : []),
     ...(type === undefined ? [] : [byValue ? sql`p.type = ${type}` : sql`nodes.type = ${type}`]),
     ...(before === undefined ? [] : [sql`${num} < ${Number(before)}`]),
-    ...where,
+    ...conditions,
   ];
   return sql`SELECT * FROM (SELECT ${columns}, 0 AS stream, CAST(nodes.num AS TEXT) AS key FROM ${from}
-    WHERE ${all(conditions)} ORDER BY ${num} DESC LIMIT ${limit}) AS own`;
+    WHERE ${and(all)} ORDER BY ${num} DESC LIMIT ${limit}) AS own`;
 }
 
-function nounPart(
-  engine: Database["engine"],
-  noun: Noun,
-  stream: number,
-  after: string | undefined,
-  { where, limit }: Wanted,
-) {
+type NounPart = { stream: number; after: string | undefined; conditions: RawBuilder<boolean>[]; limit: number };
+
+function nounPart(engine: Engine, noun: Noun, { stream, after, conditions, limit }: NounPart) {
   const [beyond, order] = noun.order === "asc" ? [sql`>`, sql`ASC`] : [sql`<`, sql`DESC`];
   const from = asNodes(engine, noun, after === undefined ? sql`TRUE` : sql`${sql.raw(noun.key)} ${beyond} ${after}`);
   return sql`SELECT * FROM (SELECT ${columns}, ${sql.lit(stream)} AS stream, nodes.key FROM ${from}
-    WHERE ${all(where)} ORDER BY nodes.key ${order} LIMIT ${limit}) AS part${sql.raw(String(stream))}`;
+    WHERE ${and(conditions)} ORDER BY nodes.key ${order} LIMIT ${limit}) AS part${sql.raw(String(stream))}`;
 }
 
-const all = (conditions: RawBuilder<unknown>[]) =>
+const and = (conditions: RawBuilder<unknown>[]) =>
   conditions.length === 0 ? sql`TRUE` : sql.join(conditions, sql` AND `);
 
 /** In the order of `ids`, without those that do not exist. */
@@ -181,7 +188,7 @@ export async function nodeLines(db: Database, ids: string[]): Promise<NodeLine[]
   return ids.flatMap((id) => found.get(id) ?? []);
 }
 
-async function linesOf(query: Query, engine: Database["engine"], ids: string[]): Promise<NodeLine[]> {
+async function linesOf(query: Query, engine: Engine, ids: string[]): Promise<NodeLine[]> {
   const own = ids.filter((id) => !nounOf(id));
   const parts = nouns.flatMap((noun) => {
     const keys = keysAt({ noun: noun.type }, ids);
