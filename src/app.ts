@@ -15,9 +15,9 @@ import type { PeopleApp } from "./people/people-app.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
-import { pageApproval } from "./review/proposals/approval.ts";
+import { pageEffect } from "./review/proposals/page-effect.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
-import { sectionEffect } from "./review/proposals/section.ts";
+import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
@@ -63,10 +63,12 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;
   const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
-  const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
-  const effects = { section: sectionEffect({ root, wiki, entries, now }), page: approval };
+  const effects = {
+    section: sectionEffect({ root, wiki, entries, now }),
+    page: pageEffect({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author }),
+  };
   const proposals = proposalStore({ db, effects, now, newId });
-  await approval.recover(proposals);
+  await proposals.resumeApprovals();
 
   const search = openSearch({
     db,

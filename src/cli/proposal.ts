@@ -9,7 +9,7 @@ import {
   requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
-import type { Proposal } from "../review/proposals/proposals.ts";
+import type { Proposal } from "../review/proposals/proposal.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 

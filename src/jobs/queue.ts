@@ -134,11 +134,11 @@ async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): 
     await app.jobs.settle(job.id, outcome, spentOf(undefined));
     return;
   }
-  const { wanted } = material.value;
+  const { result: expected } = material.value;
   const ran = await runAgent(app, deps, job, material.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
-  const outcome = judge(ran, wanted, produced, cancelledBy ? { cancelledBy } : {});
+  const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
   const settled = await app.jobs.settle(job.id, outcome, spentOf(ran));
   app.log.info({ job: job.id, status: settled?.status, ended: ran.ended, exitCode: ran.exitCode }, "job-settled");
 }

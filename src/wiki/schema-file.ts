@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
+import { blobOf } from "../store/git/blob.ts";
 import { readMeta, writeMeta } from "../store/queries/meta.ts";
 import { parseSchema, type Schema } from "./schema.ts";
-import { blobOf } from "./stores/document.ts";
 
 const large = 64 * 1024;
 const cacheKey = "schema";

@@ -1,7 +1,7 @@
 import { structuredPatch } from "diff";
 import { spellHidden, splitHidden } from "../../kernel/hidden.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
-import type { WholeProposal } from "./proposals.ts";
+import type { WholeProposal } from "./proposal.ts";
 
 /** What a proposal would do, worked out before anyone decides (R3). */
 export type Impact = {

@@ -4,7 +4,8 @@ import { keepsLog } from "../../wiki/log.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { parseDocument, readFront } from "../../wiki/stores/document.ts";
-import type { Asked, WholeProposal } from "./proposals.ts";
+import type { ApprovalOptions } from "./approve.ts";
+import type { WholeProposal } from "./proposal.ts";
 
 /** What makes a proposed text one that a person can decide on. Functions from values to values. */
 
@@ -53,7 +54,11 @@ function fitsPage(page: Page, before: string, after: string): Result<string> {
  * The text that approving puts in place of the page as it is now. When the page has moved since
  * the proposal was made, that is never the proposed text, and the merged one only if asked for.
  */
-export function approvedText(proposal: WholeProposal, page: Page, { merge, onto }: Asked): Result<string> {
+export function approvedText(
+  proposal: WholeProposal,
+  page: Page,
+  { merge, onto }: Pick<ApprovalOptions, "merge" | "onto">,
+): Result<string> {
   const { path, blob } = page;
   if (onto !== undefined && onto !== blob) {
     return refuse("conflict", `${path} has changed since you looked at it; look at the proposal again`, {

@@ -3,7 +3,7 @@ import { type Result, refuse } from "../../kernel/result.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
 import { checkProposal, type Topic, takesProposals } from "./page-proposal.ts";
-import type { Proposal } from "./proposals.ts";
+import type { Proposal } from "./proposal.ts";
 
 /** Answers a topic with a whole new text of its page (R3). The same checks for agents and people, through every face. */
 export async function proposePage(

@@ -23,11 +23,33 @@ export const longestNote = 170;
 const temporary = /^\.~.*\.tmp$/;
 
 /**
+ * Writes `path` durably if it still holds `held` (undefined: no file); undefined when it holds anything
+ * else. Returns the staged name, which stays beside the file for `noteOf`: the caller discards it once
+ * its transaction is over. See `stage` for `note` and `root`.
+ */
+export function replaceFile(
+  path: string,
+  bytes: Buffer,
+  held: Buffer | undefined,
+  root: string,
+  note = "",
+): string | undefined {
+  const staged = stage(path, bytes, root, note);
+  let published = false;
+  try {
+    published = publish(staged, path, held, root);
+    return published ? staged : undefined;
+  } finally {
+    if (!published) discard(staged);
+  }
+}
+
+/**
  * Writes the bytes next to `path`, safe on disk but not yet in its place. `note` goes into the
  * temporary name: it says whose bytes these are, and costs no sync of its own. Nothing here waits
  * for the event loop, since it happens inside transactions. No link leads out of `root`.
  */
-export function stage(path: string, bytes: Buffer, root: string, note = ""): string {
+function stage(path: string, bytes: Buffer, root: string, note = ""): string {
   const staged = inFolder(path, root, (place) => {
     if (lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) throw leadsOut(path, root);
     return writeBeside(place, bytes, note);
@@ -42,7 +64,7 @@ export function stage(path: string, bytes: Buffer, root: string, note = ""): str
  * not touched, and what it then holds is put back if it was. The staged name stays for `noteOf`;
  * the caller discards it when all is done.
  */
-export function publish(staged: string, path: string, held: Buffer | undefined, root: string): boolean {
+function publish(staged: string, path: string, held: Buffer | undefined, root: string): boolean {
   return inFolder(path, root, (place) => {
     const beside = join(dirname(place), basename(staged));
     const done = held === undefined ? linkUnlessThere(beside, place) : replace(beside, place, held);

@@ -1,19 +1,21 @@
 import type { Database, Query } from "../database.ts";
 import { prepared } from "../prepared.ts";
 import type { GitQueueRow } from "../tables.ts";
+import { blobOf } from "./blob.ts";
 import type { Git, Identity } from "./git.ts";
 
 /** A new version of a file, on its way into git. */
 export type Change = {
   path: string;
-  blob: string;
-  /** The version before, if there was one. */
-  base: string | undefined;
+  /** The blob name of the new version; the hash of `content` unless `appended`. */
+  blob?: string;
+  /** The blob of the version before, if there was one. */
+  base?: string | undefined;
   /** All bytes, or for `appended` those that follow `base`. */
   content: Buffer;
-  appended: boolean;
+  appended?: boolean;
   author: Identity;
-  byPerson: boolean;
+  byPerson?: boolean;
   message: string;
   at: string;
   /** The branch takes it only where it has `base`: someone's own commit in between is not replaced. */
@@ -24,7 +26,7 @@ export type Change = {
 export async function enqueue(tx: Query, change: Change): Promise<void> {
   await insertChange(tx, {
     path: change.path,
-    blob: change.blob,
+    blob: change.blob ?? blobOf(change.content),
     base: change.base ?? null,
     content: change.content,
     appended: change.appended ? 1 : 0,

@@ -1,10 +1,10 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
 import type { EntryMetadata, EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
-import { blobOf } from "../stores/document.ts";
 
 /** A markdown file that people read and discuss. Its blob is git's name for the bytes. */
 export type Page = { path: string; text: string; blob: string; entry?: PageEntry };

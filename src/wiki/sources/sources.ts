@@ -4,12 +4,11 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
-import { discard, publish, stage } from "../../store/disk/disk.ts";
+import { discard, replaceFile } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import { allSources, findSource, insertSource, type NewSource } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
-import { blobOf } from "../stores/document.ts";
 
 export type Source = { path: string; sha256: string; size: number; addedBy: string; at: string };
 
@@ -44,19 +43,14 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       if (known) return alreadyThere(path.value, known.sha256);
 
       const file = join(root, folder, path.value);
-      const kept = `${folder}/${path.value}`;
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
         if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
         await insertSource(tx, source);
         await enqueue(tx, {
-          path: kept,
-          blob: blobOf(bytes),
-          base: undefined,
+          path: `${folder}/${path.value}`,
           content: bytes,
-          appended: false,
           author: { name: by.name, email: by.email ?? "" },
-          byPerson: false,
           message: commitMessage(`Add source ${path.value}`, {
             Source: path.value,
             Sha256: sha256,
@@ -101,14 +95,12 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
 export const tooLarge = (name: string, size: number) =>
   refuse("invalid", `${name} has ${size} bytes; a source takes at most ${largestSource}: add the part that matters`);
 
-/** Puts the file there, or finds that the same bytes lie there already. */
+/** Creates the file; true also when it exists with the same bytes. */
 function putOnce(file: string, bytes: Buffer, root: string): boolean {
-  const staged = stage(file, bytes, root);
-  try {
-    return publish(staged, file, undefined, root) || readFileSync(file).equals(bytes);
-  } finally {
-    discard(staged);
-  }
+  const staged = replaceFile(file, bytes, undefined, root);
+  if (staged === undefined) return readFileSync(file).equals(bytes);
+  discard(staged);
+  return true;
 }
 
 const alreadyThere = (path: string, sha256: string) =>

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import * as z from "zod";
 import { readYaml } from "../../kernel/yaml.ts";
 
@@ -64,12 +63,6 @@ export function countWords(text: string): number {
   }
   return inside ? words + 1 : words;
 }
-
-/** The name git gives these bytes. */
-export const blobOf = (bytes: Buffer | string) => {
-  const data = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
-  return createHash("sha1").update(`blob ${data.length}\0`).update(data).digest("hex");
-};
 
 function splitFront(text: string): { front: string; body: string } | undefined {
   if (!text.startsWith("---\n")) return undefined;

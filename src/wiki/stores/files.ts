@@ -3,8 +3,9 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { discard, noteOf, publish, stage } from "../../store/disk/disk.ts";
+import { discard, noteOf, replaceFile } from "../../store/disk/disk.ts";
 import { holdClaim } from "../../store/fence.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue, readVersion } from "../../store/git/history.ts";
 import { allEntries, findEntry, type IndexedEntry, saveVersion, setStat } from "../../store/queries/entries.ts";
@@ -23,17 +24,10 @@ import { appendTo, keepsLog, logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksInLog, linksWith } from "../pages/links.ts";
 import type { Section } from "../schema.ts";
-import {
-  blobOf,
-  countWords,
-  type EntryDocument,
-  emptyDocument,
-  parseDocument,
-  readFront,
-  withBody,
-} from "./document.ts";
+import { countWords, type EntryDocument, emptyDocument, parseDocument, readFront, withBody } from "./document.ts";
 import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
-import { readNote, spellNote } from "./note.ts";
+import { authorNote, readAuthorNote } from "./note.ts";
+import { replaceBlob } from "./replace-blob.ts";
 
 type Deps = {
   db: Database;
@@ -100,7 +94,7 @@ export function fileStore(deps: Deps): FileStore {
       if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id), root) ?? "") !== blob) return;
 
       const document = parseDocument(bytes);
-      const noted = readNote(noteOf(fileOf(id)), blob);
+      const noted = readAuthorNote(noteOf(fileOf(id)), blob);
       const rewrites = before && log && !keepsLog(parseDocument(before).body, document.body);
       await saveFileVersion(tx, {
         id,
@@ -212,8 +206,8 @@ export function fileStore(deps: Deps): FileStore {
         if (!made) return ok(undefined);
 
         const bytes = withBody(document, made.body, title);
-        staged = stage(file, bytes, root, spellNote(blobOf(bytes), by));
-        if (!publish(staged, file, held, root)) return ok(undefined);
+        staged = replaceFile(file, bytes, held, root, authorNote(blobOf(bytes), by));
+        if (staged === undefined) return ok(undefined);
         const added = held && made.kind === "entry-appended" && bytes.subarray(0, held.length).equals(held);
         const version = await saveFileVersion(tx, {
           id,
@@ -279,20 +273,13 @@ export function fileStore(deps: Deps): FileStore {
     await advisoryLock(tx, db.engine, id);
     const bytes = Buffer.from(text);
     const blob = blobOf(bytes);
-    const file = fileOf(id);
     const row = await findEntry(tx, id);
-    // Another process may have found the text of an approval that a crash cut off, and made its version.
+    // After a crash another process may have found the approved text in the file and made a version of it.
     if (row?.blob === blob) return ok({ version: row.version });
-    const held = readIfThere(file, root);
-    const isThere = held?.equals(bytes) ?? false;
     const changed = refuse("conflict", `${pathOf(id)} changed while you approved; look at it again`);
-    if (row?.blob !== base || (!isThere && blobOf(held ?? "") !== base)) return changed;
-
-    const staged = isThere ? undefined : stage(file, bytes, root, spellNote(blob, by));
-    if (staged && !publish(staged, file, held, root)) {
-      discard(staged);
-      return changed;
-    }
+    if (row?.blob !== base) return changed;
+    const written = replaceBlob(fileOf(id), bytes, base, root, authorNote(blob, by));
+    if (!written) return changed;
     const document = parseDocument(bytes);
     const version = await saveFileVersion(tx, {
       id,
@@ -307,7 +294,7 @@ export function fileStore(deps: Deps): FileStore {
       ...(by.approval ? { data: { approval: by.approval } } : {}),
     });
     crashPoint("version-saved");
-    return ok(staged ? { version, staged } : { version });
+    return ok({ version, ...written });
   }
 
   /** Looks at every file whose stat is not what it was. */

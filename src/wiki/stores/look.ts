@@ -3,8 +3,8 @@ import { readFile, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, relative, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { blobOf } from "../../store/git/blob.ts";
 import type { IndexedEntry } from "../../store/queries/entries.ts";
-import { blobOf } from "./document.ts";
 
 /** How to look at a file that a person's editor may be writing right now. */
 

@@ -2,6 +2,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { holdClaim } from "../../store/fence.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import { allEntries, findEntry, type IndexedEntry, saveVersion } from "../../store/queries/entries.ts";
 import { contentsUpTo, versionsOf } from "../../store/queries/versions.ts";
 import { type Author, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
@@ -9,7 +10,7 @@ import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
 import type { Section } from "../schema.ts";
-import { blobOf, countWords } from "./document.ts";
+import { countWords } from "./document.ts";
 
 type Deps = { db: Database; sections(): Promise<Section[]>; wiki: string; sources: string; now(): Date };
 

@@ -2,31 +2,19 @@ import { join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
-import { discard, discardNoted, publish, stage } from "../../store/disk/disk.ts";
+import { discard, discardNoted } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
 import { type Approval, type Author, approvalTrailers, type EntryStore, type Replaced } from "../../wiki/entry.ts";
 import type { PageReader } from "../../wiki/pages/pages.ts";
-import { blobOf } from "../../wiki/stores/document.ts";
 import { readIfThere } from "../../wiki/stores/look.ts";
+import { replaceBlob } from "../../wiki/stores/replace-blob.ts";
+import type { Approver, Effect } from "./approve.ts";
 import { approvedText, nameProblem } from "./page-proposal.ts";
-import type { Approver, Asked, Deed, Effect, ProposalStore, WholeProposal } from "./proposals.ts";
-
-/**
- * A person approves a page's new text (R4):
- *
- *   intent ──▶ in one transaction: the file, its version, "approved", a queued commit ──▶ recorder ──▶ branch
- *
- * The intent is kept before the file is touched. A process that dies after the file was renamed
- * and before the transaction was committed leaves a file that says just what the intent says: the
- * next start finishes it. In every other place a crash leaves the old state or the new one.
- */
-export interface PageApproval extends Effect {
-  /** Finishes approvals that a crash cut off after their file was written. */
-  recover(proposals: Pick<ProposalStore, "unfinished" | "carryOut">): Promise<void>;
-}
+import type { WholeProposal } from "./proposal.ts";
 
 type Deps = {
   db: Database;
@@ -36,117 +24,114 @@ type Deps = {
   entries: EntryStore;
   onDisk: boolean;
   recorder: Recorder;
-  /** In whose name agents' texts are committed; undefined when nothing says so. */
+  /** The author of commits of agents' texts; undefined when scriptorium.yaml names none. */
   agent: Identity | undefined;
 };
 
-/** What a person approved: this text, in place of the one named `base`. */
-type Decision = { path: string; entry: string | undefined; text: string; base: string; author: Author };
+/** Replaces the text named `base` of a page. */
+type PagePlan = {
+  path: string;
+  /** The id of the entry that the page is; undefined for other pages. */
+  entry: string | undefined;
+  text: string;
+  base: string;
+  author: Author & { approval: Approval };
+  /** The temporary name of the new file, to be removed once the transaction is over. */
+  staged?: string | undefined;
+};
 
-export function pageApproval(deps: Deps): PageApproval {
+/**
+ * Approves a new text of a page (R4). One transaction writes the file, its version, "approved" and the
+ * queued commit. The intent is saved before the file is touched: a process that dies after the rename and
+ * before the commit leaves a file that equals the intent, and the next start finishes the approval. At
+ * every other point a crash leaves the old state or the new one.
+ */
+export function pageEffect(deps: Deps): Effect<PagePlan> {
   const { db, root, pages, entries, recorder } = deps;
 
-  function deedFor(decision: Decision): Deed {
-    const { entry, text, base, author } = decision;
-    let staged: string | undefined;
-    return {
-      intent: { text, blob: blobOf(text), base },
-      async apply(tx, at) {
-        const done = entry
-          ? await entries.replace(tx, entry, text, base, author)
-          : await writePage(tx, db, root, decision, at);
-        if (done.ok) staged = done.value.staged;
-        return done;
-      },
-      async settle(done) {
-        if (staged) discard(staged);
-        // An earlier approval of it may have died with its text staged.
-        if (done && !entry) discardNoted(join(root, decision.path), noteFor(author.approval?.proposal ?? ""));
-        if (done && (deps.onDisk || !entry)) await recorder.drain(5000);
-      },
-    };
-  }
-
   return {
-    async prepare(proposal, approver, asked) {
-      const author = authorOf(deps.agent, proposal, approver, asked);
+    async prepare(proposal, approver, options) {
+      const author = authorOf(deps.agent, proposal, approver, options.note);
       if (!author.ok) return author;
       const page = await pages.read(proposal.subject);
       if (!page.ok) return page;
-      const text = approvedText(proposal, page.value, asked);
+      const text = approvedText(proposal, page.value, options);
       if (!text.ok) return text;
       const { entry, path, blob } = page.value;
       if (deps.onDisk || !entry) {
         const ready = await readyForCommit(deps, path, blob);
         if (!ready.ok) return ready;
       }
-      return ok(deedFor({ path, entry: entry?.id, text: text.value, base: blob, author: author.value }));
+      return ok({ path, entry: entry?.id, text: text.value, base: blob, author: author.value });
     },
 
-    async recover(proposals) {
-      for (const { proposal, approval } of await proposals.unfinished()) {
-        const { by, note, text, blob, base } = approval as { by: Approver; note?: string } & Record<string, string>;
-        const path = proposal.subject;
-        const entry = await pages.entryId(path);
-        const isWritten = blobOf(readIfThere(join(root, path), root) ?? "") === blob;
-        const author = authorOf(deps.agent, proposal, by, { note });
-        if (!isWritten || !author.ok || text === undefined || base === undefined) {
-          if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
-          continue;
-        }
-        await proposals.carryOut(proposal.id, by, note, deedFor({ path, entry, text, base, author: author.value }));
-      }
+    intent: ({ text, base }) => ({ text, blob: blobOf(text), base }),
+
+    async apply(tx, plan, at) {
+      const { entry, text, base, author } = plan;
+      const done = entry
+        ? await entries.replace(tx, entry, text, base, author)
+        : await writePage(tx, db, root, plan, at);
+      if (done.ok) plan.staged = done.value.staged;
+      return done;
+    },
+
+    async settle({ path, entry, author, staged }, committed) {
+      if (staged) discard(staged);
+      // A crash may have interrupted an earlier approval of this proposal after its text was staged.
+      if (committed && !entry) discardNoted(join(root, path), noteFor(author.approval.proposal));
+      if (committed && (deps.onDisk || !entry)) await recorder.drain(5000);
+    },
+
+    async resume(proposal, approver, { note, text, blob, base }) {
+      const path = proposal.subject;
+      const entry = await pages.entryId(path);
+      const isWritten = blobOf(readIfThere(join(root, path), root) ?? "") === blob;
+      const author = authorOf(deps.agent, proposal, approver, typeof note === "string" ? note : undefined);
+      if (isWritten && author.ok && typeof text === "string" && typeof base === "string")
+        return { path, entry, text, base, author: author.value };
+      if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
+      return undefined;
     },
   };
 }
 
-/** A page that is no entry: its file, and the commit that will follow. */
+/** Writes a page that is not an entry, and queues its commit. */
 async function writePage(
   tx: Query,
   db: Database,
   root: string,
-  { path, text, base, author }: Decision,
+  { path, text, base, author }: PagePlan,
   at: string,
 ): Promise<Result<Pick<Replaced, "staged">>> {
-  const approval = author.approval as Approval;
+  const { approval } = author;
   await advisoryLock(tx, db.engine, `page:${path}`);
-  const file = join(root, path);
   const bytes = Buffer.from(text);
-  const held = readIfThere(file, root);
-  const isThere = held?.equals(bytes) ?? false;
-  const changed = refuse("conflict", `${path} changed while you approved; look at it again`);
-  if (!isThere && (!held || blobOf(held) !== base)) return changed;
-  const staged = isThere ? undefined : stage(file, bytes, root, noteFor(approval.proposal));
-  if (staged && !publish(staged, file, held, root)) {
-    discard(staged);
-    return changed;
-  }
+  const written = replaceBlob(join(root, path), bytes, base, root, noteFor(approval.proposal));
+  if (!written) return refuse("conflict", `${path} changed while you approved; look at it again`);
   await enqueue(tx, {
     path,
-    blob: blobOf(bytes),
-    base,
     content: bytes,
-    appended: false,
+    base,
     author: { name: author.name, email: author.email ?? "" },
-    byPerson: false,
     message: commitMessage(`Rewrite ${path}, approved by ${approval.by}`, approvalTrailers(approval), approval.note),
     at,
     onlyOnBase: true,
   });
   const data = { blob: blobOf(bytes), base, approval };
   await appendEvent(tx, { at, actor: author.name, kind: "page-written", subject: `page:${path}`, data });
-  return ok(staged ? { staged } : {});
+  return ok(written);
 }
 
 const noteFor = (proposal: string) => `proposal ${proposal}`;
 
-/** The agent is the author of what it proposed, a person of theirs; the approver stands in a trailer. */
+/** The commit's author is whoever proposed the text; a trailer names the approver. */
 function authorOf(
   agent: Identity | undefined,
   proposal: WholeProposal,
   approver: Approver,
-  { note }: Asked,
-): Result<Author> {
+  note: string | undefined,
+): Result<PagePlan["author"]> {
   const email = typeof proposal.data.email === "string" ? proposal.data.email : "";
   const author = proposal.proposedBy === null ? agent : { name: proposal.proposedBy, email };
   if (!author) {
@@ -163,7 +148,7 @@ function authorOf(
   return ok({ name: author.name, email: author.email, approval });
 }
 
-/** The page must be as the branch has it: what a person has not committed is not ours to commit. */
+/** The page must equal the branch's: an approval must not commit a person's uncommitted changes. */
 async function readyForCommit({ git, recorder }: Deps, path: string, blob: string): Promise<Result<true>> {
   const busy = await git.underWay();
   if (busy) return refuse("conflict", `${busy} is under way in this repository; finish it, then approve`);
@@ -197,7 +182,7 @@ async function readyForCommit({ git, recorder }: Deps, path: string, blob: strin
   return ok(true);
 }
 
-/** The commit on the person's branch that an approval made, once it is there. */
+/** The commit on the person's branch that an approval made; null until the recorder has written it. */
 export async function approvalCommit(git: Git, path: string, proposal: string): Promise<string | null> {
   const format = "--format=%H %(trailers:key=Proposal,valueonly,separator=%x20)";
   const found = await git.maybe(["log", "-1", format, "HEAD", "--", `:(literal)${path}`]);

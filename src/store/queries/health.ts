@@ -1,0 +1,39 @@
+import { sql } from "kysely";
+import type { Database, Query } from "../database.ts";
+import { parseJsonOr } from "../json.ts";
+
+/** The number of file versions that git does not have yet. */
+export async function countUnrecorded(query: Query): Promise<number> {
+  const { count } = await query
+    .selectFrom("git_queue")
+    .select((q) => q.fn.countAll<number>().as("count"))
+    .where("in_history", "=", 0)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** The server's version on PostgreSQL; on SQLite "ok" or the damage that quick_check found. */
+export const databaseReport: Record<Database["engine"], (query: Query) => Promise<string>> = {
+  postgres: async (query) => {
+    const { rows } = await sql<{ version: string }>`SELECT version() AS version`.execute(query);
+    return rows[0]?.version.split(" on ")[0] ?? "PostgreSQL";
+  },
+  sqlite: async (query) => {
+    const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check`.execute(query);
+    return rows.map((row) => row.quick_check).join("; ");
+  },
+};
+
+/** The ids of rows whose JSON cannot be parsed; readers of those rows go on with defaults (json.ts). */
+export async function damagedRows(query: Query): Promise<string[]> {
+  const texts = await Promise.all([
+    query.selectFrom("tasks").select(["id", "result as text"]).execute(),
+    query.selectFrom("runs").select(["id", "plan as text"]).execute(),
+    query.selectFrom("proposals").select(["id", "data as text"]).execute(),
+    query.selectFrom("topics").select(["id", "anchor as text"]).execute(),
+  ]);
+  const damaged = texts.flat().filter(({ text }) => text !== null && parseJsonOr(text, damage) === damage);
+  return damaged.map(({ id }) => id);
+}
+
+const damage: unknown = Symbol("damage");
