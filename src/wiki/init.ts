@@ -89,7 +89,6 @@ async function ignoreState(report: InitReport): Promise<void> {
 export async function firstCommit(root: string, paths: string[], env: Environment): Promise<void> {
   const git = gitAt(root, env);
   const person = (await git.person()) ?? { name: "Scriptorium", email: "scriptorium@localhost.invalid" };
-  await git.text(["add", "--", ...paths]);
-  const as = ["-c", `user.name=${person.name}`, "-c", `user.email=${person.email || "unknown@localhost.invalid"}`];
-  await git.text([...as, "commit", "--quiet", "--no-gpg-sign", "-m", "Begin the book"]);
+  const author = { name: person.name, email: person.email || "unknown@localhost.invalid" };
+  await git.commitFiles(paths, "Begin the book", author);
 }

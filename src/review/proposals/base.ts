@@ -21,15 +21,7 @@ export async function textNamed(deps: Deps, page: Page, blob: string): Promise<s
   if (page.entry && (await hasVersion(db.read, page.entry.id, blob))) {
     return (await readVersion(db, git, blob))?.toString("utf8");
   }
-  const commit = await git.maybe([
-    "log",
-    "-1",
-    "--all",
-    "--format=%H",
-    `--find-object=${blob}`,
-    "--",
-    `:(literal)${page.path}`,
-  ]);
+  const commit = await git.lastCommit("--all", `--find-object=${blob}`, "--", `:(literal)${page.path}`);
   return commit ? (await git.readBlob(blob))?.toString("utf8") : undefined;
 }
 

@@ -160,17 +160,14 @@ async function readyForCommit({ git, recorder }: Deps, path: string, blob: strin
   }
   const waits = await recorder.drain(5000);
   if (waits) return refuse("conflict", `git cannot take a commit now: ${waits}; try again`);
-  const [atHead, staged] = await Promise.all([
-    git.maybe(["rev-parse", "-q", "--verify", `HEAD:./${path}`]),
-    git.text(["ls-files", "-s", "-z", "--", `:(literal)${path}`]),
-  ]);
+  const [atHead, staged] = await Promise.all([git.blobAtHead(path), git.stagedAt(path)]);
   if (!atHead) return refuse("conflict", `${path} is not committed yet; commit it, then approve`);
   if (atHead !== blob) {
     return refuse("conflict", `${path} has changes that are not committed; commit or stash them, then approve`, {
       uncommitted: true,
     });
   }
-  if (!staged.startsWith(`100644 ${atHead} 0\t`) && !staged.startsWith(`100755 ${atHead} 0\t`)) {
+  if (staged !== `100644 ${atHead} 0` && staged !== `100755 ${atHead} 0`) {
     return refuse(
       "conflict",
       `${path} has staged changes that are not committed; commit or unstage them, then approve`,
@@ -184,8 +181,6 @@ async function readyForCommit({ git, recorder }: Deps, path: string, blob: strin
 
 /** The commit on the person's branch that an approval made; null until the recorder has written it. */
 export async function approvalCommit(git: Git, path: string, proposal: string): Promise<string | null> {
-  const format = "--format=%H %(trailers:key=Proposal,valueonly,separator=%x20)";
-  const found = await git.maybe(["log", "-1", format, "HEAD", "--", `:(literal)${path}`]);
-  const [commit, ...named] = found?.split(" ") ?? [];
-  return commit && named.includes(proposal) ? commit : null;
+  const found = await git.lastTrailers(["Proposal"], "HEAD", "--", `:(literal)${path}`);
+  return found?.values[0]?.split(" ").includes(proposal) ? found.commit : null;
 }

@@ -128,9 +128,8 @@ async function pagesWith(app: ReviewApp, blob: string, but: string): Promise<Pag
 
 /** Whether one page came when the other went; a copy that was there before is another page. */
 async function cameAs(app: ReviewApp, came: string, went: string): Promise<boolean> {
-  const atHead = await app.git.maybe(["rev-parse", "-q", "--verify", `HEAD:./${came}`]);
-  if (atHead === undefined) return true;
-  const log = (...args: string[]) => app.git.maybe(["log", "-1", "--format=%H", ...args]);
-  const [last, first] = await Promise.all([log("--", went), log("--diff-filter=A", "--", came)]);
-  return last !== undefined && last !== "" && last === first;
+  const { git } = app;
+  if ((await git.blobAtHead(came)) === undefined) return true;
+  const [last, first] = await Promise.all([git.lastCommit("--", went), git.lastCommit("--diff-filter=A", "--", came)]);
+  return last !== undefined && last === first;
 }

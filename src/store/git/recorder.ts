@@ -3,6 +3,7 @@ import type { Database } from "../database.ts";
 import { crashPoint } from "../disk/crash.ts";
 import { openLock } from "../disk/lock.ts";
 import type { GitQueueRow } from "../tables.ts";
+import { nullId } from "./blob.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
 
@@ -81,7 +82,7 @@ async function recordHistory(db: Database, git: Git): Promise<number> {
     .execute();
   if (rows.length === 0) return 0;
 
-  const [{ prefix }, tip] = await Promise.all([git.place(), git.maybe(["rev-parse", "-q", "--verify", historyRef])]);
+  const [{ prefix }, tip] = await Promise.all([git.place(), git.commitAt(historyRef)]);
   const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
   await importCommits(git, [{ ref: historyRef, from: tip, commits: await withBytes(git, prefix, missing) }]);
@@ -187,7 +188,7 @@ async function moveBranch(git: Git, head: { branch: string; commit?: string }, r
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
   await importCommits(git, [{ ref: branchRef, from: head.commit, commits }]);
   crashPoint("branch-imported");
-  const before = head.commit ?? "0".repeat(40);
+  const before = head.commit ?? nullId;
   const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;
   const { code } = await git.run(["update-ref", "-m", "scriptorium: record", "--stdin"], moves);
   return code === 0;

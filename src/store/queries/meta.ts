@@ -1,17 +1,19 @@
 import type { Query } from "../database.ts";
-import { parseJsonOr } from "../json.ts";
+import { prepared } from "../prepared.ts";
 
-/** Single values under a key, as JSON: caches that may be dropped at any time. */
-export async function readMeta<T>(query: Query, key: string): Promise<T | undefined> {
-  const row = await query.selectFrom("meta").select("value").where("key", "=", key).executeTakeFirst();
-  return row && parseJsonOr<T | undefined>(row.value, undefined);
-}
+/** Single values of the whole database, by key. */
 
-export async function writeMeta(tx: Query, key: string, content: unknown): Promise<void> {
-  const value = JSON.stringify(content);
+export const findMeta = async (query: Query, key: string): Promise<string | undefined> =>
+  (await selectMeta(query, { key }))[0]?.value;
+
+export async function setMeta(tx: Query, key: string, value: string): Promise<void> {
   await tx
     .insertInto("meta")
     .values({ key, value })
     .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
     .execute();
 }
+
+const selectMeta = prepared<{ key: string }, { value: string }>((query, slot) =>
+  query.selectFrom("meta").select("value").where("key", "=", slot("key")),
+);

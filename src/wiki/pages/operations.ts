@@ -44,7 +44,7 @@ export const readPage = operation({
     const page = await app.pages.read(path);
     if (!page.ok) return page;
     const { text, blob, entry } = page.value;
-    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.maybe(["log", "-1", "--format=%an", "--", path]));
+    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.lastAuthor(path));
     return ok({
       path,
       text,

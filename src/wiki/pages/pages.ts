@@ -62,8 +62,7 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
     },
 
     async list(isWanted = () => true) {
-      const listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
-      const found = (await git.text([...listed, "--", "*.md", "*.markdown"])).split("\0");
+      const found = await git.files("*.md", "*.markdown");
       const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
       const read = onDisk ? undefined : await schema();
       const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];

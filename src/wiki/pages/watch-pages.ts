@@ -83,7 +83,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   async function look(): Promise<void> {
     const fresh = [...newFolders];
     newFolders.clear();
-    for (const folder of fresh) if (!(await isIgnored(folder))) watchFolder(folder);
+    for (const folder of fresh) if (!(await git.isIgnored(folder))) watchFolder(folder);
     if (fresh.length > 0) await list();
     const paths = [...touched].sort();
     touched.clear();
@@ -101,7 +101,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     const file = fileOf(path);
     const before = known.get(path);
     if (statOf(file) === (before ?? "gone") || !pagePath(path).ok || (await pages.entryId(path))) return undefined;
-    if (before === undefined && (await isIgnored(path))) return undefined;
+    if (before === undefined && (await git.isIgnored(path))) return undefined;
     let stat = "";
     let bytes: Buffer = Buffer.alloc(0);
     for (let attempt = 0; attempt < 20 && stat !== statOf(file); attempt++) {
@@ -125,7 +125,6 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
   const whoWrote = async (path: string, blob: string) =>
     (await git.committedBy(path, blob)) ?? (await git.person())?.name ?? ownerOf(fileOf(path));
-  const isIgnored = async (path: string) => Boolean(await git.maybe(["check-ignore", "--", path]));
   const isOurs = (path: string) =>
     ["runs", "generated-agents", config.sources].some((folder) => path.startsWith(`${folder}/`));
 

@@ -27,12 +27,12 @@ type Deps = { db: Database; git: Git; entries: EntryStore; wiki: string; lockFil
 export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   /** Up to where the branch has all, as long as nobody else has moved it. */
   let known: { tip: string | undefined; event: string | undefined } | undefined;
-  let repository: Promise<string | undefined> | undefined;
+  let hasRepository: Promise<boolean> | undefined;
 
   async function record(): Promise<Outcome> {
     if (known && (await eventsAfter(db, known.event, 1)).length === 0) return { more: false };
-    repository ??= git.maybe(["rev-parse", "--git-dir"]);
-    if ((await repository) === undefined) return { more: false, waits: "there is no git repository" };
+    hasRepository ??= git.isRepository();
+    if (!(await hasRepository)) return { more: false, waits: "there is no git repository" };
     const lock = openLock(lockFile);
     if (!lock) return { more: false };
     try {
@@ -93,15 +93,13 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   return { record };
 }
 
-const tipOf = (git: Git) => git.maybe(["rev-parse", "-q", "--verify", `${mirrorRef}^{commit}`]);
+const tipOf = (git: Git) => git.commitAt(mirrorRef);
 
 type Made = { event: string; entry: string; version: string };
 
 /** The event, the entry and the version that a commit was made from; empty when it is none of ours. */
 async function madeFrom(git: Git, tip: string): Promise<Made> {
-  const format = ["Event", "Entry", "Version"].map((key) => `%(trailers:key=${key},valueonly,separator=)`).join("%x00");
-  const [event = "", entry = "", version = ""] = (await git.text(["log", "-1", `--format=${format}`, tip]))
-    .trim()
-    .split("\0");
+  const [event = "", entry = "", version = ""] =
+    (await git.lastTrailers(["Event", "Entry", "Version"], tip))?.values ?? [];
   return { event, entry, version };
 }
