@@ -5,7 +5,7 @@ import { holdClaim } from "../../store/fence.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { allEntries, findEntry, type IndexedEntry, saveVersion } from "../../store/queries/entries.ts";
 import { contentsUpTo, versionsOf } from "../../store/queries/versions.ts";
-import { type Author, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
+import { type Author, describeEntry, type EntryStore, summaryOf, writerColumns } from "../entry.ts";
 import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
@@ -17,26 +17,28 @@ type Deps = { db: Database; sections(): Promise<Section[]>; wiki: string; source
 /** The database store: the same contract for many machines that share one database (K16). */
 export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore {
   const folders = { wiki, sources };
-  async function save(tx: Query, row: IndexedEntry | undefined, id: string, by: Author, made: Made): Promise<number> {
+  async function save(
+    tx: Query,
+    row: IndexedEntry | undefined,
+    id: string,
+    by: Author,
+    next: NextText,
+  ): Promise<number> {
     const version = (row?.version ?? 0) + 1;
     await saveVersion(tx, {
       entry_id: id,
       version,
-      blob: made.blob,
-      content: made.content,
-      appended: made.appended ? 1 : 0,
-      author: by.name,
-      role: by.role ?? null,
-      run: by.run ?? null,
-      task: by.task ?? null,
-      epoch: by.epoch ?? null,
-      at: made.at,
-      summary: summaryOf(id, version, by, made.appended ? "Append to" : "Commit"),
+      blob: next.blob,
+      content: next.content,
+      appended: next.appended ? 1 : 0,
+      ...writerColumns(by),
+      at: next.at,
+      summary: summaryOf(id, version, by, next.appended ? "Append to" : "Commit"),
       title: null,
-      words: made.words,
+      words: next.words,
       stat: "",
-      links: made.links,
-      kind: made.appended ? "entry-appended" : "entry-committed",
+      links: next.links,
+      kind: next.appended ? "entry-appended" : "entry-committed",
       ...(by.approval ? { data: { approval: by.approval } } : {}),
       ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
     });
@@ -84,7 +86,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
         const row = await findEntry(tx, id);
         const at = now().toISOString();
         const written = logLine(at, remark.value);
-        // A chain: the name of each version covers all lines before it.
+        // A hash chain: hashing the whole log for every line would make appends slower as it grows.
         const blob = blobOf(`${row?.blob ?? ""}\n${written}`);
         const words = (row?.words ?? 0) + countWords(written);
         const known = knownLinks(row);
@@ -112,7 +114,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
   return store;
 }
 
-type Made = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
+type NextText = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
 
 /** The last full text up to that version, followed by all appends since. */
 async function textAt(query: Query, id: string, version: number): Promise<string | undefined> {
