@@ -14,7 +14,7 @@ type Line = { ref: string; from: string | undefined; commits: Commit[] };
 
 const committer = "Scriptorium <scriptorium@localhost.invalid>";
 
-/** Makes many commits, one file each, with one git process, touching no index and no working tree. */
+/** Creates many commits of one file each with one git process, without touching the index or the work tree. */
 export async function importCommits(git: Git, lines: Line[]): Promise<void> {
   if (lines.every((line) => line.commits.length === 0)) return;
   const stream = ["feature done\n", ...lines.flatMap(spellLine), "done\n"];

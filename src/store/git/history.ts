@@ -4,7 +4,7 @@ import type { GitQueueRow } from "../tables.ts";
 import { blobOf } from "./blob.ts";
 import type { Git, Identity } from "./git.ts";
 
-/** A new version of a file, on its way into git. */
+/** A new version of a file for git. */
 export type Change = {
   path: string;
   /** The blob name of the new version; the hash of `content` unless `appended`. */
@@ -18,11 +18,11 @@ export type Change = {
   byPerson?: boolean;
   message: string;
   at: string;
-  /** The branch takes it only where it has `base`: someone's own commit in between is not replaced. */
+  /** Commits to the person's branch only on top of `base`, so that a commit of theirs in between is not undone. */
   onlyOnBase?: boolean;
 };
 
-/** In the transaction that makes the version: nothing is lost if the process ends before git has it. */
+/** Queues a version in the transaction that makes it: it survives if the process dies before git has it. */
 export async function enqueue(tx: Query, change: Change): Promise<void> {
   await insertChange(tx, {
     path: change.path,
@@ -55,7 +55,7 @@ const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>(
 
 export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
 
-/** The bytes of a version, from git or from the queue before it. */
+/** The bytes of a version, from git or from the queue. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {
   const appended: Buffer[] = [];
   for (let wanted = blob; ; ) {
@@ -75,7 +75,7 @@ export async function readVersion(db: Database, git: Git, blob: string): Promise
   }
 }
 
-/** A commit message whose trailers cannot be forged by what stands in them. */
+/** A commit message; values are put on one line, so that they cannot forge trailers. */
 export function commitMessage(
   subject: string,
   trailers: Record<string, string | number | null | undefined>,
@@ -90,5 +90,5 @@ export function commitMessage(
 
 const oneLine = (text: string) => text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
 
-/** Names and titles on one line, without what git gives a meaning to. */
+/** Puts a name or title on one line and removes characters that have a meaning in git's headers. */
 const plain = (text: string) => text.replace(/[\s\u0000-\u001f\u007f<>]+/g, " ").trim();

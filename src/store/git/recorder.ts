@@ -10,18 +10,18 @@ import type { Git } from "./git.ts";
 /**
  * Turns queued versions into git commits, in order, one process at a time.
  *
- *   queued ──▶ refs/scriptorium/history    every version, always, at once: the record that
- *     │                                    `entry history` and a rebuilt index go by
- *     └──────▶ the person's branch         what agents wrote, so that `git log` tells it
+ *   queued ──▶ refs/scriptorium/history    every version, immediately: the source of
+ *     │                                    `entry history` and of a rebuilt index
+ *     └──────▶ the person's branch         versions by agents, so that `git log` shows them
  *
  * A person's own edit is left for the person to commit, unless an agent has written on top of it.
  * Nothing touches the branch while a rebase or merge is under way or HEAD is detached; nothing
  * ever touches what the person has staged.
  */
 export interface Recorder {
-  /** Records what waits. `waits` says why the branch, if it must, stays behind. */
+  /** Records the queue. `waits` is the reason why the branch could not be moved, if any. */
   record(): Promise<{ recorded: number; waits: string | undefined }>;
-  /** Records, and goes on trying for a while if another process is at it. Says why the branch stays behind, if it does. */
+  /** Records, and retries for `patienceMs` while another process holds the lock. Returns why the branch was not moved. */
   drain(patienceMs: number): Promise<string | undefined>;
 }
 
@@ -63,7 +63,7 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
   };
 }
 
-/** A person's edit that history has only waits for the person; that is nothing to do for us. */
+/** A person's edit that history has is left for the person to commit. */
 const anythingWaits = async (db: Database) =>
   (await db.read
     .selectFrom("git_queue")
@@ -95,7 +95,7 @@ async function recordHistory(db: Database, git: Git): Promise<number> {
   return rows.length;
 }
 
-/** A process may have died between its import and its mark: what the tip has is not imported again. */
+/** A process may have died after its import and before it marked the rows: commits at the tip are not repeated. */
 async function newestCommits(git: Git, tip: string, count: number): Promise<Set<string>> {
   const raw = ["--raw", "--no-abbrev", "--no-renames"];
   const found = await git.text(["log", "-n", String(count), "--format=%x01%s", ...raw, tip]);
@@ -167,17 +167,17 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
   }
 }
 
-/** A person's version waits until it is in HEAD, or something of an agent's stands on it. */
+/** A person's version waits until HEAD has it or an agent has written on top of it. */
 const waitsForPerson = (row: Row, rows: Row[], atHead: string | undefined) =>
   row.by_person === 1 &&
   !isCommitted(row, rows, atHead) &&
   !rows.some((later) => later.path === row.path && later.seq > row.seq && later.by_person === 0);
 
-/** True when HEAD has this version or a later one of those that wait. */
+/** True when HEAD has this version or a later queued one. */
 const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
   rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
 
-/** False for an approved text whose page someone has committed otherwise since: history has it, the branch keeps theirs. */
+/** False for an approved text when someone has since committed another: history has it, the branch keeps theirs. */
 const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
   row.only_on === null ||
   row.only_on === atHead ||
@@ -195,8 +195,8 @@ async function moveBranch(git: Git, head: { branch: string; commit?: string }, r
 }
 
 /**
- * The person's index still names the old blobs, and their next commit would undo ours. Where it
- * holds what HEAD held or an earlier version, it follows; where they staged something, it stays.
+ * Updates the person's index, which still names the old blobs: their next commit would undo ours. Only entries
+ * that equal the old HEAD or an earlier version are updated; anything they staged stays.
  */
 async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<string, string>): Promise<void> {
   const latest = new Map(rows.map((row) => [prefix + row.path, row.blob]));

@@ -13,7 +13,7 @@ export type StoredNode = Selectable<NodeRow>;
 
 export type NewNode = Omit<StoredNode, "num">;
 
-/** What stands for a node in lists: enough to choose by, and no properties. */
+/** A node in a list, without its properties. */
 export type NodeLine = { id: string; type: string; title: string };
 
 const nodeColumns = [
@@ -35,7 +35,7 @@ const nodeColumns = [
 
 const columns = sql.raw(nodeColumns.map((name) => `nodes.${name}`).join(", "));
 
-/** A node of the graph's own, or one that another table keeps. */
+/** A node of the graph's own table, or one derived from another table. */
 export async function findNode(query: Query, engine: Engine, id: string): Promise<StoredNode | undefined> {
   const other = nounOf(id);
   if (!other) return findOwnNode(query, id);
@@ -56,7 +56,7 @@ const selectNode = prepared<{ id: string }, StoredNode>((query, slot) =>
   query.selectFrom("nodes").select(nodeColumns).where("id", "=", slot("id")),
 );
 
-/** Those of `ids` that exist. Until the transaction ends nobody deletes them; SQLite has one writer at a time anyway. */
+/** Those of `ids` that exist, locked against deletion until the transaction ends. SQLite has a single writer. */
 export async function holdNodes(tx: Query, engine: Engine, ids: string[]): Promise<Set<string>> {
   const lock = engine === "postgres" ? sql`FOR KEY SHARE` : sql``;
   const own = ids.filter((id) => !nounOf(id));
@@ -72,7 +72,7 @@ export async function holdNodes(tx: Query, engine: Engine, ids: string[]): Promi
   return new Set([...found, ...others].map((node) => node.id));
 }
 
-/** Adds the nodes whose ids are free, and tells which. */
+/** Adds the nodes whose ids are free and returns their ids. */
 export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]> {
   const added: string[] = [];
   for (const some of batches(nodes)) {
@@ -89,7 +89,7 @@ export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]
 
 type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | keyof Written>;
 
-/** Under what something was written: by an agent in a role, perhaps for a run, perhaps under a claim. */
+/** The context of a write: the agent's role, and its run and claim if any. All null for a person. */
 export type Written = {
   role: string | null;
   run: string | null;
@@ -98,7 +98,7 @@ export type Written = {
   attempt: number | null;
 };
 
-/** Saves over the version the caller read; false when someone else saved first. */
+/** Saves over the version that the caller read; false when there is a newer one. */
 export async function saveNode(tx: Query, id: string, version: number, changed: Changed): Promise<boolean> {
   const row = await tx
     .updateTable("nodes")
@@ -110,11 +110,11 @@ export async function saveNode(tx: Query, id: string, version: number, changed: 
   return row !== undefined;
 }
 
-/** Its edges go with it. */
+/** Removes a node and its edges. */
 export async function removeNode(tx: Query, id: string): Promise<boolean> {
   const row = await tx.deleteFrom("nodes").where("id", "=", id).returning("num").executeTakeFirst();
   if (!row) return false;
-  // Whoever adds an edge holds its ends: what is added before the node goes is seen here, and nothing after.
+  // Adding an edge locks both nodes (`holdNodes`): no edge can appear after this statement.
   await tx
     .deleteFrom("edges")
     .where((where) => where.or([where("from_id", "=", id), where("to_id", "=", id)]))
@@ -130,7 +130,7 @@ type NodeFilter = {
   limit: number;
 };
 
-/** Where a list goes on: in which stream, and after which key of it. */
+/** A cursor: the stream, and the key in it after which to continue. */
 export type Place = { stream: number; key: string };
 
 export type ListedNode = StoredNode & { place: Place };
@@ -182,7 +182,7 @@ function nounPart(engine: Engine, noun: Noun, { stream, after, conditions, limit
 const and = (conditions: RawBuilder<unknown>[]) =>
   conditions.length === 0 ? sql`TRUE` : sql.join(conditions, sql` AND `);
 
-/** In the order of `ids`, without those that do not exist. */
+/** In the order of `ids`; missing ones are left out. */
 export async function nodeLines(db: Database, ids: string[]): Promise<NodeLine[]> {
   const found = new Map((await linesOf(db.read, db.engine, ids)).map((row) => [row.id, row]));
   return ids.flatMap((id) => found.get(id) ?? []);
@@ -206,7 +206,7 @@ async function linesOf(query: Query, engine: Engine, ids: string[]): Promise<Nod
 export const nodesFrom = (query: Query, after: number, limit: number): Promise<StoredNode[]> =>
   query.selectFrom("nodes").select(nodeColumns).where("num", ">", after).orderBy("num").limit(limit).execute();
 
-/** Every node that other tables keep. */
+/** Every node derived from other tables. */
 export async function* otherNodes(db: Database): AsyncGenerator<StoredNode> {
   for (const noun of nouns) {
     const text = sql<StoredNode>`SELECT ${columns} FROM ${asNodes(db.engine, noun, sql`TRUE`)} ORDER BY nodes.id`;

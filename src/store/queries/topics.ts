@@ -2,7 +2,7 @@ import { advisoryLock } from "../advisory-lock.ts";
 import type { Database, Query } from "../database.ts";
 import type { MessageRow, TopicRow } from "../tables.ts";
 
-/** Rows of topics, their messages and the texts that their anchors were taken from. */
+/** Topics, their messages, and the page texts that their anchors refer to. */
 
 export const findTopic = (query: Query, id: string): Promise<TopicRow | undefined> =>
   query.selectFrom("topics").selectAll().where("id", "=", id).executeTakeFirst();
