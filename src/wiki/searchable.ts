@@ -22,7 +22,7 @@ export const entryKind = (db: Database, entries: EntryStore, sections: () => Pro
   },
 });
 
-/** Sources that follow a watched file are found while they are its newest copy. */
+/** Of the copies of a watched file, only the newest is searchable. */
 export const sourceKind = (db: Database, folder: string, extract = extractor()): Kind => ({
   name: "source",
   readers: everyone,
@@ -35,7 +35,7 @@ export const sourceKind = (db: Database, folder: string, extract = extractor()):
   },
 });
 
-/** What a source says, also out of a PDF or a Word file; undefined when there is no text in it, or it is not what was added. */
+/** The text of a source, also of a PDF or Word file; undefined when it has none or was altered since it was added. */
 export async function sourceText(
   db: Database,
   folder: string,
@@ -47,11 +47,11 @@ export async function sourceText(
 
 async function extracted(db: Database, extract: Extractor, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);
-  // What was altered is not what was added: it is reported, not found.
+  // An altered source is reported by `source verify`; it must not be found under the hash of the original.
   if (!bytes || createHash("sha256").update(bytes).digest("hex") !== sha256) return undefined;
   const found = await extract(file, bytes);
   if (!found) return undefined;
-  // What is text already is read again when it is needed; the others cost too much for that.
+  // Plain text is cheap to read again; extraction from other formats is not.
   if (found.format === "text") return found.text;
   await db.write((tx) => saveExtractedText(tx, { sha256, ...found }));
   return found.text;

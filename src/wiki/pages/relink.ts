@@ -12,13 +12,13 @@ type Deps = {
   entries: EntryStore;
   schema(): Promise<Result<Schema>>;
   folders: Folders;
-  /** Makes versions of what people did to files since anyone looked. */
+  /** Makes versions of edits to files. */
   refresh(): Promise<void>;
 };
 
 /**
- * Every write keeps its entry's links with it. What is left to do here: entries that came another way
- * (a rebuilt index, a database from before there were links), and to prove that none is wrong.
+ * Every write saves its entry's links. This handles the rest: entries without links, e.g. after the index was
+ * rebuilt, and a check of all links against the texts.
  */
 export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
   async function read(known: Schema, id: string): Promise<string[]> {
@@ -39,7 +39,7 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
   }
 
   return {
-    /** After this the graph is what the texts say. It writes only when there is something to write. */
+    /** Reads the links of entries that lack them. Writes only when there are any. */
     async catchUp(): Promise<void> {
       const known = await schema();
       if (!known.ok) return;
@@ -47,7 +47,7 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
       while ((await readSome(known.value)) > 0);
     },
 
-    /** Reads every text again; entries whose links were not what it says are put right, and named. */
+    /** Compares every entry's links with its text, corrects them, and returns the ids of corrected entries. */
     async mend(): Promise<string[]> {
       const known = await schema();
       if (!known.ok) return [];

@@ -14,15 +14,16 @@ import { pagePath } from "./pages.ts";
 const restMs = 100;
 const sweepMs = 30_000;
 const mostFolders = 5000;
-/** So many change at once only when git brings them; asking it about each would take minutes. */
+/** More changes at once come from a checkout or pull; asking git for the author of each would take minutes. */
 const few = 20;
 const eventsPerWrite = 50;
 
 type News = Omit<Event, "id"> & { data: { path: string; blob: string | null } };
 
 /**
- * While serving, a change to a page that is no entry is told as it happens: it has no versions, but whoever
- * reads it, or a perspective of it, should see it. What the system failed to tell is found by a sweep.
+ * While serving, records an event for each change to a page that is not an entry. Such pages have no versions,
+ * but readers of them and of their perspectives are updated live. A sweep finds changes that the file system
+ * did not report.
  */
 export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { config, db, git, log, pages } = app;
@@ -36,7 +37,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  /** Changes come in bursts: one look a moment later sees them all. */
+  /** Debounces: changes come in bursts. */
   function soon(): void {
     if (stopped || timer) return;
     timer = setTimeout(() => {
@@ -70,7 +71,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     }
   }
 
-  /** The pages there are, and the folders they lie in; a page that came or went has to be looked at. */
+  /** Lists the pages, watches their folders, and marks added and removed pages as touched. */
   async function list(): Promise<void> {
     const schema = await app.schema();
     const ids = schema.ok ? schema.value.sections.map(({ id }) => `${config.wiki}/${id}.md`) : [];
@@ -128,7 +129,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   const isOurs = (path: string) =>
     ["runs", "generated-agents", config.sources].some((folder) => path.startsWith(`${folder}/`));
 
-  /** An approval writes its page and says so itself: what was told already is not told again. */
+  /** Records the changes, except those that already have an event: an approval records its own. */
   async function record(news: News[]): Promise<void> {
     await db.write(async (tx) => {
       for (const { subject } of news) await advisoryLock(tx, db.engine, subject);
@@ -139,7 +140,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   }
 
   async function sweep(): Promise<void> {
-    // An older one is kept: PostgreSQL numbers an event before its transaction is done.
+    // The previous number is kept too: PostgreSQL numbers an event before its transaction commits.
     recent = [...recent, await newestSeq(db.read)].slice(-2);
     for (const [path, stat] of known) if (statOf(fileOf(path)) !== stat) touched.add(path);
     if (touched.size > 0) soon();
@@ -166,7 +167,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
 const isFolder = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
-/** "docs/deep/a.md" lies in "docs/deep", "docs" and "". */
+/** For "docs/deep/a.md": "", "docs" and "docs/deep". */
 function foldersOf(path: string): string[] {
   const parts = dirname(path).split("/");
   return ["", ...parts.map((_, depth) => parts.slice(0, depth + 1).join("/")).filter((folder) => folder !== ".")];

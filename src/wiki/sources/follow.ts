@@ -19,8 +19,8 @@ export type Followed = {
 type Deps = { db: Database; sources: SourceStore; now(): Date };
 
 /**
- * Brings the sources in line with a folder. Sources never change: another text of a file is another
- * source, and the one before it, like that of a file that is gone, stays as it is but is no longer found.
+ * Synchronises the sources with a folder. Sources never change: a changed file becomes a new source. The old
+ * one, like that of a removed file, stays but is no longer found by search.
  */
 export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<Followed[]> {
   const root = resolve(folder);
@@ -62,7 +62,7 @@ export async function followFolder({ db, sources, now }: Deps, folder: string, b
   return done;
 }
 
-/** Under its own name if that is free, else with the beginning of its hash. */
+/** Adds under the file's name or, if that is taken, with the start of the hash appended. */
 async function addNamed(
   sources: SourceStore,
   name: string,

@@ -16,7 +16,7 @@ export type SourceReport = {
   intact: number;
   changed: { path: string; expected: string; found: string }[];
   missing: { path: string; expected: string }[];
-  /** Files that lie in the folder but were never added. */
+  /** Files in the folder that were never added. */
   unknown: string[];
 };
 
@@ -121,7 +121,7 @@ const fromRow = (row: NewSource): Source => ({
   at: row.at,
 });
 
-/** A relative path of plain names, whatever the system it came from would make of it (R19). */
+/** Accepts a relative path that is safe on every operating system (R19). */
 function checkName(name: string): Result<string> {
   const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} cannot be a source's name: ${why}`);
   if (name.length === 0 || name.length > 240) return bad("it takes 1 to 240 characters");

@@ -2,14 +2,13 @@ import * as z from "zod";
 import { readYaml } from "../../kernel/yaml.ts";
 
 /**
- * An entry's file: frontmatter between two fences, a blank line, the body. Agents read and write
- * the body alone, with \n line ends. Whatever else a person's editor put there (frontmatter,
- * byte order mark, \r\n) is kept as it is.
+ * An entry's file: frontmatter between two `---` lines, a blank line, the body. Agents read and write only the
+ * body, with LF line ends. Frontmatter, byte order mark and CRLF of a person's editor are preserved.
  */
 export type EntryDocument = {
   bom: boolean;
   crlf: boolean;
-  /** The text between the fences; undefined when the file has no frontmatter. */
+  /** The YAML between the `---` lines; undefined when the file has no frontmatter. */
   front: string | undefined;
   body: string;
 };
@@ -25,7 +24,7 @@ export function parseDocument(bytes: Buffer): EntryDocument {
   return { bom, crlf, ...(splitFront(text) ?? { front: undefined, body: text }) };
 }
 
-/** The title in the frontmatter, and what is wrong with it, if anything: it is kept, but not used. */
+/** The title in the frontmatter, or the reason why the frontmatter is invalid; invalid frontmatter is preserved. */
 export function readFront(document: EntryDocument, file: string): { title?: string; complaint?: string } {
   if (document.front === undefined) {
     return document.body.startsWith("---\n")
@@ -38,7 +37,7 @@ export function readFront(document: EntryDocument, file: string): { title?: stri
   return title === undefined ? {} : { title };
 }
 
-/** The same file with another body. */
+/** The file's bytes with another body. */
 export function withBody(document: EntryDocument, body: string, title: string): Buffer {
   const front = document.front ?? `title: ${JSON.stringify(title)}\n`;
   const lines = body.replaceAll("\r\n", "\n");

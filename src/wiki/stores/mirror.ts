@@ -13,19 +13,19 @@ export const mirrorBranch = "scriptorium/book";
 const mirrorRef = `refs/heads/${mirrorBranch}`;
 const eventsAtOnce = 500;
 
-/** Whether there is more to bring, and what keeps it from being brought. */
+/** `more`: call again; `waits`: the reason why the branch cannot be written. */
 type Outcome = { more: boolean; waits?: string };
 export type Mirror = { record(): Promise<Outcome> };
 
 type Deps = { db: Database; git: Git; entries: EntryStore; wiki: string; lockFile: string };
 
 /**
- * The database store as markdown in git, for people: a commit for each version, on a branch of its own
- * that nobody works on. The event log says what comes next, and the newest commit up to which event the
- * branch has come: whichever process of this machine has the lock goes on from there.
+ * Mirrors the database store as markdown in git, with a commit per version on a branch of its own. The event
+ * log determines the commits, and the newest commit names the event that it was made from: the process of this
+ * machine that holds the lock continues from there.
  */
 export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
-  /** Up to where the branch has all, as long as nobody else has moved it. */
+  /** The last mirrored event, valid while the branch is at `tip`. */
   let known: { tip: string | undefined; event: string | undefined } | undefined;
   let hasRepository: Promise<boolean> | undefined;
 
@@ -65,7 +65,7 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     return { more: events.length === eventsAtOnce };
   }
 
-  /** A new database counts its events from the beginning again. */
+  /** False when the branch was made from another database: a new one numbers its events from 1 again. */
   async function isOfThis({ event, entry, version }: Made): Promise<boolean> {
     const seq = Number(event.split("-").at(-1));
     const known = await eventNumbered(db.read, seq);
@@ -97,7 +97,7 @@ const tipOf = (git: Git) => git.commitAt(mirrorRef);
 
 type Made = { event: string; entry: string; version: string };
 
-/** The event, the entry and the version that a commit was made from; empty when it is none of ours. */
+/** The event, entry and version that a commit was made from; empty for a commit that is not ours. */
 async function madeFrom(git: Git, tip: string): Promise<Made> {
   const [event = "", entry = "", version = ""] =
     (await git.lastTrailers(["Event", "Entry", "Version"], tip))?.values ?? [];

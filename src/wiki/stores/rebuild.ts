@@ -12,8 +12,8 @@ import { countWords, parseDocument, readFront } from "./document.ts";
 type Deps = { db: Database; git: Git; wiki: string; sources: string; now(): Date };
 
 /**
- * Makes the index again from git: the same versions, authors and sources. The history ref has
- * every version; a fresh clone lacks it, and then the branch tells as much as it knows.
+ * Rebuilds the index from git: versions, authors and sources. The history ref has every version; a fresh clone
+ * lacks that ref, and then the branch provides what it has.
  */
 export async function rebuildIndex(deps: Deps): Promise<number> {
   const { db, git, now } = deps;
@@ -25,7 +25,7 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
   const latest = new Map(versions.map((version) => [version.entry_id, version]));
   const texts = await git.readBlobs([...latest.values()].map((version) => version.blob));
   const sources = sourcesIn(recorded, deps.sources);
-  // From here on history continues where the branch is now, so that the next rebuild knows as much.
+  // History continues from the branch, so that the next rebuild finds the same versions.
   if (ref === "HEAD") await git.setRef(historyRef, "HEAD");
 
   await db.write(async (tx) => {
@@ -41,7 +41,7 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
         words: countWords(document.body),
         updated_at: version.at,
         stat: "",
-        // Whoever first asks for links reads them: it takes the schema to tell a log from a snapshot.
+        // Read on demand by relink.ts: the schema is needed to tell a log from a snapshot.
         links: null,
       };
     });
@@ -66,7 +66,7 @@ async function firstRef(git: Git): Promise<string | undefined> {
   return undefined;
 }
 
-/** A commit of ours says its version; a person's own is one more than the last. */
+/** Our commits name their version in a trailer; a person's commit is one more than the last. */
 function versionsIn(recorded: FileChange[], wiki: string): EntryVersionRow[] {
   const last = new Map<string, EntryVersionRow>();
   return recorded.flatMap(({ author, at, subject, trailers, blob, path }) => {
