@@ -102,7 +102,7 @@ async function checkDatabase(app: CrewApp): Promise<Finding> {
   return { check: "database", level: "problem", message: said, fix };
 }
 
-/** Every step of every task is in the event log; taken again, they must lead to what the rows say. */
+/** Replaying the event log must yield the rows of all tasks. */
 async function checkTasks(app: CrewApp): Promise<Finding> {
   const check = "tasks";
   try {
@@ -137,7 +137,7 @@ async function checkHistory(app: CrewApp): Promise<Finding> {
   return { check: "history", level: "ok", message: "every version is in git" };
 }
 
-/** What keeps the branch of the database store behind, if anything does. */
+/** The reason why the mirror branch of the database store is behind, if any. */
 async function checkMirror(app: CrewApp): Promise<Finding[]> {
   if (!app.mirror) return [];
   let outcome = await app.mirror.record();
@@ -216,7 +216,7 @@ async function checkFiles(app: CrewApp, schema: Schema): Promise<Finding[]> {
 
 const mostShown = 20;
 
-/** The graph must say what the texts say; links to what is not there are worth a look. */
+/** Links in the index must equal those in the texts; links to missing targets are warnings. */
 async function checkLinks(app: CrewApp): Promise<Finding[]> {
   const mended = await app.links.mend();
   const broken = await linksToNowhere(app.db, undefined, mostShown + 1);
@@ -236,7 +236,7 @@ async function checkLinks(app: CrewApp): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: "links", level: "ok", message: "every link leads somewhere" }];
 }
 
-/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before; a revert says what it is. */
+/** Finds logs that were rewritten: only a person's edit can do that, so only those versions are compared. */
 async function checkLogs(app: CrewApp, schema: Schema): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { id } of schema.sections.filter((section) => section.mode === "log")) {

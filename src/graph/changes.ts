@@ -27,19 +27,19 @@ import type { WikiApp } from "../wiki/wiki-app.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
 
-/** So many changes at once that the engine should notice. */
-const many = 1000;
+/** Bulk changes of at least this size are followed by ANALYZE. */
+const bulk = 1000;
 
 /**
- * Every change to the graph, each with its event in one transaction, and refused when it is made under
- * a claim that is over. What other tables keep is changed there: here it is refused, with the way to go.
+ * Every change to the graph, with its event in one transaction; refused under an expired claim. Nodes and edges
+ * derived from other tables are refused here, with the operation to use instead.
  */
 export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "newId">, caller: Caller) {
   const actor = nameOf(caller);
   const by = caller.kind === "agent" ? { name: actor, task: caller.task, epoch: caller.epoch } : { name: actor };
   const stamp = () => now().toISOString();
 
-  /** One transaction behind the fence; `written` says under what it is made. */
+  /** Runs a change in one transaction under the caller's claim; `written` is the context to save with it. */
   const change = <T>(what: string, work: (tx: Query, written: Written) => Promise<Result<T>>): Promise<Result<T>> =>
     recordingLate({ db, now }, by, what, () =>
       db.write(async (tx) => {
@@ -144,7 +144,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       });
     },
 
-    /** All of it or nothing. */
+    /** Adds everything or nothing. */
     async addAll(nodes: Node[], edges: Edge[]): Promise<Result<{ nodes: number; edges: number }>> {
       const at = stamp();
       const written = { ...provenance(caller), attempt: null };
@@ -173,7 +173,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
         ];
         for (let from = 0; from < events.length; from += 500)
           await appendEvents(tx, db.engine, events.slice(from, from + 500));
-        if (events.length >= many) await analyze(tx, db.engine, ["nodes", "edges"]);
+        if (events.length >= bulk) await analyze(tx, db.engine, ["nodes", "edges"]);
         return ok({ nodes: nodes.length, edges: edges.length });
       });
     },
@@ -229,7 +229,7 @@ const provenance = (caller: Caller): Omit<Written, "attempt"> =>
         epoch: caller.epoch ?? null,
       };
 
-/** Without what is not known. */
+/** Leaves out unknown fields. */
 const said = (written: Written) => Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
 
 const keptElsewhere = (id: string, { type, instead }: { type: string; instead: string }) =>

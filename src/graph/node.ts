@@ -38,7 +38,7 @@ const idRule = "expected 1 to 200 letters, digits or any of _ . : / -";
 
 export const nodeId = z.string().regex(/^[\w.:/-]{1,200}$/, idRule);
 
-/** The id of any node there is: a source's path may hold more than an id of one's own can. */
+/** The id of any node: the path of a source may have characters that own ids must not. */
 export const anyNodeId = z
   .string()
   .regex(/^[^>\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the id of a node, on one line");
@@ -48,7 +48,7 @@ export const propertyName = z.string().min(1).max(longestName).refine(isText, un
 /** A value that properties can be compared with. */
 export const scalar = z.union([z.string().max(2000).refine(isText, unfit), z.number(), z.boolean()]);
 
-/** Any JSON object. A schema of known names would drop `__proto__`, which here is a name like any other. */
+/** Any JSON object. A schema with known keys would drop `__proto__`, which is a valid property name here. */
 export const properties = z
   .custom<Properties>()
   .superRefine((value, context) => {
@@ -57,7 +57,7 @@ export const properties = z
   })
   .meta({ type: "object", additionalProperties: true });
 
-/** Why these properties cannot be kept, on any engine. */
+/** The reason why these properties cannot be stored on both engines; undefined when they can. */
 export function troubleWith(value: unknown): string | undefined {
   if (!isObject(value)) return "expected an object";
   const names = Object.keys(value);
@@ -82,7 +82,7 @@ function notJson(value: unknown, depth: number): string | undefined {
   return firstOf(Object.entries(value), ([name, part]) => notJson(name, depth) ?? notJson(part, depth + 1));
 }
 
-/** PostgreSQL keeps neither NUL nor half of a surrogate pair. */
+/** PostgreSQL stores neither NUL nor lone surrogates. */
 function isText(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
@@ -98,13 +98,13 @@ function firstOf<T>(items: T[], find: (item: T) => string | undefined): string |
   return undefined;
 }
 
-/** What is left when `changes` are laid over `properties`; null takes a property away. */
+/** Merges changes into properties; null removes a property. */
 export function merge(properties: Properties, changes: Properties): Properties {
   const merged = new Map([...Object.entries(properties), ...Object.entries(changes)]);
   return Object.fromEntries([...merged].filter(([, value]) => value !== null));
 }
 
-/** A name for people and lists: `title`, `name`, or how its first text begins. */
+/** The title of a node: its `title`, its `name` or the start of its first text. */
 export function titleOf({ id, properties }: Pick<Node, "id" | "properties">): string {
   const own = (name: string) => (Object.hasOwn(properties, name) ? properties[name] : undefined);
   for (const candidate of [own("title"), own("name"), ...Object.values(properties)]) {
@@ -122,7 +122,7 @@ const oneLine = (text: string) => {
   return line.length > 80 ? `${line.slice(0, 79).replace(/\p{Surrogate}$/u, "")}…` : line;
 };
 
-/** Everything about a node that search looks at beside its title. */
+/** The searchable text of a node besides its title. */
 export const textOf = ({ id, properties }: Pick<Node, "id" | "properties">): string =>
   [id, ...textsIn(properties)].join("\n");
 
@@ -155,6 +155,6 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
   ...writtenIn(row),
 });
 
-/** Under what a row was written, when an agent wrote it. */
+/** The agent context of a row; nothing for a person's. */
 const writtenIn = ({ role, run, task, epoch, attempt }: Written): { written?: Written } =>
   role === null && run === null && task === null ? {} : { written: { role, run, task, epoch, attempt } };

@@ -11,15 +11,15 @@ import type { WikiApp } from "../wiki/wiki-app.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
 
-/** One change to a node or an edge, as its event tells it. */
+/** A change to a node or an edge, from its event. */
 export type Change = { kind: string; actor: string; data: Record<string, unknown> };
 
-/** A node or an edge as it was; undefined where there was none. */
+/** The state of a node or an edge; undefined while it does not exist. */
 type State = { type: string; properties: Properties; from?: string; to?: string } | undefined;
 
 export type Undo = { before: State; now: State; changedBy: string[] };
 
-/** What a thing was before the changes that are to be taken back, and who has changed it since. Pure. */
+/** The state before the first matching change, and the others who have changed it since. */
 export function undoOf(changes: Change[], wanted: WriterFilter): Undo | undefined {
   let now: State;
   let stain: Omit<Undo, "now"> | undefined;
@@ -52,7 +52,7 @@ async function changesBySubject(query: Query, filter: WriterFilter): Promise<Map
 
 export type Reverted = { removed: string[]; restored: string[]; needsPerson: { what: string; why: string }[] };
 
-/** Takes back what can be, inside the caller's transaction; with `look` only says what that would be. */
+/** Reverts matching changes inside the caller's transaction; with `look` only reports them. */
 export async function revertGraph(
   app: WikiApp,
   tx: Query,
@@ -70,7 +70,7 @@ export async function revertGraph(
   });
   const own = new Set(undos.filter(({ before }) => before === undefined).map(({ subject }) => subject));
 
-  /** Does one change, unless it is only a look; what the graph refuses is for a person. */
+  /** Makes a change unless `look` is set; a refusal is left to a person. */
   const take = async (subject: string, list: string[], change: () => Promise<Result<unknown>>): Promise<void> => {
     const taken = look ? ok(undefined) : await change();
     if (taken.ok) list.push(subject);
@@ -78,7 +78,7 @@ export async function revertGraph(
   };
   const of = (noun: string) => undos.filter(({ subject }) => subject.startsWith(noun));
 
-  // Edges go first and come back last: a node with edges of others is not taken away from under them.
+  // Edges are removed first and restored last, so that a node is not removed while others have edges to it.
   for (const { subject, before, now } of of("edge:"))
     if (!before && now && (await readEdge({ ...app.db, read: tx }, idOf(subject))))
       await take(subject, done.removed, () => within.deleteEdge(idOf(subject)));
@@ -112,6 +112,6 @@ const ownEdges = async (tx: Query, node: string, own: Set<string>): Promise<numb
 
 const idOf = (subject: string) => subject.slice("node:".length);
 
-/** Each name with nothing in it. */
+/** Sets every property to null. */
 const nothing = (properties: Properties): Properties =>
   Object.fromEntries(Object.keys(properties).map((name) => [name, null]));

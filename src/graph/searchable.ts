@@ -4,7 +4,7 @@ import type { Database } from "../store/database.ts";
 import { findOwnNode, ownNodeIds } from "../store/queries/nodes.ts";
 import { nodeFrom, textOf } from "./node.ts";
 
-/** Nodes by every text in their properties. */
+/** Makes nodes searchable by all texts in their properties. */
 export const nodeKind = (db: Database): Kind => ({
   name: "node",
   readers: everyone,

@@ -95,7 +95,7 @@ export const getSubgraph = operation({
   },
 });
 
-/** Looked at for one answer, of which a fraction fits. */
+/** The maximum number of edges read for one response, of which a fraction fits. */
 const mostEdges = 2000;
 
 export const findPath = operation({

@@ -6,7 +6,7 @@ import type { JobRow } from "../store/tables.ts";
  *     │                  │
  *     └──────fail────────┴──────────────▶ failed          (cancelled, or its process is gone)
  *
- * Nothing leads back: a job that did not succeed is started again by a person, as a new one.
+ * End states are final: to retry, a person starts a new job.
  */
 export type Job = JobRow;
 
@@ -18,7 +18,7 @@ export type JobResult = "proposal" | "reply" | "perspective";
 
 export const restarted = "server restarted while job in flight";
 
-/** Judges a run by its end and by what the agent wrote through operations, never by what it printed (R16). */
+/** Judges a run by how it ended and by its writes through operations, never by its output (R16). */
 export function judge(
   ran: RunResult,
   expected: JobResult,

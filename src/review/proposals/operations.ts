@@ -96,7 +96,7 @@ export const showProposal = operation({
   },
 });
 
-/** A decided proposal is shown against what it was made from; what came after it is another matter. */
+/** A decided proposal is compared with its base; an open one with the present page. */
 async function foresee(app: ReviewApp, proposal: WholeProposal) {
   const { baseText, baseSourceSha, subject } = proposal;
   if (proposal.status !== "open") {

@@ -9,8 +9,8 @@ import { type Anchor, type AnchorState, type Refound, refinder } from "./anchor.
 import { afterLooking, newsOf, topicOf, withoutPage } from "./topic.ts";
 
 /**
- * Looks for the open topics of a page in its text of now, whatever changed it. Cheap when nothing
- * did; nothing is written then. Answers with the page's text as it was looked at.
+ * Updates the anchors of a page's open topics to its present text and returns that text. Cheap, and without a
+ * write, when the page has not changed.
  */
 export async function refindTopics(app: ReviewApp, path: string): Promise<Page | undefined> {
   const read = await app.pages.read(path);
@@ -32,7 +32,7 @@ export type Preview = {
   place: Span | null;
 };
 
-/** What each open topic of a page would become if the page had this text. Nothing is changed. */
+/** The anchor states of a page's open topics if the page had this text. Changes nothing. */
 export async function previewTopics(app: ReviewApp, path: string, newText: string): Promise<Preview[]> {
   await refindTopics(app, path);
   const rows = (await openTopicsOn(app.db.read, path)).filter((row) => row.anchor !== null);
@@ -60,7 +60,7 @@ async function lookIn(app: ReviewApp, rows: TopicRow[], page: Page): Promise<Top
   return rows.map((row) => afterLooking(row, found.get(row.id), page.blob));
 }
 
-/** By the text that each anchor was taken from, each of which is compared once. */
+/** Groups anchors by their original text, so that each text is compared once. */
 async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string): Promise<Map<string, Refound>> {
   const found = new Map<string, Refound>();
   const origins = new Set(rows.flatMap((row) => row.anchor_blob ?? []));
@@ -101,7 +101,7 @@ async function save(app: ReviewApp, was: TopicRow[], now: TopicRow[], page: Page
   });
 }
 
-/** A page that is gone was renamed if its very bytes came to stand in exactly one new place; else its topics are orphans. */
+/** A missing page counts as renamed if exactly one new page has its bytes; otherwise its topics become orphans. */
 async function followOrOrphan(app: ReviewApp, path: string, rows: TopicRow[]): Promise<void> {
   const last = new Set(rows.map((row) => row.seen_blob));
   const twins = last.size === 1 ? await pagesWith(app, rows[0]?.seen_blob ?? "", path) : [];
@@ -126,7 +126,7 @@ async function pagesWith(app: ReviewApp, blob: string, but: string): Promise<Pag
   return found;
 }
 
-/** Whether one page came when the other went; a copy that was there before is another page. */
+/** Whether one page was added in the commit that removed the other; an older copy is a different page. */
 async function cameAs(app: ReviewApp, came: string, went: string): Promise<boolean> {
   const { git } = app;
   if ((await git.blobAtHead(came)) === undefined) return true;

@@ -1,6 +1,6 @@
 import type { Span } from "./views.ts";
 
-/** Where a passage is, in words that help a reader: its lines and the heading above it. */
+/** The place of a passage for readers: its lines and the heading above it. */
 export function describePlace(text: string, { start, end }: Span): { line: number; endLine: number; heading: string } {
   const line = lineAt(text, start);
   return { line, endLine: lineAt(text, Math.max(start, end - 1)), heading: headingAbove(text, line) };

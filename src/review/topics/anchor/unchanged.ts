@@ -1,14 +1,14 @@
 import { diffArrays } from "diff";
 import type { Span } from "./views.ts";
 
-/** A stretch of whole lines that stands in both texts. */
+/** Consecutive lines that both texts have. */
 export type Run = { before: number; after: number; length: number };
 
-/** Beyond this many changed lines the texts are taken for different ones; what did not change is found by its words. */
+/** Beyond this many changed lines the diff gives up; unchanged passages are then found by their words. */
 const mostChangedLines = 1000;
 
-/** What an edit left alone, line by line, in order. */
-export function keptLines(before: string, after: string): Run[] {
+/** The runs of lines that an edit did not change, in order. */
+export function unchangedLines(before: string, after: string): Run[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, now.length);
   let head = 0;
@@ -38,10 +38,10 @@ export function keptLines(before: string, after: string): Run[] {
   return runs;
 }
 
-/** The stretch of each text between what was kept around a passage. */
+/** The stretch of each text between the unchanged lines around a passage. */
 export type Gap = { before: Span; after: Span };
 
-/** Blank lines, fences and the like are kept by chance; a run bears weight from this many visible characters on. */
+/** Shorter runs, such as blank lines and fences, may be equal by chance and are no evidence. */
 const weight = 20;
 
 export function gapAround(runs: Run[], before: string, after: string, passage: Span): Gap {
@@ -62,7 +62,7 @@ export function gapAround(runs: Run[], before: string, after: string, passage: S
   return gap;
 }
 
-/** The stretches of the new text that are not in any kept line. */
+/** The stretches of the new text outside unchanged lines. */
 export function insertions(runs: Run[], after: string): Span[] {
   const spans: Span[] = [];
   let last = 0;
