@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerOf, checkIntact, ended, inCopy, newWorkspace, succeed } from "./support/commands.ts";
+import { answerOf, checkIntact, ended, inCopy, newWorkspace, succeed, versionFormat } from "./support/commands.ts";
 import { type Server, startServer } from "./support/mcp.ts";
 import type { Context, Proof } from "./support/proof.ts";
 
@@ -119,8 +119,7 @@ async function checkLines(context: Context, root: string, round: number, writes:
 
 /** Git has one commit for each acknowledged version, and that commit added the acknowledged text. */
 async function checkVersions(context: Context, root: string, round: number, writes: Write[]): Promise<void> {
-  const trailer = (key: string) => `%(trailers:key=${key},valueonly,separator=)`;
-  const format = `--format=%x01${trailer("Entry")} ${trailer("Version")}`;
+  const format = `--format=%x01${versionFormat}`;
   const history = await succeed(context, "git", ["log", "-p", format, "refs/scriptorium/history"], { cwd: root });
   const commits = history.split("\u0001");
   for (const { entry, mark, version } of writes) {

@@ -5,7 +5,8 @@ import { startCrewModel } from "./support/crew.ts";
 import type { Context, Proof } from "./support/proof.ts";
 
 export const proof: Proof = {
-  promise: "Killed at any crash point, a workspace opens again and `scriptorium doctor` finds no problem",
+  promise:
+    "Killed at any crash point, a workspace opens again, `scriptorium doctor` finds no problem, and git has each version once",
   async run(context) {
     const model = await startCrewModel();
     try {

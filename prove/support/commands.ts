@@ -59,7 +59,7 @@ export async function inCopy<T>(context: Context, base: string, work: (root: str
   }
 }
 
-/** Opens the workspace again: `doctor` must find nothing wrong, and git must be whole. */
+/** Opens the workspace again: `doctor` finds no problem, git is whole, and history has each version once. */
 export async function checkIntact(context: Context, root: string, after: string): Promise<void> {
   const doctor = await run(context, "scriptorium", ["doctor", "--json"], { cwd: root });
   const answer = answerOf(doctor.stdout);
@@ -67,7 +67,17 @@ export async function checkIntact(context: Context, root: string, after: string)
   context.check(healthy, `after ${after}: doctor: ${JSON.stringify(problemsIn(answer)) ?? doctor.stderr}`);
   const fsck = await run(context, "git", ["fsck", "--strict", "--no-dangling"], { cwd: root });
   context.check(fsck.code === 0, `after ${after}: git fsck: ${fsck.stdout}${fsck.stderr}`);
+  const versions = await succeed(context, "git", ["log", `--format=${versionFormat}`, "refs/scriptorium/history"], {
+    cwd: root,
+  });
+  const repeated = versions.split("\n").filter((line, at, all) => /\d$/.test(line) && all.indexOf(line) < at);
+  context.check(repeated.length === 0, `after ${after}: more than once in history: ${repeated.join(", ")}`);
 }
+
+const trailer = (key: string) => `%(trailers:key=${key},valueonly,separator=)`;
+
+/** A git format that prints `<entry> <version>` for a commit of the history. */
+export const versionFormat = `${trailer("Entry")} ${trailer("Version")}`;
 
 const problemsIn = (answer: Record<string, unknown> | undefined) =>
   (answer?.findings as { level: string }[] | undefined)?.filter(({ level }) => level === "problem");
