@@ -117,11 +117,17 @@ async function checkLines(context: Context, root: string, round: number, writes:
   }
 }
 
-/** Git has one commit for each acknowledged version, and that commit added the acknowledged text. */
+/**
+ * Git has one commit for each acknowledged version, and that commit added the acknowledged text. Git may lag
+ * behind an acknowledgement, so this first waits until doctor reports that no version is queued.
+ */
 async function checkVersions(context: Context, root: string, round: number, writes: Write[]): Promise<void> {
+  const history = await recordedHistory(context, root);
+  context.check(history === "every version is in git", `round ${round}: doctor: ${history}`);
+  if (history !== "every version is in git") return;
   const format = `--format=%x01${versionFormat}`;
-  const history = await succeed(context, "git", ["log", "-p", format, "refs/scriptorium/history"], { cwd: root });
-  const commits = history.split("\u0001");
+  const log = await succeed(context, "git", ["log", "-p", format, "refs/scriptorium/history"], { cwd: root });
+  const commits = log.split("\u0001");
   for (const { entry, mark, version } of writes) {
     if (version === undefined) continue;
     const found = commits.filter((commit) => commit.startsWith(`${entry} ${version}\n`));
@@ -131,4 +137,14 @@ async function checkVersions(context: Context, root: string, round: number, writ
       `round ${round}: ${entry} version ${version}: ${found.length} commits, ${mark} ${added ? "added" : "missing"}`,
     );
   }
+}
+
+/** What doctor reports about git history, after up to five openings that each record what is queued. */
+async function recordedHistory(context: Context, root: string): Promise<string> {
+  let message = "";
+  for (let n = 1; n <= 5 && message !== "every version is in git"; n++) {
+    const answer = JSON.parse(await succeed(context, "scriptorium", ["doctor", "--json"], { cwd: root }));
+    message = answer.findings.find(({ check }: { check: string }) => check === "history")?.message ?? "no finding";
+  }
+  return message;
 }
