@@ -42,9 +42,11 @@ describe("the documentation", () => {
     type Rule = { options: { patterns: { group: string[] }[] } };
     for (const [at, folder] of described.entries()) {
       const rule = overrides.find(({ includes }) => includes.includes(`src/${folder}/**`));
-      const banned = rule?.linter.rules.style?.noRestrictedImports?.options.patterns.flatMap(({ group }) => group) ?? [];
+      const banned =
+        rule?.linter.rules.style?.noRestrictedImports?.options.patterns.flatMap(({ group }) => group) ?? [];
       // The page lists the highest folder first: everything above this one is banned in it.
-      for (const above of described.slice(0, at)) expect(banned, `${folder} imports ${above}`).toContain(`../${above}/**`);
+      for (const above of described.slice(0, at))
+        expect(banned, `${folder} imports ${above}`).toContain(`../${above}/**`);
     }
   });
 
