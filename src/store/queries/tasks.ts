@@ -16,10 +16,29 @@ export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 const shapeLock = 7_346_002;
 
 export const columnNames = [
-  ...(["num", "id", "run", "title", "description", "state", "priority", "turn_at", "attempt", "max_retries"] as const),
-  ...(["blockers_left", "lost_blockers", "epoch", "holder", "claimed_at", "lease_until", "result"] as const),
-  ...(["version", "awaited", "created_at", "created_by", "updated_at"] as const),
-];
+  "num",
+  "id",
+  "run",
+  "title",
+  "description",
+  "state",
+  "priority",
+  "turn_at",
+  "attempt",
+  "max_retries",
+  "blockers_left",
+  "lost_blockers",
+  "epoch",
+  "holder",
+  "claimed_at",
+  "lease_until",
+  "result",
+  "version",
+  "awaited",
+  "created_at",
+  "created_by",
+  "updated_at",
+] as const;
 export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join(", "));
 
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
