@@ -10,7 +10,7 @@ import type { App } from "../src/app.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { type Result, unwrap } from "../src/kernel/result.ts";
 import { type OperationName, operations } from "../src/operation-list.ts";
-import { indexKeeper } from "../src/search/index/keeper.ts";
+import { indexer } from "../src/search/index/indexer.ts";
 import { installModel } from "../src/search/model/model.ts";
 import { openSearch } from "../src/search/open.ts";
 import { wordIndex } from "../src/search/rank/lexical.ts";
@@ -227,7 +227,7 @@ describe.each(engines)("search on %s", (engine) => {
         return text === undefined ? undefined : { title: id, text, author: "", at: "" };
       },
     };
-    const keeper = indexKeeper(db, [kind]);
+    const keeper = indexer(db, [kind]);
     const word = fc.constantFrom(
       "heron",
       "lease",
@@ -290,7 +290,7 @@ describe.each(engines)("search on %s", (engine) => {
       all: async () => [...kept],
       read: async (id: string) => (kept.has(id) ? { title: id, text: "the wryneck", author: "", at: "" } : undefined),
     };
-    const [one, other] = [indexKeeper(db, [kind]), indexKeeper(db, [kind])];
+    const [one, other] = [indexer(db, [kind]), indexer(db, [kind])];
     const write = async () => {
       kept.add("a");
       await db.write((tx) => tx.insertInto("search_queue").values({ kind: "entry", thing: "a" }).execute());

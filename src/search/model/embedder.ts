@@ -2,20 +2,20 @@ import { Worker } from "node:worker_threads";
 import { builtFile } from "../../kernel/package-files.ts";
 import type { Answer, Question } from "./embedder/worker.ts";
 
-/** Something that turns texts into vectors of length one. */
+/** Turns texts into vectors of length one. */
 export interface Embedder {
-  /** Names the vectors: those of one model cannot be compared with another's. */
+  /** Vectors are stored under this name; those of different models cannot be compared. */
   readonly model: string;
-  /** How much meaning counts beside words, found by measuring. */
+  /** The weight of vectors against words, from 0 to 1. */
   readonly weight: number;
-  /** Those who wait for an answer wait no longer than `waitMs`, where the model is elsewhere. */
+  /** A remote model is given up after `waitMs`. */
   embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
 
 type Waiting = { resolve(vectors: Float32Array[]): void; reject(error: Error): void };
 
-/** A model in a folder of this machine, in a thread that is started when first needed. */
+/** Runs a model from a local folder in a worker thread, started at first use. */
 export function localEmbedder(model: string, folder: string, weight: number): Embedder {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;

@@ -1,12 +1,12 @@
 import Sqlite from "better-sqlite3";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { stem } from "../../store/queries/search/stem.ts";
 import { linksIn } from "../index/links.ts";
 import { distance } from "../index/spelling.ts";
 import { readQuery } from "../query.ts";
 import { dateWords } from "./dates.ts";
 import { snippet } from "./marks.ts";
-import { stem } from "./stem.ts";
 import { searchTerms, wordsOf } from "./terms.ts";
 
 test.each([
@@ -33,7 +33,8 @@ test("stems are those of SQLite's own index", () => {
       "triplicate formative formalize electrical goodness revival allowance inference airliner adjustable defensible irritant " +
       "replacement adjustment dependent adoption communism activate angulariti homologous effective probate rate cease " +
       "controll roll caresses ponies ties cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned " +
-      "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries",
+      "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries " +
+      "eeds ies pyyamlational 2000s 3ds node18s utf8ed",
   );
   const db = new Sqlite(":memory:");
   db.exec(
