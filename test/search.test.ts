@@ -31,6 +31,7 @@ import {
 } from "./support/workspace.ts";
 
 const ada = { name: "Ada" };
+const folders = { wiki: "wiki", sources: "sources" };
 
 /** Calls any operation; answers have many shapes. */
 const calling =
@@ -185,6 +186,7 @@ describe.each(engines)("search on %s", (engine) => {
         kind("open", ["admin", "agent"], { a: "a long text about many things, among them a heron by the water" }),
         kind("task", ["admin", "agent"], { t: "heron task" }, "r-1"),
       ],
+      folders,
       modelFolder: "",
       embeddings: undefined,
       sections: async () => [],
@@ -227,7 +229,7 @@ describe.each(engines)("search on %s", (engine) => {
         return text === undefined ? undefined : { title: id, text, author: "", at: "" };
       },
     };
-    const keeper = indexer(db, [kind]);
+    const keeper = indexer(db, [kind], { folders });
     const word = fc.constantFrom(
       "heron",
       "lease",
@@ -290,7 +292,7 @@ describe.each(engines)("search on %s", (engine) => {
       all: async () => [...kept],
       read: async (id: string) => (kept.has(id) ? { title: id, text: "the wryneck", author: "", at: "" } : undefined),
     };
-    const [one, other] = [indexer(db, [kind]), indexer(db, [kind])];
+    const [one, other] = [indexer(db, [kind], { folders }), indexer(db, [kind], { folders })];
     const write = async () => {
       kept.add("a");
       await db.write((tx) => tx.insertInto("search_queue").values({ kind: "entry", thing: "a" }).execute());

@@ -1,5 +1,6 @@
 import type { Caller } from "../kernel/caller.ts";
 import { kindOf } from "../kernel/caller.ts";
+import type { Folders } from "../kernel/markdown/links.ts";
 import type { CallerKind } from "../kernel/operation.ts";
 import type { Database } from "../store/database.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
@@ -22,6 +23,8 @@ type Options = {
   /** The folder for a local model. */
   modelFolder: string;
   embeddings: EmbeddingsConfig;
+  /** For resolving relative links. */
+  folders: Folders;
   /** Ids of the sections. When they change, entries are hidden or shown without being written. */
   sections(): Promise<string[]>;
 };
@@ -29,7 +32,7 @@ type Options = {
 /** Below the measured weight of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
-export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Options) {
+export function openSearch({ db, kinds, modelFolder, embeddings, folders, sections }: Options) {
   const local = () =>
     isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.weight) : undefined;
   const wanted: Embedder | undefined = embeddings
@@ -41,7 +44,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Opt
     const before = embeddings && modelAt(model, embeddings.url);
     return before ? endpointEmbedder({ ...embeddings, model: before, weight: unknownWeight }) : undefined;
   };
-  const index = indexer(db, kinds, sections);
+  const index = indexer(db, kinds, { folders, sections });
   const vectors = meaning(db, { wanted, named });
   const places = passagePlaces(db);
   const find = finder({

@@ -1,3 +1,4 @@
+import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
 import { dateWords } from "../rank/dates.ts";
 
 export type Document = { title: string; text: string };
@@ -33,7 +34,6 @@ export function chunk({ text }: Document): Chunk[] {
   }));
 }
 
-const fence = /^\s*(```|~~~)/;
 /** `Ada: yes`, `**Ada**: yes`, `[10:32] Ada: yes`, `10:32 ada: yes`. */
 const turn =
   /^(?:\[?\d[\d:., TZ-]{0,40}\]?\s{1,4})?(?:\*\*|<)?[\p{L}][\p{L}\p{N}_. '’-]{0,40}(?:\*\*|>)?\s?(?:\([^)]{1,40}\))?:(?:\*\*)?\s{1,4}\S/u;
@@ -48,7 +48,7 @@ function blocksOf(text: string): Block[] {
   const headings: string[] = [];
   const blocks: Block[] = [];
   let open: { line: number; lines: string[]; alone: boolean } | undefined;
-  let fenced = false;
+  let fence: Fence | undefined;
 
   const close = () => {
     const body = open?.lines.join("\n").trim();
@@ -57,7 +57,9 @@ function blocksOf(text: string): Block[] {
     open = undefined;
   };
   for (const [at, line] of lines.entries()) {
-    if (fence.test(line)) fenced = !fenced;
+    // Trimmed, because code blocks in lists are indented.
+    fence = fenceAfter(fence, line.trimStart());
+    const fenced = fence !== undefined;
     const heading = fenced ? undefined : headingIn(line);
     if (heading) {
       close();

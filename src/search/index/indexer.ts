@@ -1,3 +1,4 @@
+import type { Folders } from "../../kernel/markdown/links.ts";
 import type { Database } from "../../store/database.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
@@ -18,8 +19,10 @@ import { vocabulary } from "./spelling.ts";
 const batchSize = 200;
 const sectionsKey = "search-sections";
 
+type Options = { folders: Folders; sections?(): Promise<string[]> };
+
 /** Indexes the things in `search_queue`: in the background after writes, and before each search. */
-export function indexer(db: Database, kinds: readonly Kind[], sections: () => Promise<string[]> = async () => []) {
+export function indexer(db: Database, kinds: readonly Kind[], { folders, sections }: Options) {
   const byName = new Map(kinds.map((kind) => [kind.name, kind]));
   const words = vocabulary();
   let seenSections: string | undefined;
@@ -29,7 +32,7 @@ export function indexer(db: Database, kinds: readonly Kind[], sections: () => Pr
    * although no write to the entry queued it.
    */
   async function noticeSections(): Promise<void> {
-    const now = hashOf(...(await sections()));
+    const now = hashOf(...((await sections?.()) ?? []));
     if (now === seenSections) return;
     if ((await findMeta(db.read, sectionsKey)) !== now) {
       await db.write(async (tx) => {
@@ -50,7 +53,7 @@ export function indexer(db: Database, kinds: readonly Kind[], sections: () => Pr
     const updates = await Promise.all(
       [...latest.values()].map(async ({ kind, thing, ticket }) => {
         const found = await byName.get(kind)?.read(thing);
-        return { kind, id: thing, ticket, found: found && prepare(found) };
+        return { kind, id: thing, ticket, found: found && prepare({ kind, id: thing }, found, folders) };
       }),
     );
     const remember = await db.write(async (tx) => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Folders } from "../../kernel/markdown/links.ts";
 import type { PassageWords } from "../../store/queries/search/lexemes.ts";
 import type { Readable } from "../kinds.ts";
 import { wordsOf } from "../rank/terms.ts";
@@ -10,11 +11,17 @@ export type PreparedPassage = Chunk & { words: PassageWords; hash: string; state
 
 export type PreparedThing = { about: Readable; passages: PreparedPassage[] };
 
-export function prepare(found: Readable): PreparedThing {
+export function prepare(name: { kind: string; id: string }, found: Readable, folders: Folders): PreparedThing {
   const document: Document = { title: replaceInvalid(found.title), text: replaceInvalid(found.text) };
   const passages = chunk(document).map((part) => {
     const hash = hashOf(document.title, part.heading, part.body);
-    return { ...part, words: wordsIn(document, part), hash, state: hashOf(hash, part.near), links: linksIn(part.body) };
+    return {
+      ...part,
+      words: wordsIn(document, part),
+      hash,
+      state: hashOf(hash, part.near),
+      links: linksIn(part.body, name, folders),
+    };
   });
   return { about: { ...found, title: document.title }, passages };
 }

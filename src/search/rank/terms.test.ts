@@ -92,16 +92,14 @@ test.each([
   expect(distance(a, b, 5)).toBe(off);
 });
 
-test("links are found as people and agents write them", () => {
-  expect(linksIn("See [[plan]], [[api/errors|the codes]], [[plan#dates]] and [[source:a/b.txt#L12]].")).toEqual([
-    "entry:plan",
-    "entry:api/errors",
-    "source:a/b.txt#L12",
-  ]);
-  expect(linksIn("[x](../services/ingest.md#replay) [y](../../sources/a.txt) [z](https://example.org/a.md)")).toEqual([
-    "entry:services/ingest",
-    "source:a.txt",
-  ]);
+test("links are found as people and agents write them, from the folder of the file they stand in", () => {
+  const links = (text: string, kind: string, id: string) =>
+    linksIn(text, { kind, id }, { wiki: "book", sources: "papers" });
+  const named = "See [[plan]], [[api/errors|the codes]], [[plan#dates]] and [[source:a/b.txt#L12]]; not `[[code]]`.";
+  expect(links(named, "task", "t-1")).toEqual(["entry:plan", "entry:api/errors", "source:a/b.txt#L12"]);
+  const relative = "[x](../services/ingest.md#replay) [y](../../papers/a.txt) [z](https://example.org/a.md) [s](b.md)";
+  expect(links(relative, "entry", "guides/start")).toEqual(["entry:services/ingest", "source:a.txt", "entry:guides/b"]);
+  expect(links("[x](../b.txt)", "source", "notes/a.md")).toEqual(["source:b.txt"]);
 });
 
 test("a date in digits is also what people call it", () => {

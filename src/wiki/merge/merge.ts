@@ -1,3 +1,5 @@
+import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
+
 /**
  * Three texts of one entry: what was read, what the entry is now, what the stale commit wants.
  * Where the two sides changed different headings, both changes can stand; where they changed the
@@ -38,10 +40,9 @@ function chunks(text: string): Map<string, string> | undefined {
   const found = new Map<string, string>();
   const path: string[] = [];
   let key = "";
-  let fence: string | undefined;
+  let fence: Fence | undefined;
   for (const line of text.split(/(?<=\n)/)) {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
-    if (mark && (!fence || fence === mark)) fence = fence ? undefined : mark;
+    fence = fenceAfter(fence, line);
     const heading = fence ? undefined : /^(#{1,6})\s+(.*)$/m.exec(line);
     if (heading) {
       const depth = heading[1]?.length ?? 1;

@@ -1,8 +1,9 @@
+import { type Folders, nodeOfFile } from "../../kernel/markdown/links.ts";
 import type { Result } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import type { EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
-import { type Folders, linksIn, linksInLog, nodeOfFile } from "./links.ts";
+import { linksIn, linksInLog } from "./links.ts";
 
 type Deps = {
   db: Database;
