@@ -5,6 +5,7 @@ import type { JobQueue } from "../jobs/queue.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
+import { changeWaiter } from "../store/change-waiter.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
@@ -63,7 +64,7 @@ export const jobCommand = (common: () => Common) =>
         ),
     );
 
-/** A server takes the job over; without one this process is all there is to run it. */
+/** A running server takes the job over; otherwise this process runs it. */
 export async function startHere(
   app: App,
   options: Common,
@@ -82,7 +83,7 @@ export async function startHere(
   try {
     const started = await start(caller);
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
-    await jobIsOver(app, started.value.job_id, interrupted.signal);
+    await jobEnd(app, started.value.job_id, interrupted.signal);
     await queue?.stop();
     print(options, await ended(app, started.value.job_id, caller), {
       text: described,
@@ -94,7 +95,7 @@ export async function startHere(
   }
 }
 
-/** What runs agents is loaded only here: every other command starts without it. */
+/** Imported dynamically, so that other commands start without the code that runs agents. */
 async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   const [{ setUpAgent }, { openQueue }, { openToolSocket }] = await Promise.all([
     import("../agents/setup.ts"),
@@ -113,31 +114,27 @@ async function ended(app: App, id: string, caller: Parameters<typeof showJob.per
   return job.ok ? ok(job.value) : job;
 }
 
-const lookMs = 5000;
+const sweepMs = 5000;
 
-/** Looks when the database changes, and now and then for a process that died. */
-function jobIsOver(app: App, id: string, interrupted: AbortSignal): Promise<void> {
-  return new Promise((done, fail) => {
-    const look = async () => {
+/** Resolves when the job has ended. Sweeps regularly, in case the process that runs it died. */
+async function jobEnd(app: App, id: string, interrupted: AbortSignal): Promise<void> {
+  const changes = changeWaiter(app.db);
+  interrupted.addEventListener("abort", changes.close, { once: true });
+  let sweptAt = Date.now();
+  try {
+    while (!interrupted.aborted) {
+      changes.expect();
       const job = await app.jobs.find(id);
-      if (!job || job.completed_at || interrupted.aborted) return finish();
-    };
-    const sweep = async () => {
-      const job = await app.jobs.find(id);
-      if (job) await app.jobs.sweep({ source: job.source_path });
-      await look();
-    };
-    const stopListening = app.db.onChange(() => void look().catch(fail));
-    const timer = setInterval(() => void sweep().catch(fail), lookMs);
-    const finish = () => {
-      stopListening();
-      clearInterval(timer);
-      interrupted.removeEventListener("abort", finish);
-      done();
-    };
-    interrupted.addEventListener("abort", finish);
-    look().catch(fail);
-  });
+      if (!job || job.completed_at) return;
+      await changes.next(sweepMs);
+      if (Date.now() - sweptAt < sweepMs) continue;
+      sweptAt = Date.now();
+      await app.jobs.sweep({ source: job.source_path });
+    }
+  } finally {
+    interrupted.removeEventListener("abort", changes.close);
+    changes.close();
+  }
 }
 
 function listed({ jobs }: { jobs: Line[] }): string {

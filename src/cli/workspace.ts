@@ -22,7 +22,7 @@ export const initCommand = (common: () => Common) =>
     .action(async (dir, { template, skills }) => {
       const made = await initWorkspace(dir, template, environment());
       if (made.ok && skills) made.value.created.push(...(await installSkills(made.value.root)));
-      // The first look makes every new file version 1.
+      // Listing indexes the new files as version 1.
       if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
       print(common(), made, (r) =>
         [
@@ -45,7 +45,7 @@ export const statusCommand = (common: () => Common) =>
       report(common(), status, {}, (s) =>
         [
           `${s.name} in ${s.root}`,
-          `${plural(s.written, "entry").replace("entrys", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
+          `${plural(s.written, "entry", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
           `entries in ${s.store}, ${s.database}`,
           s.openProposals > 0
             ? `${plural(s.openProposals, "proposal")} waiting for you: scriptorium proposal list`
