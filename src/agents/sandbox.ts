@@ -120,7 +120,7 @@ const processLimit = ["p", "u"]
   .map((letter) => `(ulimit -${letter} 1024) 2>/dev/null && ulimit -${letter} 1024; `)
   .join("");
 
-/** What an agent that runs as a program may reach. */
+/** The access of an agent that runs as a program. */
 export type SandboxPolicy = {
   sandbox: Sandbox;
   /** Whether it may change its folder; a verifier may not. */

@@ -6,15 +6,12 @@ import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
 import { changeWaiter } from "../store/change-waiter.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
-type Value<T extends { perform(...args: never[]): Promise<unknown> }> = Extract<
-  Awaited<ReturnType<T["perform"]>>,
-  { ok: true }
->["value"];
-type Whole = Value<typeof showJob>;
-type Line = Value<typeof listJobs>["jobs"][number];
+type JobDetails = OutputOf<typeof showJob>;
+type Line = OutputOf<typeof listJobs>["jobs"][number];
 
 export const jobCommand = (common: () => Common) =>
   new Command("job")
@@ -108,7 +105,7 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   return ok(await openQueue(app, deps));
 }
 
-async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<Whole>> {
+async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<JobDetails>> {
   const job = await showJob.perform(app, { id }, caller);
   if (job.ok && job.value.status !== "succeeded") process.exitCode = 1;
   return job.ok ? ok(job.value) : job;
@@ -152,7 +149,7 @@ function listed({ jobs }: { jobs: Line[] }): string {
   ]);
 }
 
-const described = (job: Whole) =>
+const described = (job: JobDetails) =>
   [
     bold(`${job.kind} ${job.source_path}`),
     `${job.id}, ${job.status}, asked for by ${job.created_by} at ${when(job.created_at)}`,
@@ -162,7 +159,7 @@ const described = (job: Whole) =>
     ...(job.log ? [`all it said: ${job.log}`] : []),
   ].join("\n");
 
-function spent({ usage, cost_usd }: Whole): string {
+function spent({ usage, cost_usd }: JobDetails): string {
   const tokens = usage.output_tokens === null ? "" : `, ${usage.output_tokens} output tokens`;
   return `${tokens}${cost_usd === null ? "" : `, $${cost_usd.toFixed(4)}`}`;
 }

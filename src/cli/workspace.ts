@@ -3,6 +3,7 @@ import { installSkills } from "../agents/skills.ts";
 import { environment } from "../config/config.ts";
 import { doctor, status } from "../doctor/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, print, report, withApp } from "./session.ts";
 import { dim, green, plural, red, yellow } from "./text.ts";
 
@@ -72,6 +73,6 @@ export const doctorCommand = (common: () => Common) =>
       await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
     });
 
-type Diagnosis = Extract<Awaited<ReturnType<typeof doctor.perform>>, { ok: true }>["value"];
+type Diagnosis = OutputOf<typeof doctor>;
 
 const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };

@@ -32,7 +32,7 @@ export type RenderedPage = {
   section: { description: string; writableBy: string[] } | null;
 };
 
-/** Pages, other texts and comparisons as safe HTML. They are views, so they are no operations. */
+/** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
   const routes = new Hono<Env>();
   const idsOf = new WeakMap<Schema, string[]>();

@@ -1,13 +1,12 @@
 /**
- * Where in the source a piece of rendered text stands, so that what a reader selects can be found
- * there again. A text whose characters are those of the source is located exactly; an escape, an
- * entity or a code span's marks are skipped or located as a whole.
+ * Maps rendered text to source offsets, so that a selection in the page can be found in the source. Text that equals
+ * its source is mapped character by character; escapes and marks are skipped, entities are mapped as a whole.
  */
 import type { Element, Node, Place, Root, Text } from "./tree.ts";
 
 export type Located = Text & { data?: { place?: Place } };
 
-/** Splits every text of the tree into pieces that know their place. */
+/** Splits every text of the tree into pieces with source offsets. */
 export function locate(parent: Root | Element, source: string): void {
   parent.children = parent.children.flatMap((child) => located(child, parent, source)) as Element["children"];
 }
@@ -20,7 +19,7 @@ function located(node: Node, parent: Root | Element, source: string): Node[] {
   return runs(node.value, source, span).map(({ value, place }): Located => ({ type: "text", value, data: { place } }));
 }
 
-/** A fenced block's text carries no position of its own: it begins behind the line of the fence. */
+/** The parser gives the text of a fenced block no position: it begins after the line of the fence. */
 function spanOf(node: Text, parent: Root | Element, source: string): Place | undefined {
   const own = node.position;
   if (own?.start.offset !== undefined && own.end.offset !== undefined) {
@@ -36,7 +35,7 @@ function spanOf(node: Text, parent: Root | Element, source: string): Place | und
 
 type Run = { value: string; place: Place };
 
-/** The text in runs that stand unbroken in the source. */
+/** Splits a text into runs that are contiguous in the source. */
 export function runs(value: string, source: string, { from, to }: Place): Run[] {
   const found: Run[] = [];
   const add = (text: string, place: Place) => {
@@ -76,7 +75,7 @@ export function runs(value: string, source: string, { from, to }: Place): Run[] 
 
 export const isExact = ({ value, place }: Run) => value.length === place.to - place.from;
 
-// A code span shows a line break as a space.
+// A line break in a code span is rendered as a space.
 const same = (shown: string | undefined, written: string | undefined) =>
   shown === written || (shown === " " && written === "\n");
 

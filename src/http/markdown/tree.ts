@@ -9,14 +9,14 @@ export type Text = Extract<Node, { type: "text" }>;
 export type Place = { from: number; to: number };
 export type Properties = Element["properties"];
 
-/** What rendered headings and footnotes are called in the page, so that none passes for a part of it. */
+/** Prefix of ids in rendered text, so that they cannot collide with ids of the app (DOM clobbering). */
 export const idPrefix = "user-content-";
 
 export function element(tagName: string, properties: Properties, children: Node[] = []): Element {
   return { type: "element", tagName, properties, children: children as Element["children"] };
 }
 
-/** Text with its hidden characters made visible; with a place, each piece is stamped with its own. */
+/** Text with its hidden characters made visible; with a place, each piece gets its source offsets. */
 export function revealed(text: string, place?: Place): Node[] {
   const isExact = place && place.to - place.from === text.length;
   if (place && !isExact)
@@ -43,9 +43,9 @@ function pieces(text: string): { node: Node; width: number }[] {
   });
 }
 
-/** `data-s` is where it begins in the source; `data-e` where it ends, when it reads otherwise there. */
+/** `data-s` is the start in the source; `data-e` the end, if the source text differs from the shown text. */
 function stamped({ from, to }: Place, children: Node[]): Element {
   const [only] = children;
-  const reads = children.length === 1 && only?.type === "text" && only.value.length === to - from;
-  return element("span", { dataS: from, ...(reads ? {} : { dataE: to }) }, children);
+  const isExact = children.length === 1 && only?.type === "text" && only.value.length === to - from;
+  return element("span", { dataS: from, ...(isExact ? {} : { dataE: to }) }, children);
 }

@@ -11,7 +11,7 @@ import {
 } from "../../store/queries/search/vectors.ts";
 import { hasFilters, mayRead } from "../scope.ts";
 
-/** What decides whether a caller may read a thing. It never changes, and few combinations occur. */
+/** Decides whether a caller may read a thing. Never changes, and few combinations occur. */
 type Access = { kind: string; run: string };
 
 const batchSize = 5000;
