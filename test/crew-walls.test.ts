@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { commandRunner } from "../src/agents/command.ts";
+import { commandRunner } from "../src/agents/programs/command.ts";
 import type { RunSpec } from "../src/agents/runner.ts";
 import type { SandboxPolicy } from "../src/agents/sandbox.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";

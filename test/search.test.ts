@@ -15,7 +15,6 @@ import { installModel } from "../src/search/model/model.ts";
 import { openSearch } from "../src/search/open.ts";
 import { wordIndex } from "../src/search/rank/lexical.ts";
 import { passagePlaces } from "../src/search/rank/places.ts";
-import { retrievalPrecision } from "../src/search/recall.ts";
 import { openDatabase } from "../src/store/open.ts";
 import { scriptorium, start } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, verdictOf } from "./support/crew.ts";
@@ -341,8 +340,6 @@ describe.each(engines)("search on %s", (engine) => {
     const events = (await allEvents(app)).filter(({ kind }) => kind === "passages-recalled");
     expect(events).toMatchObject([{ subject: "task:task-1", data: { refs } }]);
     expect(await told(worker)).not.toContain(task);
-    expect(retrievalPrecision(["entry:a", "source:b", "entry:a"], "as [[entry:a]] says")).toBe(0.5);
-    expect(retrievalPrecision([], "")).toBeUndefined();
   });
 
   test("O5: what a worker handed in and what a verifier said of it are found by themselves, by those who may", async () => {

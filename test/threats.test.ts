@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { runBounded } from "../src/agents/bounded.ts";
-import { claudeRunner } from "../src/agents/claude.ts";
+import { claudeRunner } from "../src/agents/programs/claude.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import type { App } from "../src/app.ts";

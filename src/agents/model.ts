@@ -2,10 +2,10 @@ import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { jsonSchema as schemaOf } from "../kernel/operation.ts";
 import { refusalFor } from "../kernel/result.ts";
-import { notStarted } from "./command.ts";
-import { type Answer, callModel, delayBefore, type ToolCall, wait } from "./model/call.ts";
+import { callModel, delayBefore, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
 import { costOf, type Prices, priceOf } from "./model/prices.ts";
 import { languageModel, type Providers } from "./model/providers.ts";
+import { notStarted } from "./programs/command.ts";
 import type { EndReason, Reservation, Runner, RunResult, RunSpec, Usage } from "./runner.ts";
 
 type Options = {
@@ -105,7 +105,7 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
   const sinceCounted = () => tokensOf(JSON.stringify(messages.slice(counted.upTo)));
 
   /** One answer, with retries; each try is reserved and settled by itself. */
-  async function answerOf(toolset: ToolSet, input: number, room: number): Promise<Answer | End> {
+  async function answerOf(toolset: ToolSet, input: number, room: number): Promise<ModelAnswer | End> {
     for (let tries = 1; ; tries++) {
       const reserved = await meter?.reserve({
         tokens: input + room,
@@ -152,7 +152,7 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
     await reservation?.settle(known ? { tokens, usd } : null);
   }
 
-  async function perform(calls: ToolCall[]): Promise<End | undefined> {
+  async function perform(calls: RequestedCall[]): Promise<End | undefined> {
     const results: ModelMessage & { role: "tool" } = { role: "tool", content: [] };
     for (const { id, name: tool, input, malformed } of calls) {
       const why = guard.reason();

@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config/config.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import { acpRunner } from "./acp.ts";
-import { claudeRunner } from "./claude.ts";
-import { codexRunner } from "./codex.ts";
-import { commandRunner } from "./command.ts";
 import { allowed } from "./environment.ts";
 import type { StopTimeouts } from "./process.ts";
 import { findProgram } from "./program.ts";
+import { acpRunner } from "./programs/acp.ts";
+import { claudeRunner } from "./programs/claude.ts";
+import { codexRunner } from "./programs/codex.ts";
+import { commandRunner } from "./programs/command.ts";
 import type { Runner } from "./runner.ts";
 import { skillsFolder } from "./skills.ts";
 

@@ -1,7 +1,7 @@
 import { Gauge, Registry } from "prom-client";
 import type { App } from "../app.ts";
 import { metricsOf } from "../crew/report/metrics.ts";
-import { countByState } from "../store/queries/states.ts";
+import { countByState } from "../store/queries/counts.ts";
 
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 

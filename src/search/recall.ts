@@ -103,14 +103,3 @@ async function unreadable(db: Database, refs: string[], scope: Scope): Promise<S
   const runs = refs.filter((one) => scope.run !== undefined && one.startsWith("run:") && one !== `run:${scope.run}`);
   return new Set([...rows.map(refOf), ...runs]);
 }
-
-/** The share of retrieved refs that the output cites (O15); undefined when nothing was retrieved. */
-export function retrievalPrecision(retrieved: string[], output: string): number | undefined {
-  const distinct = [...new Set(retrieved)];
-  if (distinct.length === 0) return undefined;
-  const isCited = (ref: string) => {
-    const id = ref.slice(ref.indexOf(":") + 1);
-    return output.includes(ref) || output.includes(`[[${id}`);
-  };
-  return distinct.filter(isCited).length / distinct.length;
-}

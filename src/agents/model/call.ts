@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import type { Usage } from "../runner.ts";
 
-export type ToolCall = { id: string; name: string; input: unknown; malformed: string | undefined };
+export type RequestedCall = { id: string; name: string; input: unknown; malformed: string | undefined };
 
-export type Answer = {
+export type ModelAnswer = {
   text: string;
-  calls: ToolCall[];
+  calls: RequestedCall[];
   /** To be appended to the conversation unchanged: some providers sign parts of them. */
   messages: ModelMessage[];
   refused: boolean;
@@ -14,7 +14,7 @@ export type Answer = {
   usage: Usage;
 };
 
-export type Failure = {
+export type CallFailure = {
   message: string;
   /** Whether another try may succeed. */
   retry: boolean;
@@ -35,7 +35,7 @@ type Request = {
 };
 
 /** Makes one call, streamed, so that a long answer does not count as idle. The caller retries, because each try has its own reservation. */
-export async function callModel(request: Request): Promise<Answer | Failure> {
+export async function callModel(request: Request): Promise<ModelAnswer | CallFailure> {
   const { streamText } = await import("ai");
   (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
   const { model, system, messages, tools, maxOutputTokens, signal, alive } = request;
@@ -110,7 +110,7 @@ const withCachedEnd = (messages: ModelMessage[]): ModelMessage[] =>
 
 type ApiError = Error & { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean };
 
-function asFailure(error: unknown): Failure {
+function asFailure(error: unknown): CallFailure {
   const { statusCode = 0, responseHeaders, isRetryable, cause } = error as ApiError;
   const refused = statusCode >= 400;
   const message = `${refused ? `the model's server answered ${statusCode}: ` : ""}${messageOf(error)}`;
@@ -142,7 +142,7 @@ export function retryAfterMs(headers: Record<string, string>, now = Date.now()):
 }
 
 /** The delay before the n-th retry: the server's, otherwise exponential backoff with jitter. */
-export const delayBefore = (n: number, { delayMs }: Failure, firstMs: number, random = Math.random()) =>
+export const delayBefore = (n: number, { delayMs }: CallFailure, firstMs: number, random = Math.random()) =>
   delayMs ?? firstMs * 2 ** (n - 1) * (0.75 + random / 2);
 
 export const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal }).catch(() => undefined);

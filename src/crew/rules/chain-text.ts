@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 type Line = { line: number; text: string };
 export type Section = { level: number; heading: string; line: number; body: Line[] };
@@ -44,7 +44,7 @@ export class Trouble {
 /** Headings of levels 1 to 3 with what stands below them. What is inside a code fence is no heading. */
 export function sectionsOf(text: string, trouble: Trouble): Section[] {
   const sections: Section[] = [{ level: 0, heading: "", line: 1, body: [] }];
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   let openedAt = 0;
   for (const [i, content] of text.split("\n").entries()) {
     const line = i + 1;

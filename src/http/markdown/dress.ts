@@ -1,6 +1,6 @@
 import { spellHidden } from "../../kernel/hidden.ts";
-import type { Located } from "./locate.ts";
-import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
+import type { LocatedText } from "./locate.ts";
+import { type Element, element, type HtmlNode, type HtmlProperties, idPrefix, type Root, revealed } from "./tree.ts";
 
 /** The URL of the entry that a wiki link names; undefined if it does not exist. */
 export type LinkTo = (id: string) => string | undefined;
@@ -15,9 +15,9 @@ export function dress(parent: Root | Element, setting: Setting): void {
   parent.children = parent.children.flatMap((child) => dressed(child, parent, setting)) as Element["children"];
 }
 
-function dressed(node: Node, parent: Root | Element, setting: Setting): Node[] {
+function dressed(node: HtmlNode, parent: Root | Element, setting: Setting): HtmlNode[] {
   if (node.type === "text") {
-    const { place } = (node as Located).data ?? {};
+    const { place } = (node as LocatedText).data ?? {};
     const isWhole = place !== undefined && place.to - place.from !== node.value.length;
     if (setting.inLink || setting.inCode || isWhole) return revealed(node.value, place);
     return withWikiLinks(node.value, setting.linkTo, place?.from);
@@ -49,7 +49,7 @@ function link(node: Element, pageTo: PageTo | undefined): Element {
 }
 
 // Images are not loaded: a URL can leak the page's content to the server it names.
-function imageLink(properties: Properties, inLink: boolean): Node[] {
+function imageLink(properties: HtmlProperties, inLink: boolean): HtmlNode[] {
   const label = revealed(String(properties.alt || "image"));
   const target = inLink ? undefined : destination(String(properties.src ?? ""));
   const note = element("span", { className: ["image-note"] }, [{ type: "text", value: "(image not loaded)" }]);
@@ -70,10 +70,10 @@ function destination(href: string): { href: string; rel?: string[] } | undefined
   return url.origin === here ? { href } : { href, rel: ["noopener", "noreferrer", "nofollow"] };
 }
 
-function withWikiLinks(text: string, linkTo: LinkTo, start?: number): Node[] {
+function withWikiLinks(text: string, linkTo: LinkTo, start?: number): HtmlNode[] {
   const piece = (from: number, to: number) =>
     revealed(text.slice(from, to), start === undefined ? undefined : { from: start + from, to: start + to });
-  const nodes: Node[] = [];
+  const nodes: HtmlNode[] = [];
   let from = 0;
   let plainFrom = 0;
   for (let close = text.indexOf("]]"); close >= 0; close = text.indexOf("]]", from)) {
@@ -136,7 +136,7 @@ function taskLabel(item: Root | Element): string {
   return label === "" ? "task" : `task: ${label}`;
 }
 
-function textOf(node: Root | Node, most: number): string {
+function textOf(node: Root | HtmlNode, most: number): string {
   if (node.type === "text") return node.value.slice(0, most);
   let text = "";
   if ("children" in node) {

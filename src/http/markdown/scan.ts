@@ -1,11 +1,11 @@
-import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 const max = { lines: 50_000, containers: 50, openBrackets: 200, emphasisMarks: 4_000 };
 
 /** Why a text would take the parser too long; undefined if it would not. One pass over the characters. */
 export function tangled(text: string): string | undefined {
   let lines = 0;
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   let brackets = 0;
   let marks = 0;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { type Fence, fenceAfter } from "./fences.ts";
+import { type CodeFence, fenceAfter } from "./fences.ts";
 
 const inCode = (text: string) => {
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   return text.split("\n").map((line) => {
     const before = fence;
     fence = fenceAfter(fence, line);

@@ -6,7 +6,7 @@
  */
 
 import { posix } from "node:path";
-import { type Fence, fenceAfter } from "./fences.ts";
+import { type CodeFence, fenceAfter } from "./fences.ts";
 
 /** Folders of the workspace, relative to its root. */
 export type Folders = { wiki: string; sources: string };
@@ -28,7 +28,7 @@ export function linkTargets(text: string): LinkTarget[] {
 
 /** Runs of lines outside fenced code. A code span never spans a blank line. */
 function* proseBlocks(text: string): Generator<string> {
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   let block: string[] = [];
   let depth = 1;
   const flush = function* () {

@@ -1,4 +1,4 @@
-import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 import { dateWords } from "../rank/dates.ts";
 
 export type Document = { title: string; text: string };
@@ -48,7 +48,7 @@ function blocksOf(text: string): Block[] {
   const headings: string[] = [];
   const blocks: Block[] = [];
   let open: { line: number; lines: string[]; alone: boolean } | undefined;
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
 
   const close = () => {
     const body = open?.lines.join("\n").trim();

@@ -1,9 +1,9 @@
 import type { Folders } from "../../kernel/markdown/links.ts";
 import type { Database } from "../../store/database.ts";
+import { countRows } from "../../store/queries/counts.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
 import {
-  countTickets,
   deleteTickets,
   enqueueAllEntries,
   oldestTickets,
@@ -92,6 +92,6 @@ export function indexer(db: Database, kinds: readonly Kind[], { folders, section
       await db.write((tx) => lookAgain(tx, db.engine, ["things", "passages", "passage_text", "passage_links"]));
       return things.length;
     },
-    pending: () => countTickets(db.read),
+    pending: () => countRows(db.read, "search_queue"),
   };
 }

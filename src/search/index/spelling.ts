@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Database, Query } from "../../store/database.ts";
+import { countRows } from "../../store/queries/counts.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
-import {
-  countVocabulary,
-  deleteVocabulary,
-  insertWords,
-  vocabularyWords,
-} from "../../store/queries/search/vocabulary.ts";
+import { deleteVocabulary, insertWords, vocabularyWords } from "../../store/queries/search/vocabulary.ts";
 import { isStopWord } from "../rank/terms.ts";
 
 const isCandidate = (word: string) => /^\p{L}[\p{L}\p{N}]{3,23}$/u.test(word) && !isStopWord(word);
@@ -57,7 +53,7 @@ export function speller(db: Database) {
   /** Rebuilds the trigrams only when the number of words changed, because that takes long. */
   async function readIfStale(): Promise<void> {
     if (Date.now() - readAt < refreshMs) return;
-    const count = await countVocabulary(db.read);
+    const count = await countRows(db.read, "vocabulary");
     if (count !== counted) {
       index = byTrigram(await vocabularyWords(db.read, maxWords));
       counted = count;

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../kernel/package-files.ts";
-import type { Answer, Question } from "./embedder/worker.ts";
+import type { EmbedRequest, EmbedResponse } from "./embedder/worker.ts";
 
 /** Turns texts into vectors of length one. */
 export interface Embedder {
@@ -28,7 +28,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       for (const one of waiting.values()) one.reject(error);
       waiting.clear();
     };
-    fresh.on("message", (answer: Answer) => {
+    fresh.on("message", (answer: EmbedResponse) => {
       const one = waiting.get(answer.id);
       waiting.delete(answer.id);
       if (waiting.size === 0) fresh.unref();
@@ -51,7 +51,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       return new Promise((resolve, reject) => {
         const id = ++asked;
         waiting.set(id, { resolve, reject });
-        thread.postMessage({ id, texts } satisfies Question);
+        thread.postMessage({ id, texts } satisfies EmbedRequest);
       });
     },
     async close() {

@@ -1,5 +1,5 @@
 import type { Database } from "../../store/database.ts";
-import { countPassages } from "../../store/queries/search/passages.ts";
+import { countRows } from "../../store/queries/counts.ts";
 import type { ScoredPassage } from "../../store/queries/search/ranking.ts";
 import type { Scope } from "../../store/queries/search/scope.ts";
 import { thingsInScope } from "../../store/queries/search/things.ts";
@@ -48,7 +48,7 @@ export function vectorIndex(db: Database, model: string) {
     if (Date.now() - countedAt > countEveryMs && nums.length > 0) {
       countedAt = Date.now();
       // Rows of deleted passages stay in memory; with more than a tenth of them, start over.
-      if ((await countPassages(db.read)) < nums.length * 0.9) forget();
+      if ((await countRows(db.read, "passages")) < nums.length * 0.9) forget();
     }
     const before = { num: lastNum, seq: lastSeq };
     // Read first: rows that arrive during the reads below are then read again the next time, not missed.

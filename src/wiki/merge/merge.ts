@@ -1,4 +1,4 @@
-import { type Fence, fenceAfter } from "../../kernel/markdown/fences.ts";
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 /**
  * Three texts of one entry: what was read, what the entry is now, what the stale commit wants.
@@ -40,7 +40,7 @@ function chunks(text: string): Map<string, string> | undefined {
   const found = new Map<string, string>();
   const path: string[] = [];
   let key = "";
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   for (const line of text.split(/(?<=\n)/)) {
     fence = fenceAfter(fence, line);
     const heading = fence ? undefined : /^(#{1,6})\s+(.*)$/m.exec(line);

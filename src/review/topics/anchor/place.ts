@@ -1,4 +1,4 @@
-import { type Fence, fenceAfter } from "../../../kernel/markdown/fences.ts";
+import { type CodeFence, fenceAfter } from "../../../kernel/markdown/fences.ts";
 import type { Span } from "./views.ts";
 
 /** Where a passage is, in words that help a reader: its lines and the heading above it. */
@@ -9,7 +9,7 @@ export function describePlace(text: string, { start, end }: Span): { line: numbe
 
 function headingAbove(text: string, line: number): string {
   let heading = "";
-  let fence: Fence | undefined;
+  let fence: CodeFence | undefined;
   for (const one of text.split("\n", line)) {
     fence = fenceAfter(fence, one);
     if (fence === undefined) heading = /^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*\r?$/.exec(one)?.[1] ?? heading;

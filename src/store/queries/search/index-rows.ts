@@ -3,6 +3,7 @@ import type { Database, Query } from "../../database.ts";
 import { listOf, withNumbers } from "../../lists.ts";
 import { portions } from "../../portions.ts";
 import { prepared } from "../../prepared.ts";
+import type { PassageRow } from "../../tables.ts";
 import { countWords, lexemes, type PassageWords } from "./lexemes.ts";
 
 /** Writes the index: rows of `things`, `passages`, `passage_text` and `passage_links`, in batches. */
@@ -92,17 +93,7 @@ export async function deletePassages(tx: Query, nums: number[]): Promise<void> {
   }
 }
 
-export type NewPassage = {
-  thing: number;
-  part: number;
-  heading: string;
-  line: number;
-  body: string;
-  hash: string;
-  state: string;
-  words: PassageWords;
-  links: string[];
-};
+export type NewPassage = Omit<PassageRow, "num"> & { words: PassageWords; links: string[] };
 
 export async function insertPassages(tx: Query, engine: Engine, passages: NewPassage[]): Promise<void> {
   for (const batch of portions(passages, 200)) {

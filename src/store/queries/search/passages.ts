@@ -62,14 +62,6 @@ const linkTargets = {
   postgres: sql`ARRAY(SELECT l.target FROM passage_links l WHERE l.passage = p.num)`,
 };
 
-export async function countPassages(query: Query): Promise<number> {
-  const { count } = await query
-    .selectFrom("passages")
-    .select((x) => x.fn.countAll<number>().as("count"))
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
 export async function newestPassage(query: Query): Promise<number> {
   const row = await query
     .selectFrom("passages")

@@ -16,14 +16,6 @@ export async function deleteTickets(tx: Query, tickets: number[]): Promise<void>
   await tx.deleteFrom("search_queue").where("ticket", "in", tickets).execute();
 }
 
-export async function countTickets(query: Query): Promise<number> {
-  const { count } = await query
-    .selectFrom("search_queue")
-    .select((x) => x.fn.countAll<number>().as("count"))
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
 export async function enqueueAllEntries(tx: Query): Promise<void> {
   await tx
     .insertInto("search_queue")

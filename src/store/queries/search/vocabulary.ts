@@ -16,14 +16,6 @@ export async function deleteVocabulary(tx: Query): Promise<void> {
   await tx.deleteFrom("vocabulary").execute();
 }
 
-export async function countVocabulary(query: Query): Promise<number> {
-  const { count } = await query
-    .selectFrom("vocabulary")
-    .select((x) => x.fn.countAll<number>().as("count"))
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
 export async function vocabularyWords(query: Query, limit: number): Promise<string[]> {
   const rows = await query.selectFrom("vocabulary").select("word").limit(limit).execute();
   return rows.map(({ word }) => word);

@@ -1,7 +1,7 @@
+import type { StopTimeouts } from "../process.ts";
+import type { Limits, Runner, Usage } from "../runner.ts";
 import { mcpConfig, type Program, programRunner } from "./command.ts";
 import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
-import type { StopTimeouts } from "./process.ts";
-import type { Limits, Runner, Usage } from "./runner.ts";
 
 type Options = {
   bin: string;

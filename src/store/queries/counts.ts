@@ -8,3 +8,11 @@ export async function countByState(query: Query, table: "tasks" | "runs"): Promi
     .execute();
   return rows.map(({ state, count }) => ({ state, count: Number(count) }));
 }
+
+export async function countRows(query: Query, table: "search_queue" | "vocabulary" | "passages"): Promise<number> {
+  const { count } = await query
+    .selectFrom(table)
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}

@@ -2,10 +2,10 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { PassThrough, Readable, Writable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type { Control, StopTimeouts } from "../process.ts";
+import type { Runner, RunSpec } from "../runner.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
 import { count, type Listener, overLimit } from "./listener.ts";
-import type { Control, StopTimeouts } from "./process.ts";
-import type { Runner, RunSpec } from "./runner.ts";
 
 type Options = {
   /** The agent's command line, from the configuration. */

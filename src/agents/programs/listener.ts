@@ -1,5 +1,5 @@
-import type { Control } from "./process.ts";
-import type { Limits, Usage } from "./runner.ts";
+import type { Control } from "../process.ts";
+import type { Limits, Usage } from "../runner.ts";
 
 /** Reads the events that a program prints, for logs, limits and usage; never to judge the work. */
 export type Listener = {

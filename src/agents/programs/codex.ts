@@ -1,7 +1,7 @@
+import type { StopTimeouts } from "../process.ts";
+import type { Limits, Runner, RunSpec, Usage } from "../runner.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
 import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
-import type { StopTimeouts } from "./process.ts";
-import type { Limits, Runner, RunSpec, Usage } from "./runner.ts";
 
 type Options = {
   bin: string;
