@@ -14,10 +14,10 @@
  * an uncertain or lost one is searched for from its last certain place.
  */
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { type Gap, gapAround, insertions, unchangedLines, type Run } from "./anchor/unchanged.ts";
 import { locate } from "./anchor/locate.ts";
 import { lineAt } from "./anchor/place.ts";
 import { byCharacters, resembling } from "./anchor/resemble.ts";
+import { type Gap, gapAround, insertions, type Run, unchangedLines } from "./anchor/unchanged.ts";
 import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
 
 export type Anchor = Span & { quote: string; prefix: string; suffix: string; blob: string };
