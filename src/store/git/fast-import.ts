@@ -1,4 +1,5 @@
 import type { Git } from "./git.ts";
+import { failedGit } from "./run-git.ts";
 
 export type Commit = {
   path: string;
@@ -14,11 +15,20 @@ type Line = { ref: string; from: string | undefined; commits: Commit[] };
 
 const committer = "Scriptorium <scriptorium@localhost.invalid>";
 
-/** Creates many commits of one file each with one git process, without touching the index or the work tree. */
-export async function importCommits(git: Git, lines: Line[]): Promise<void> {
-  if (lines.every((line) => line.commits.length === 0)) return;
-  const stream = ["feature done\n", ...lines.flatMap(spellLine), "done\n"];
-  await git.text(["fast-import", "--quiet", "--force", "--date-format=raw"], stream);
+/**
+ * Creates many commits of one file each with one git process, without touching the index or the work tree.
+ * False when the ref moved meanwhile: the caller looks at it again. git must make that check, since its
+ * process can outlive ours: one that finished after a `kill -9` used to reset the ref to an older tip and
+ * so removed versions that another process had recorded. `replace` skips the check for a ref of our own.
+ */
+export async function importCommits(git: Git, line: Line, { replace = false } = {}): Promise<boolean> {
+  if (line.commits.length === 0) return true;
+  const stream = ["feature done\n", ...spellLine(line), "done\n"];
+  const args = ["fast-import", "--quiet", ...(replace ? ["--force"] : []), "--date-format=raw"];
+  const output = await git.run(args, stream);
+  if (output.code === 0) return true;
+  if ((await git.commitAt(line.ref)) !== line.from) return false;
+  throw failedGit(args, output);
 }
 
 function spellLine({ ref, from, commits }: Line): (string | Buffer)[] {

@@ -85,7 +85,8 @@ async function recordHistory(db: Database, git: Git): Promise<number> {
   const [{ prefix }, tip] = await Promise.all([git.place(), git.commitAt(historyRef)]);
   const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
-  await importCommits(git, [{ ref: historyRef, from: tip, commits: await withBytes(git, prefix, missing) }]);
+  const commits = await withBytes(git, prefix, missing);
+  if (!(await importCommits(git, { ref: historyRef, from: tip, commits }))) return recordHistory(db, git);
   crashPoint("history-imported");
   await db.write(async (tx) => {
     const seqs = rows.map((row) => row.seq);
@@ -186,7 +187,7 @@ const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
 
 async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
-  await importCommits(git, [{ ref: branchRef, from: head.commit, commits }]);
+  await importCommits(git, { ref: branchRef, from: head.commit, commits }, { replace: true });
   crashPoint("branch-imported");
   const before = head.commit ?? nullId;
   const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;

@@ -60,7 +60,7 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     const commits = (await Promise.all(events.map((event) => commitOf(event, prefix)))).filter(
       (made) => made !== undefined,
     );
-    await importCommits(git, [{ ref: mirrorRef, from: tip, commits }]);
+    if (!(await importCommits(git, { ref: mirrorRef, from: tip, commits }))) return { more: true };
     known = { tip: commits.length > 0 ? await tipOf(git) : tip, event: events.at(-1)?.id ?? known.event };
     return { more: events.length === eventsAtOnce };
   }
