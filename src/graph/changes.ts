@@ -20,7 +20,7 @@ import {
   type NewNode,
   removeNode,
   saveNode,
-  type Written,
+  type WriteContext,
 } from "../store/queries/nodes.ts";
 import { analyze } from "../store/statistics.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
@@ -40,7 +40,10 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
   const stamp = () => now().toISOString();
 
   /** Runs a change in one transaction under the caller's claim; `written` is the context to save with it. */
-  const change = <T>(what: string, work: (tx: Query, written: Written) => Promise<Result<T>>): Promise<Result<T>> =>
+  const change = <T>(
+    what: string,
+    work: (tx: Query, written: WriteContext) => Promise<Result<T>>,
+  ): Promise<Result<T>> =>
     recordingLate({ db, now }, by, what, () =>
       db.write(async (tx) => {
         const held = await holdClaim(tx, db.engine, by);
@@ -180,7 +183,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
   };
 }
 
-const nodeRow = (node: Node, written: Written): NewNode => ({
+const nodeRow = (node: Node, written: WriteContext): NewNode => ({
   ...written,
   id: node.id,
   type: node.type,
@@ -192,7 +195,7 @@ const nodeRow = (node: Node, written: Written): NewNode => ({
   title: titleOf(node),
 });
 
-const edgeRow = (edge: Edge, written: Written): NewEdge => ({
+const edgeRow = (edge: Edge, written: WriteContext): NewEdge => ({
   ...written,
   id: edge.id,
   type: edge.type,
@@ -203,7 +206,7 @@ const edgeRow = (edge: Edge, written: Written): NewEdge => ({
   created_by: edge.createdBy,
 });
 
-const nodeAdded = ({ id, type, version, properties }: Node, written: Written, actor: string, at: string) => ({
+const nodeAdded = ({ id, type, version, properties }: Node, written: WriteContext, actor: string, at: string) => ({
   at,
   actor,
   kind: "node-added",
@@ -211,7 +214,7 @@ const nodeAdded = ({ id, type, version, properties }: Node, written: Written, ac
   data: { type, version, properties, ...said(written) },
 });
 
-const edgeAdded = ({ id, type, from, to, properties }: Edge, written: Written, actor: string, at: string) => ({
+const edgeAdded = ({ id, type, from, to, properties }: Edge, written: WriteContext, actor: string, at: string) => ({
   at,
   actor,
   kind: "edge-added",
@@ -219,7 +222,7 @@ const edgeAdded = ({ id, type, from, to, properties }: Edge, written: Written, a
   data: { type, from, to, properties, ...said(written) },
 });
 
-const provenance = (caller: Caller): Omit<Written, "attempt"> =>
+const provenance = (caller: Caller): Omit<WriteContext, "attempt"> =>
   caller.kind === "person"
     ? { role: null, run: null, task: null, epoch: null }
     : {
@@ -230,7 +233,8 @@ const provenance = (caller: Caller): Omit<Written, "attempt"> =>
       };
 
 /** Leaves out unknown fields. */
-const said = (written: Written) => Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
+const said = (written: WriteContext) =>
+  Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
 
 const keptElsewhere = (id: string, { type, instead }: { type: string; instead: string }) =>
   refuse(

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { parseJsonOr } from "../store/json.ts";
 import type { StoredEdge } from "../store/queries/edges.ts";
-import type { StoredNode, Written } from "../store/queries/nodes.ts";
+import type { StoredNode, WriteContext } from "../store/queries/nodes.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;
@@ -14,7 +14,7 @@ export type Node = {
   createdAt: string;
   updatedAt: string;
   createdBy: string;
-  written?: Written | undefined;
+  written?: WriteContext | undefined;
 };
 
 export type Edge = {
@@ -25,7 +25,7 @@ export type Edge = {
   properties: Properties;
   createdAt: string;
   createdBy: string;
-  written?: Written | undefined;
+  written?: WriteContext | undefined;
 };
 
 const mostBytes = 64 * 1024;
@@ -156,5 +156,5 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
 });
 
 /** The agent context of a row; nothing for a person's. */
-const writtenIn = ({ role, run, task, epoch, attempt }: Written): { written?: Written } =>
+const writtenIn = ({ role, run, task, epoch, attempt }: WriteContext): { written?: WriteContext } =>
   role === null && run === null && task === null ? {} : { written: { role, run, task, epoch, attempt } };

@@ -87,8 +87,8 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     treeOf: (commit: string) => text(["rev-parse", `${commit}^{tree}`]),
 
     /** Sets a ref if it still points at `from` (null: does not exist); false when it moved. */
-    async moveRef(ref: string, to: string, from: string | null): Promise<boolean> {
-      return (await run(["update-ref", ref, to, from ?? nullId])).code === 0;
+    async moveRef(ref: string, to: string, from: string | null, reason = "scriptorium"): Promise<boolean> {
+      return (await run(["update-ref", "-m", reason, ref, to, from ?? nullId])).code === 0;
     },
 
     setRef: (ref: string, to: string) => text(["update-ref", ref, to]),

@@ -1,6 +1,5 @@
 import type { Database, Query } from "../database.ts";
-import { prepared } from "../prepared.ts";
-import type { GitQueueRow } from "../tables.ts";
+import { insertQueued, queuedContent } from "../queries/git-queue.ts";
 import { blobOf } from "./blob.ts";
 import type { Git, Identity } from "./git.ts";
 
@@ -24,7 +23,7 @@ export type Change = {
 
 /** Queues a version in the transaction that makes it: it survives if the process dies before git has it. */
 export async function enqueue(tx: Query, change: Change): Promise<void> {
-  await insertChange(tx, {
+  await insertQueued(tx, {
     path: change.path,
     blob: change.blob ?? blobOf(change.content),
     base: change.base ?? null,
@@ -38,33 +37,13 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
   });
 }
 
-const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>((query, slot) =>
-  query.insertInto("git_queue").values({
-    path: slot("path"),
-    blob: slot("blob"),
-    base: slot("base"),
-    content: slot("content"),
-    appended: slot("appended"),
-    author: slot("author"),
-    by_person: slot("by_person"),
-    message: slot("message"),
-    at: slot("at"),
-    only_on: slot("only_on"),
-  }),
-);
-
 export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
 
 /** The bytes of a version, from git or from the queue. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {
   const appended: Buffer[] = [];
   for (let wanted = blob; ; ) {
-    const row = await db.read
-      .selectFrom("git_queue")
-      .select(["content", "base", "appended"])
-      .where("blob", "=", wanted)
-      .where("content", "is not", null)
-      .executeTakeFirst();
+    const row = await queuedContent(db.read, wanted);
     if (row?.content && row.appended && row.base) {
       appended.unshift(row.content);
       wanted = row.base;

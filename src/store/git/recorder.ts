@@ -2,8 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../database.ts";
 import { crashPoint } from "../disk/crash.ts";
 import { openLock } from "../disk/lock.ts";
-import type { GitQueueRow } from "../tables.ts";
-import { nullId } from "./blob.ts";
+import {
+  hasQueued,
+  markInHistory,
+  type QueuedVersion,
+  queuedForBranch,
+  queuedForHistory,
+  removeQueued,
+} from "../queries/git-queue.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
 
@@ -26,15 +32,14 @@ export interface Recorder {
 }
 
 export const historyRef = "refs/scriptorium/history";
-const branchRef = "refs/scriptorium/branch";
 const batchSize = 500;
 
-type Row = Omit<GitQueueRow, "seq" | "in_history"> & { seq: number; in_history: number };
+type Row = QueuedVersion;
 type Outcome = { recorded: number; waits: string | undefined };
 
 export function openRecorder(db: Database, git: Git, lockFile: string): Recorder {
   async function record(): Promise<Outcome> {
-    if (!(await anythingWaits(db))) return { recorded: 0, waits: undefined };
+    if (!(await hasQueued(db.read))) return { recorded: 0, waits: undefined };
     const lock = openLock(lockFile);
     if (!lock) return { recorded: 0, waits: "another process is recording" };
     try {
@@ -63,35 +68,28 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
   };
 }
 
-/** A person's edit that history has is left for the person to commit. */
-const anythingWaits = async (db: Database) =>
-  (await db.read
-    .selectFrom("git_queue")
-    .select("seq")
-    .where((where) => where.or([where("in_history", "=", 0), where("by_person", "=", 0)]))
-    .limit(1)
-    .executeTakeFirst()) !== undefined;
-
-async function recordHistory(db: Database, git: Git): Promise<number> {
-  const rows: Row[] = await db.read
-    .selectFrom("git_queue")
-    .selectAll()
-    .where("in_history", "=", 0)
-    .orderBy("seq")
-    .limit(batchSize)
-    .execute();
+async function recordHistory(db: Database, git: Git, attempt = 1): Promise<number> {
+  const rows = await queuedForHistory(db.read, batchSize);
   if (rows.length === 0) return 0;
 
   const [{ prefix }, tip] = await Promise.all([git.place(), git.commitAt(historyRef)]);
   const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
-  const commits = await withBytes(git, prefix, missing);
-  if (!(await importCommits(git, { ref: historyRef, from: tip, commits }))) return recordHistory(db, git);
-  crashPoint("history-imported");
-  await db.write(async (tx) => {
-    const seqs = rows.map((row) => row.seq);
-    await tx.updateTable("git_queue").set({ in_history: 1, content: null }).where("seq", "in", seqs).execute();
-  });
+  if (missing.length > 0) {
+    const commit = await importCommits(git, tip, await withBytes(git, prefix, missing));
+    crashPoint("history-imported");
+    if (!(await git.moveRef(historyRef, commit, tip ?? null))) {
+      if (attempt >= 10) throw new Error(`${historyRef} is locked or keeps moving`);
+      return recordHistory(db, git, attempt + 1);
+    }
+    crashPoint("history-moved");
+  }
+  await db.write((tx) =>
+    markInHistory(
+      tx,
+      rows.map(({ seq }) => seq),
+    ),
+  );
   crashPoint("history-marked");
   return rows.length;
 }
@@ -128,12 +126,7 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
 }
 
 async function recordBranch(db: Database, git: Git): Promise<string | undefined> {
-  const rows: Row[] = await db.read
-    .selectFrom("git_queue")
-    .selectAll()
-    .where("in_history", "=", 1)
-    .orderBy("seq")
-    .execute();
+  const rows = await queuedForBranch(db.read);
   if (!rows.some((row) => row.by_person === 0)) return undefined;
 
   for (let attempt = 1; ; attempt++) {
@@ -154,16 +147,12 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
     crashPoint("branch-moved");
     await followIndex(git, fitting, prefix, atHead);
     crashPoint("index-followed");
-    await db.write(async (tx) => {
-      await tx
-        .deleteFrom("git_queue")
-        .where(
-          "seq",
-          "in",
-          settled.map((row) => row.seq),
-        )
-        .execute();
-    });
+    await db.write((tx) =>
+      removeQueued(
+        tx,
+        settled.map(({ seq }) => seq),
+      ),
+    );
     return undefined;
   }
 }
@@ -187,12 +176,9 @@ const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
 
 async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
-  await importCommits(git, { ref: branchRef, from: head.commit, commits }, { replace: true });
+  const commit = await importCommits(git, head.commit, commits);
   crashPoint("branch-imported");
-  const before = head.commit ?? nullId;
-  const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;
-  const { code } = await git.run(["update-ref", "-m", "scriptorium: record", "--stdin"], moves);
-  return code === 0;
+  return git.moveRef(head.branch, commit, head.commit ?? null, "scriptorium: record");
 }
 
 /**

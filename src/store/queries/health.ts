@@ -2,16 +2,6 @@ import { sql } from "kysely";
 import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 
-/** The number of file versions that git does not have yet. */
-export async function countUnrecorded(query: Query): Promise<number> {
-  const { count } = await query
-    .selectFrom("git_queue")
-    .select((q) => q.fn.countAll<number>().as("count"))
-    .where("in_history", "=", 0)
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
 /** The server's version on PostgreSQL; on SQLite "ok" or the damage that quick_check found. */
 export const databaseReport: Record<Database["engine"], (query: Query) => Promise<string>> = {
   postgres: async (query) => {

@@ -87,10 +87,10 @@ export async function insertNodes(tx: Query, nodes: NewNode[]): Promise<string[]
   return added;
 }
 
-type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | keyof Written>;
+type Changed = Pick<NewNode, "title" | "properties" | "updated_at" | keyof WriteContext>;
 
 /** The context of a write: the agent's role, and its run and claim if any. All null for a person. */
-export type Written = {
+export type WriteContext = {
   role: string | null;
   run: string | null;
   task: string | null;

@@ -9,7 +9,7 @@ import type { Author } from "../entry.ts";
 import { filesAt } from "./intake.ts";
 import { largestSource, type Source, type SourceStore, tooLarge } from "./sources.ts";
 
-export type Followed = {
+export type FolderChange = {
   kind: "added" | "changed" | "removed" | "refused";
   file: string;
   source?: string;
@@ -22,14 +22,14 @@ type Deps = { db: Database; sources: SourceStore; now(): Date };
  * Synchronises the sources with a folder. Sources never change: a changed file becomes a new source. The old
  * one, like that of a removed file, stays but is no longer found by search.
  */
-export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<Followed[]> {
+export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<FolderChange[]> {
   const root = resolve(folder);
   const files = new Map((await filesAt(root)).map(({ file, name }) => [resolve(file), name]));
   const rows = await followedSources(db.read);
   const known = new Map(
     rows.filter((row) => row.origin?.startsWith(`${root}/`)).map((row) => [row.origin as string, row]),
   );
-  const done: Followed[] = [];
+  const done: FolderChange[] = [];
 
   for (const [file, name] of files) {
     const size = await stat(file).then(

@@ -60,8 +60,10 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     const commits = (await Promise.all(events.map((event) => commitOf(event, prefix)))).filter(
       (made) => made !== undefined,
     );
-    if (!(await importCommits(git, { ref: mirrorRef, from: tip, commits }))) return { more: true };
-    known = { tip: commits.length > 0 ? await tipOf(git) : tip, event: events.at(-1)?.id ?? known.event };
+    const newTip = commits.length > 0 ? await importCommits(git, tip, commits) : tip;
+    if (newTip !== undefined && newTip !== tip && !(await git.moveRef(mirrorRef, newTip, tip ?? null)))
+      return { more: false, waits: `${mirrorBranch} was moved by another process` };
+    known = { tip: newTip, event: events.at(-1)?.id ?? known.event };
     return { more: events.length === eventsAtOnce };
   }
 
