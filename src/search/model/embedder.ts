@@ -8,7 +8,7 @@ export interface Embedder {
   readonly model: string;
   /** The weight of vectors against words, from 0 to 1. */
   readonly weight: number;
-  /** A remote model is given up after `waitMs`. */
+  /** Requests to a remote model time out after `waitMs`. */
   embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
