@@ -83,6 +83,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     ],
     modelFolder: config.modelFolder,
     embeddings: config.embeddings,
+    folders: { wiki, sources: config.sources },
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
   const links = linkKeeper({

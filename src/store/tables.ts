@@ -11,7 +11,7 @@ export interface Tables extends CrewTables {
   search_queue: { ticket: Generated<number>; kind: string; thing: string };
   things: ThingRow;
   passages: PassageRow;
-  /** SQLite only; on PostgreSQL the search index has other columns. */
+  /** PostgreSQL has other columns; queries/search/index-rows.ts fills both. */
   passage_text: { rowid: number; title: string; body: string; near: string };
   passage_links: { passage: number; target: string };
   vocabulary: { word: string };
@@ -50,7 +50,7 @@ export interface EntryRow {
   num: Generated<number>;
   id: string;
   version: number;
-  /** The git blob of the file's bytes. */
+  /** The git name of the file's bytes. */
   blob: string;
   last_author: string;
   title: string | null;
@@ -59,7 +59,7 @@ export interface EntryRow {
   /** The file's stat when `blob` was taken from it; empty in the database store. */
   stat: string;
   indexed: Generated<number>;
-  /** JSON list of the node ids that its text links to; null until the text has been read. */
+  /** The node ids that its text links to, as a JSON list; null until somebody has read the text. */
   links: string | null;
 }
 
@@ -67,7 +67,7 @@ export interface EntryVersionRow {
   entry_id: string;
   version: number;
   blob: string;
-  /** Database store: the text or, when `appended`, its addition. Null in the file store, which has it in git. */
+  /** In the database store the text, or when `appended` what it adds; the file store has it in git. */
   content: string | null;
   appended: number;
   author: string;
@@ -79,14 +79,14 @@ export interface EntryVersionRow {
   summary: string;
 }
 
-/** File versions that the recorder has to write into git. */
+/** File versions on their way into git. */
 export interface GitQueueRow {
   seq: Generated<number>;
   path: string;
   blob: string;
-  /** The blob of the previous version. */
+  /** The blob of the version before. */
   base: string | null;
-  /** The bytes or, when `appended`, those that follow `base`; null once git has them. */
+  /** The bytes, or when `appended` those that follow `base`; gone once git has them. */
   content: Buffer | null;
   appended: number;
   author: string;
@@ -94,7 +94,7 @@ export interface GitQueueRow {
   message: string;
   at: string;
   in_history: Generated<number>;
-  /** The only blob that the commit to the person's branch may replace; null for any. */
+  /** A commit to the person's branch may only replace this blob; null: whatever is there. */
   only_on: string | null;
 }
 
@@ -116,13 +116,13 @@ export interface SourceRow {
   size: number;
   added_by: string;
   at: string;
-  /** The file in a watched folder that it was copied from. */
+  /** The file of a watched folder that it is a copy of. */
   origin: Generated<string | null>;
-  /** When that file was changed or removed; search leaves the source out from then on. */
+  /** When that file was changed or removed; what search leaves out. */
   gone_at: Generated<string | null>;
 }
 
-/** Anything that search can find. */
+/** What search can find, of any kind. */
 export interface ThingRow {
   num: Generated<number>;
   kind: string;
@@ -131,11 +131,11 @@ export interface ThingRow {
   author: string;
   at: string;
   run: string;
-  /** A node's type; for everything else the kind. */
+  /** Of a node its type, of everything else its kind. */
   type: string;
 }
 
-/** A part of a thing as search shows it; the engines index it in a form of their own. */
+/** A part of a thing as it is shown, not as the engines index it. */
 export interface PassageRow {
   num: Generated<number>;
   thing: number;
@@ -143,9 +143,9 @@ export interface PassageRow {
   heading: string;
   line: number;
   body: string;
-  /** Hash of the embedded text. */
+  /** Names what is embedded. */
   hash: string;
-  /** Hash of everything indexed. */
+  /** Names all that is indexed. */
   state: string;
 }
 
@@ -160,15 +160,15 @@ export interface ProposalRow {
   decided_at: string | null;
   decided_by: string | null;
   note: string | null;
-  /** This and the columns below are for pages only. */
+  /** From here on for pages only: the topic it answers, and which answer to it this is. */
   topic_id: string | null;
   revision_number: number | null;
-  /** The git blob of the page that the text was made from; `base_text` is its content. */
+  /** The git blob of the page that the text was made from, and what it said. */
   base_source_sha: string | null;
   base_text: string | null;
   text: string | null;
   job_id: string | null;
-  /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
+  /** What a person decided, written before the file is: a start after a crash goes by it. */
   approval: string | null;
 }
 
@@ -246,7 +246,7 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
-  /** The sort key of the queue: creation time in milliseconds, moved forward by priority. */
+  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
   turn_at: number;
   attempt: number;
   max_retries: number;
@@ -254,15 +254,12 @@ export interface TaskRow {
   lost_blockers: number;
   epoch: number;
   holder: string | null;
-  /** In milliseconds of the store's clock, like `lease_until`. */
+  /** Milliseconds of the store's own clock, like `lease_until`. */
   claimed_at: number | null;
   lease_until: number | null;
   result: string;
   version: number;
-  /**
-   * 1 once another task depends on it. The flag is in the task's own row, so that completing the task and
-   * adding a dependent lock the same row and cannot miss each other.
-   */
+  /** 1 once another task depends on it. In its own row, so that whoever completes it cannot overlook one that is just being made. */
   awaited: Generated<number>;
   created_at: string;
   created_by: string;
@@ -279,7 +276,7 @@ export interface NodeRow {
   created_at: string;
   updated_at: string;
   created_by: string;
-  /** The context of the last write. */
+  /** Under what it was last written. */
   role: string | null;
   run: string | null;
   task: string | null;
@@ -306,7 +303,7 @@ export interface EdgeRow {
 export interface TopicRow {
   id: string;
   path: string;
-  /** The graph node of its page. */
+  /** The node of the graph that its page is. */
   about: string | null;
   kind: "change" | "question";
   status: "open" | "resolved";
@@ -315,11 +312,11 @@ export interface TopicRow {
   created_at: string;
   resolved_by: string | null;
   resolved_at: string | null;
-  /** JSON: the last certain position. */
+  /** JSON: the last place that is sure. */
   anchor: string | null;
   anchor_blob: string | null;
   anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
-  /** JSON: the position in the present text, while it is uncertain. */
+  /** JSON: where it perhaps is now. */
   place: string | null;
   first_quote: string | null;
   seen_blob: string;

@@ -1,3 +1,5 @@
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
+
 /**
  * Three-way merge of an entry by headings: the text that was read, the present one, the one of a stale commit.
  * Changes under different headings are merged; under the same heading a person or agent has to choose.
@@ -37,10 +39,9 @@ function chunks(text: string): Map<string, string> | undefined {
   const found = new Map<string, string>();
   const path: string[] = [];
   let key = "";
-  let fence: string | undefined;
+  let fence: CodeFence | undefined;
   for (const line of text.split(/(?<=\n)/)) {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
-    if (mark && (!fence || fence === mark)) fence = fence ? undefined : mark;
+    fence = fenceAfter(fence, line);
     const heading = fence ? undefined : /^(#{1,6})\s+(.*)$/m.exec(line);
     if (heading) {
       const depth = heading[1]?.length ?? 1;

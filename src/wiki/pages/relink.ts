@@ -1,3 +1,4 @@
+import { type Folders, nodeOfFile } from "../../kernel/markdown/links.ts";
 import type { Result } from "../../kernel/result.ts";
 import { batchSize } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
@@ -5,7 +6,7 @@ import { allEntries } from "../../store/queries/entries.ts";
 import { clearLinks, entriesWithoutLinks, indexedLinks, saveLinks } from "../../store/queries/links.ts";
 import type { EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
-import { type Folders, linksIn, linksInLog, nodeOfFile } from "./links.ts";
+import { linksIn, linksInLog } from "./links.ts";
 
 type Deps = {
   db: Database;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { findFrontmatter } from "../../kernel/markdown/frontmatter.ts";
 import { readYaml } from "../../kernel/yaml.ts";
 
 /**
@@ -21,7 +22,8 @@ export function parseDocument(bytes: Buffer): EntryDocument {
   const bom = raw.startsWith("\ufeff");
   const crlf = /^[^\n]*\r\n/.test(raw);
   const text = (bom ? raw.slice(1) : raw).replaceAll("\r\n", "\n");
-  return { bom, crlf, ...(splitFront(text) ?? { front: undefined, body: text }) };
+  const found = findFrontmatter(text);
+  return { bom, crlf, front: found?.yaml, body: found ? text.slice(found.bodyStart) : text };
 }
 
 /** The title in the frontmatter, or the reason why the frontmatter is invalid; invalid frontmatter is preserved. */
@@ -61,19 +63,4 @@ export function countWords(text: string): number {
     inside = !space;
   }
   return inside ? words + 1 : words;
-}
-
-function splitFront(text: string): { front: string; body: string } | undefined {
-  if (!text.startsWith("---\n")) return undefined;
-  let at = 4;
-  for (;;) {
-    const end = text.indexOf("\n", at);
-    const line = text.slice(at, end === -1 ? undefined : end);
-    if (line.trimEnd() === "---") {
-      const rest = end === -1 ? "" : text.slice(end + 1);
-      return { front: text.slice(4, at), body: rest.startsWith("\n") ? rest.slice(1) : rest };
-    }
-    if (end === -1) return undefined;
-    at = end + 1;
-  }
 }

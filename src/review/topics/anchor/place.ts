@@ -1,3 +1,4 @@
+import { type CodeFence, fenceAfter } from "../../../kernel/markdown/fences.ts";
 import type { Span } from "./views.ts";
 
 /** The place of a passage for readers: its lines and the heading above it. */
@@ -8,10 +9,9 @@ export function describePlace(text: string, { start, end }: Span): { line: numbe
 
 function headingAbove(text: string, line: number): string {
   let heading = "";
-  let fence: string | undefined;
+  let fence: CodeFence | undefined;
   for (const one of text.split("\n", line)) {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(one)?.[1];
-    if (mark && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined;
+    fence = fenceAfter(fence, one);
     if (fence === undefined) heading = /^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*\r?$/.exec(one)?.[1] ?? heading;
   }
   return heading;

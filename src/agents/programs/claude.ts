@@ -1,20 +1,21 @@
+import type { StopTimeouts } from "../process.ts";
+import type { Limits, Runner, Usage } from "../runner.ts";
 import { mcpConfig, type Program, programRunner } from "./command.ts";
-import type { Control, Patience } from "./process.ts";
-import type { Limits, Runner, Usage } from "./runner.ts";
+import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
 
 type Options = {
   bin: string;
   args?: readonly string[];
-  /** `scratch` starts nothing that a workspace's files ask for; `workspace` trusts them (R8). */
+  /** `scratch` ignores hooks, settings and servers of the folder; `workspace` trusts them (R8). */
   isolation: "scratch" | "workspace";
   pluginDir?: string;
-  patience?: Patience;
+  stopTimeouts?: StopTimeouts;
 };
 
-/** Claude Code, headless. It gets its prompt on stdin: an argument would be refused past 128 KiB. */
+/** Claude Code, headless. The prompt goes to stdin, because Linux limits an argument to 128 KiB. */
 export const claudeRunner = (options: Options): Runner => programRunner(claude(options));
 
-const claude = ({ bin, args: extra = [], isolation, pluginDir, patience }: Options): Program => ({
+const claude = ({ bin, args: extra = [], isolation, pluginDir, stopTimeouts }: Options): Program => ({
   name: "claude",
   async prepare(spec, keep) {
     const args = ["-p", "--output-format", "stream-json", "--verbose", ...extra];
@@ -24,20 +25,20 @@ const claude = ({ bin, args: extra = [], isolation, pluginDir, patience }: Optio
     if (pluginDir) args.push("--plugin-dir", pluginDir);
     if (isolation === "workspace") args.push("--dangerously-skip-permissions");
     else args.push(...(await confined(spec.mcp?.name, () => keep("mcp.json", mcpConfig(spec)))));
-    // Without this, Claude Code refuses to skip permissions for root, who is often all there is in a container.
+    // Claude Code refuses to skip permissions as root, the usual user in a container, unless this is set.
     const asRoot: Record<string, string> =
       isolation === "workspace" && process.getuid?.() === 0 ? { IS_SANDBOX: "1" } : {};
     return { command: bin, args, env: { ...spec.env, ...asRoot }, input: spec.prompt };
   },
-  own: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", files: [".credentials.json"] },
+  config: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", files: [".credentials.json"] },
   listener: claudeListener,
-  ...(patience ? { patience } : {}),
+  ...(stopTimeouts ? { stopTimeouts } : {}),
 });
 
-/** No hooks, MCP servers or settings of the folder; no shell, no network; files of the folder only; our tools. */
+/** No hooks, MCP servers or settings of the folder; no shell or network; files of the folder only; the run's tools. */
 async function confined(server: string | undefined, config: () => Promise<string>): Promise<string[]> {
   const tools = ["Read", "Glob", "Grep", "Skill"];
-  // Reading is not in here: allowed by name it would reach the whole disk; unnamed it reaches the folder.
+  // Not Read, Glob or Grep: allowed by name they reach the whole disk, otherwise only the folder.
   const allowedTools = ["Skill", ...(server ? [`mcp__${server}`] : [])];
   return [
     ...["--setting-sources", "user", "--strict-mcp-config", "--mcp-config", await config()],
@@ -57,27 +58,27 @@ type Event = {
   usage?: Record<string, unknown>;
 };
 
-/** One `assistant` event comes for each block of a message, all with the usage of the whole: count by id. */
-export function claudeListener(limits: Limits) {
-  const written = new Map<string, { output: number; all: number }>();
+/** Each block of a message comes as an `assistant` event with the usage of the whole message: count by message id. */
+export function claudeListener(limits: Limits): Listener {
+  const usageById = new Map<string, { output: number; all: number }>();
   const calls = new Set<string>();
   let last: Event | undefined;
 
   return {
-    line(text: string, control: Control) {
-      const event = parse(text);
+    line(text, control) {
+      const event = parseEvent<Event>(text);
       if (event?.type === "result") {
         last = event;
         control.sawResult();
       }
       if (event?.type !== "assistant" || !event.message?.id) return;
-      written.set(event.message.id, usedBy(event.message.usage ?? {}));
+      usageById.set(event.message.id, usedBy(event.message.usage ?? {}));
       for (const block of event.message.content ?? []) if (block.type === "tool_use") calls.add(block.id ?? "");
       const over = overLimit(limits, {
         toolCalls: calls.size,
-        messages: written.size,
-        outputTokens: [...written.values()].reduce((sum, { output }) => sum + output, 0),
-        tokens: [...written.values()].reduce((sum, { all }) => sum + all, 0),
+        messages: usageById.size,
+        outputTokens: [...usageById.values()].reduce((sum, { output }) => sum + output, 0),
+        tokens: [...usageById.values()].reduce((sum, { all }) => sum + all, 0),
       });
       if (over) control.stop("limit", over);
     },
@@ -88,7 +89,7 @@ export function claudeListener(limits: Limits) {
         cacheReadTokens: count(last?.usage?.cache_read_input_tokens),
         cacheWriteTokens: count(last?.usage?.cache_creation_input_tokens),
         toolCalls: last ? calls.size : null,
-        messages: last ? written.size : null,
+        messages: last ? usageById.size : null,
       };
       const failed = last?.is_error || (last?.subtype ?? "success") !== "success";
       const reason = last?.result || last?.terminal_reason || last?.subtype || "the agent reported an error";
@@ -103,27 +104,3 @@ function usedBy(usage: Record<string, unknown>): { output: number; all: number }
   const input = of("input_tokens") + of("cache_read_input_tokens") + of("cache_creation_input_tokens");
   return { output, all: input + output };
 }
-
-/** Which limit has been passed, in words. */
-export function overLimit(
-  limits: Limits,
-  spent: { toolCalls: number; messages: number; outputTokens: number; tokens?: number },
-): string | undefined {
-  const names = { toolCalls: "tool calls", messages: "messages", outputTokens: "output tokens", tokens: "tokens" };
-  for (const key of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
-    const most = limits[key];
-    if (most !== undefined && (spent[key] ?? 0) > most) return `used more than ${most} ${names[key]}`;
-  }
-  return undefined;
-}
-
-function parse(text: string): Event | undefined {
-  if (!text.startsWith("{")) return undefined;
-  try {
-    return JSON.parse(text) as Event;
-  } catch {
-    return undefined;
-  }
-}
-
-export const count = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);

@@ -1,29 +1,23 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ok } from "../kernel/result.ts";
-import { type Control, type Invocation, type Patience, runProcess } from "./process.ts";
-import { type Runner, type RunResult, type RunSpec, type Usage, unknownUsage } from "./runner.ts";
-import { type OwnFolder, walled } from "./walls.ts";
+import { ok } from "../../kernel/result.ts";
+import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
+import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
+import { type ConfigFolder, inSandbox } from "../sandboxed.ts";
+import type { Listener } from "./listener.ts";
 
-/** How to start one kind of program for a run, and how to read what it says of itself. */
+/** How to start one kind of agent program, and how to read its output. */
 export type Program = {
   name: string;
-  /** `keep` puts a file beside the run, out of the agent's own folder, and gives its path. */
+  /** `keep` writes a file outside the agent's folder, for the duration of the run, and returns its path. */
   prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
-  /** What it keeps of itself between its runs and needs inside walls, such as a login. */
-  own?: OwnFolder;
+  /** Files that it needs inside a sandbox too, such as a login. */
+  config?: ConfigFolder;
   listener?(limits: RunSpec["limits"]): Listener;
-  patience?: Patience;
+  stopTimeouts?: StopTimeouts;
 };
 
-/** Reads a program's own account, line by line. For logs, limits and the record of what was used; never for meaning. */
-export type Listener = {
-  line(text: string, control: Control): void;
-  summary(): { usage: Usage; costUsd: number | null; error?: string };
-};
-
-/** Runs a program once for each run. */
 export function programRunner(program: Program): Runner {
   return {
     name: program.name,
@@ -36,25 +30,27 @@ export function programRunner(program: Program): Runner {
           return file;
         };
         const prepared = await program.prepare(spec, keep);
-        const { walls } = spec;
-        const within = walls ? walled(prepared, spec, walls, { kept: folder, folder: program.own }) : ok(prepared);
-        if (!within.ok) return notStarted(within.problem.message);
+        const policy = spec.sandboxPolicy;
+        const invocation = policy
+          ? inSandbox(prepared, spec, policy, { kept: folder, config: program.config })
+          : ok(prepared);
+        if (!invocation.ok) return notStarted(invocation.problem.message);
         const listener = program.listener?.(spec.limits);
-        const ran = await runProcess(
+        const result = await runProcess(
           {
-            ...within.value,
+            ...invocation.value,
             run: spec.id,
             cwd: spec.cwd,
             limits: spec.limits,
             ...(spec.logFile ? { logFile: spec.logFile } : {}),
             ...(listener ? { onLine: listener.line } : {}),
-            ...(program.patience ? { patience: program.patience } : {}),
+            ...(program.stopTimeouts ? { stopTimeouts: program.stopTimeouts } : {}),
           },
           signal,
         );
         const { usage, costUsd, error } = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
-        const reason = ran.error ?? error;
-        return { ...ran, usage, costUsd, ...(reason ? { error: reason } : {}) };
+        const reason = result.error ?? error;
+        return { ...result, usage, costUsd, ...(reason ? { error: reason } : {}) };
       } finally {
         await rm(folder, { recursive: true, force: true });
       }
@@ -73,33 +69,33 @@ export const notStarted = (error: string): RunResult => ({
 });
 
 /**
- * Any command line: `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` in an argument
- * stand for what they say; the prompt comes on stdin as well. There is no shell in between.
+ * Any command line, started without a shell. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are
+ * substituted in its arguments; the prompt is also written to stdin.
  */
-export const commandRunner = (argv: readonly string[], patience?: Patience): Runner =>
+export const commandRunner = (argv: readonly string[], stopTimeouts?: StopTimeouts): Runner =>
   programRunner({
     name: "command",
     async prepare(spec, keep) {
-      const asks = (word: string) => argv.some((part) => part.includes(`{${word}}`));
+      const uses = (word: string) => argv.some((part) => part.includes(`{${word}}`));
       const prompt = wholePrompt(spec);
       const values: Record<string, string> = {
         prompt,
         cwd: spec.cwd,
         model: spec.model ?? "",
-        prompt_file: asks("prompt_file") ? await keep("prompt.md", prompt) : "",
-        mcp_config: asks("mcp_config") ? await keep("mcp.json", mcpConfig(spec)) : "",
+        prompt_file: uses("prompt_file") ? await keep("prompt.md", prompt) : "",
+        mcp_config: uses("mcp_config") ? await keep("mcp.json", mcpConfig(spec)) : "",
       };
       const [command = "", ...args] = argv.map((part) =>
         part.replace(/\{(prompt|prompt_file|cwd|model|mcp_config)\}/g, (_, word: string) => values[word] ?? ""),
       );
       return { command, args, env: spec.env, input: prompt };
     },
-    ...(patience ? { patience } : {}),
+    ...(stopTimeouts ? { stopTimeouts } : {}),
   });
 
 export const wholePrompt = (spec: RunSpec) => (spec.system ? `${spec.system}\n\n${spec.prompt}` : spec.prompt);
 
-/** The one server an agent is given, in the form that most clients read. */
+/** The run's MCP server in the configuration format that most clients read. */
 export const mcpConfig = ({ mcp }: RunSpec) =>
   JSON.stringify({
     mcpServers: mcp ? { [mcp.name]: { command: mcp.command, args: mcp.args, env: mcp.env } } : {},

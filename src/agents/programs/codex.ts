@@ -1,20 +1,20 @@
-import { count, overLimit } from "./claude.ts";
-import { type Listener, type Program, programRunner, wholePrompt } from "./command.ts";
-import type { Patience } from "./process.ts";
-import type { Limits, Runner, RunSpec, Usage } from "./runner.ts";
+import type { StopTimeouts } from "../process.ts";
+import type { Limits, Runner, RunSpec, Usage } from "../runner.ts";
+import { type Program, programRunner, wholePrompt } from "./command.ts";
+import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
 
 type Options = {
   bin: string;
   args?: readonly string[];
   /** `scratch`: commands may read but not write; `workspace`: no sandbox, as in R8. */
   isolation: "scratch" | "workspace";
-  patience?: Patience;
+  stopTimeouts?: StopTimeouts;
 };
 
-/** Codex, headless. Tokens are known, cost is not. */
+/** Codex, headless. It reports tokens, but no cost. */
 export const codexRunner = (options: Options): Runner => programRunner(codex(options));
 
-const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program => ({
+const codex = ({ bin, args: extra = [], isolation, stopTimeouts }: Options): Program => ({
   name: "codex",
   async prepare(spec) {
     const trust =
@@ -29,18 +29,18 @@ const codex = ({ bin, args: extra = [], isolation, patience }: Options): Program
     ];
     return { command: bin, args, env: spec.env, input: wholePrompt(spec) };
   },
-  own: { variable: "CODEX_HOME", inHome: ".codex", files: ["auth.json", "config.toml"] },
+  config: { variable: "CODEX_HOME", inHome: ".codex", files: ["auth.json", "config.toml"] },
   listener: codexListener,
-  ...(patience ? { patience } : {}),
+  ...(stopTimeouts ? { stopTimeouts } : {}),
 });
 
-/** No shell and no web; what a folder says about itself is text, not instructions. */
+/** No shell and no web; AGENTS.md and rules of the folder are ignored. */
 const confined = [
   ...["--ignore-rules", "-c", "project_doc_max_bytes=0", "-c", 'web_search="disabled"'],
   ...["--disable", "shell_tool", "--disable", "unified_exec"],
 ];
 
-/** JSON strings and lists are TOML as well. */
+/** Values are written as JSON: JSON strings and arrays are valid TOML. */
 function serverSettings({ mcp }: RunSpec): string[] {
   if (!mcp) return [];
   const at = `mcp_servers.${mcp.name}`;
@@ -49,7 +49,7 @@ function serverSettings({ mcp }: RunSpec): string[] {
     `${at}.command=${JSON.stringify(mcp.command)}`,
     `${at}.args=${JSON.stringify(mcp.args)}`,
     `${at}.env={${env.join(", ")}}`,
-    // Nobody is there to be asked, and these are the tools the agent was started for.
+    // Headless, so nobody can approve a call; these are the tools the agent was started for.
     `${at}.default_tools_approval_mode="approve"`,
   ];
   return settings.flatMap((setting) => ["-c", setting]);
@@ -78,7 +78,7 @@ export function codexListener(limits: Limits): Listener {
 
   return {
     line(text, control) {
-      const event = parse(text);
+      const event = parseEvent<Event>(text);
       if (event?.type === "item.completed") {
         if (toolItems.has(event.item?.type ?? "")) toolCalls++;
         if (event.item?.type === "agent_message") messages++;
@@ -114,13 +114,4 @@ export function codexListener(limits: Limits): Listener {
       return { usage, costUsd: null, ...(error ? { error } : {}) };
     },
   };
-}
-
-function parse(text: string): Event | undefined {
-  if (!text.startsWith("{")) return undefined;
-  try {
-    return JSON.parse(text) as Event;
-  } catch {
-    return undefined;
-  }
 }
