@@ -25,7 +25,7 @@ export const completionCommand = () =>
       process.stdout.write(script);
     });
 
-/** What may follow the words typed so far; `ids` names the entries of this workspace. */
+/** Completions for the words typed so far; `ids` lists the entries of this workspace. */
 export async function complete(program: Command, words: string[], ids: () => Promise<string[]>): Promise<string[]> {
   const typed = words.at(-1) ?? "";
   let command = program;

@@ -8,24 +8,24 @@ export const inboxCommand = (common: () => Common) =>
 
 type Waiting = Extract<Awaited<ReturnType<typeof inbox.perform>>, { ok: true }>["value"];
 
-/** What waits, each with the command that decides it. */
+/** Each waiting item with the command that decides it. */
 function listed({ waiting, proposals, runs }: Waiting): string {
   if (waiting === 0) return "nothing waits for you";
   const rows = [
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",
       one.subject,
-      when(one.createdAt),
+      when(one.created_at),
       `scriptorium proposal show ${one.id}`,
     ]),
-    ...runs.flatMap(({ id, state, title, createdAt, reason, questions }) => [
+    ...runs.flatMap(({ id, state, title, created_at, reason, questions }) => [
       ...(state === "stopped"
-        ? [["stopped run", `${title}: ${reason ?? ""}`, when(createdAt), `scriptorium run resume ${id}`]]
+        ? [["stopped run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
         : []),
       ...questions.map((one) => [
         "question",
         `${title}, task ${one.task}: ${one.question}`,
-        when(createdAt),
+        when(created_at),
         `scriptorium run answer ${one.id} "…"`,
       ]),
     ]),

@@ -94,7 +94,7 @@ export async function startHere(
   }
 }
 
-/** What runs agents is loaded only here: every other command starts without it. */
+/** Imports the agent runners on demand, so that other commands start without them. */
 async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   const [{ setUpAgent }, { openQueue }, { openToolSocket }] = await Promise.all([
     import("../agents/setup.ts"),

@@ -4,7 +4,7 @@ import { bold, dim, green, inertly, json, plural, red, yellow } from "./text.ts"
 
 type Out = { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
 
-/** What happens while a run goes on: JSON events, plain lines, or on a terminal a picture that stays in place. */
+/** Progress of a run: JSON events, plain lines, or a live display on a terminal. */
 export function progress(common: Common, out: Out): { tell(news: News): void; end(): void } {
   if (common.json)
     return {

@@ -128,7 +128,7 @@ export type Config = {
   personas: PersonaDefinition[];
   /** A server that embeds texts, in place of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
-  /** Where `model install` puts the local model, for all workspaces of this person. */
+  /** The folder of the local embedding model, shared by all workspaces of this person. */
   modelFolder: string;
   port: number;
   /** Git-ignored: database, token, locks. */
@@ -158,7 +158,7 @@ export type AgentConfig = {
 /** The environment is read here and nowhere else. */
 export const environment = (): Environment => ({ ...process.env });
 
-/** What can be brought again, and is no workspace's own. */
+/** Downloads that all workspaces share and that can be fetched again. */
 export const cacheFolder = (env: Environment) =>
   join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
 

@@ -28,6 +28,7 @@ export const doctor = operation({
   name: "doctor",
   summary: "Check the workspace: schema, files, logs, sources, history and database.",
   effect: "reads",
+  reads: ["entry", "section", "source", "task"],
   callers: people,
   http: { method: "get", path: "/doctor" },
   input: z.object({}),
@@ -63,6 +64,7 @@ export const status = operation({
   name: "status",
   summary: "Show what this workspace holds and what waits.",
   effect: "reads",
+  reads: ["entry", "source", "proposal"],
   callers: people,
   http: { method: "get", path: "/status" },
   input: z.object({}),
@@ -74,7 +76,7 @@ export const status = operation({
     entries: z.int(),
     written: z.int(),
     sources: z.int(),
-    openProposals: z.int(),
+    open_proposals: z.int(),
     unrecorded: z.int().describe("Versions that git does not have yet"),
   }),
   async run(app: CrewApp) {
@@ -88,7 +90,7 @@ export const status = operation({
       entries: entries.length,
       written: entries.filter((entry) => entry.wordCount > 0).length,
       sources: sources.length,
-      openProposals: proposals.length,
+      open_proposals: proposals.length,
       unrecorded: await unrecorded(app),
     });
   },

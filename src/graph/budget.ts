@@ -1,9 +1,9 @@
 import type { Json, Properties } from "./node.ts";
 
-/** What an answer may weigh: about 1,500 tokens, which an agent reads without noticing. */
+/** Maximum size of an answer: about 1,500 tokens, small beside an agent's context. */
 export const answerBytes = 6000;
 
-/** What the properties of one node may weigh, so that it fits into an answer with its id, type and title. */
+/** Maximum size of one node's properties, so that the node fits into an answer with its id, type and title. */
 export const propertiesBytes = 4400;
 
 /** With the comma behind it. */

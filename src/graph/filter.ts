@@ -34,7 +34,7 @@ function troubleWith(op: Condition["op"], value: Condition["value"]): string | u
   return undefined;
 }
 
-/** What the engines are asked about a node's property; names and values are only ever parameters. */
+/** The SQL of a condition on a node's property. Names and values are always bound parameters. */
 type Asking = {
   exists(name: string): RawBuilder<boolean>;
   equals(name: string, value: Scalar): RawBuilder<boolean>;

@@ -99,7 +99,7 @@ function firstOf<T>(items: T[], find: (item: T) => string | undefined): string |
   return undefined;
 }
 
-/** What is left when `changes` are laid over `properties`; null takes a property away. */
+/** Merges `changes` into `properties`; null removes a property. */
 export function merge(properties: Properties, changes: Properties): Properties {
   const merged = new Map([...Object.entries(properties), ...Object.entries(changes)]);
   return Object.fromEntries([...merged].filter(([, value]) => value !== null));

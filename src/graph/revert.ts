@@ -19,7 +19,7 @@ type State = { type: string; properties: Properties; from?: string; to?: string 
 
 export type Undo = { before: State; now: State; changedBy: string[] };
 
-/** What a thing was before the changes that are to be taken back, and who has changed it since. Pure. */
+/** The state before the changes to be reverted, and who has changed it since. Pure. */
 export function undoOf(changes: Change[], wanted: Written): Undo | undefined {
   let now: State;
   let stain: Omit<Undo, "now"> | undefined;

@@ -3,7 +3,7 @@ import type { Place } from "../store/queries/graph.ts";
 import { answerBytes } from "./budget.ts";
 import { anyNodeId, properties, propertyName, typeName } from "./node.ts";
 
-/** What the graph's operations take and give, as far as several of them do. */
+/** Fields that several operations of the graph share. */
 
 export const id = anyNodeId.describe("The node's id");
 export const edgeId = z

@@ -12,6 +12,7 @@ export const refreshPerspective = operation({
   name: "refresh_perspective",
   summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
   effect: "writes",
+  touches: ["job", "perspective"],
   callers: collaborators,
   http: { method: "post", path: "/perspectives/refresh" },
   input: z.object({
@@ -37,7 +38,7 @@ export const refreshPerspective = operation({
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
     if (started.ok) return ok({ status: "started" as const, job_id: started.value.id });
-    // Whoever asks for the same while it is being written waits for that same job.
+    // A second request for the same perspective waits for the job that is already running.
     const same = (await app.jobs.inFlight()).find(
       (job) => job.source_path === source_path && job.kind === "perspective" && job.persona_name === persona,
     );

@@ -18,7 +18,7 @@ export const jobOperations: ReadonlySet<string> = new Set(Object.values(toolName
 type Fields = Record<string, unknown>;
 
 /**
- * What one job may do, bound to it: its own topic, its own page, its own persona, as long as it runs.
+ * The operations of one job, bound to its topic, page and persona, and only while it runs.
  * The same binding stands before the MCP tools of a scratch folder and before `scribe` in a workspace.
  */
 export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<JobsApp>[]): Toolset {
@@ -52,9 +52,9 @@ function named(app: JobsApp, job: Job, input: Fields): Fields {
 }
 
 /** Other topics of its page a job must know; those of other pages it need not. */
-const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && topic.path !== job.source_path;
+const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && topic.source_path !== job.source_path;
 
-/** What the input reaches for beyond this job, in a sentence. */
+/** The refusal when the input names another topic, page or persona than the job's. */
 function strays(name: string, input: Fields, job: Job): string | undefined {
   const other = (what: string, mine: string | null) => `this job works on ${mine}, not on another ${what}`;
   const topic = input.topic_id ?? (name === "reply_topic" ? input.id : undefined);

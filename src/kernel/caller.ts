@@ -1,4 +1,4 @@
-/** What an agent has done since its turn began. One turn belongs to one connection or task token. */
+/** The state of an agent's turn. One turn belongs to one connection or task token. */
 export type Turn = {
   run: string | undefined;
   /** True when the caller named the run: it then outlives the turn. */
@@ -29,10 +29,10 @@ export type Agent = {
   crew?: { run: string; part: CrewPart; agent: string; context?: string };
 };
 
-/** What an agent is to a run. */
+/** The function of an agent in a run; text calls `pm` the planner and `qc` the verifier. */
 export type CrewPart = "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter";
 
-/** Who calls an operation. An agent is no user, whatever its text says. */
+/** The caller of an operation. An agent is never a user, whatever its text says. */
 export type Caller = Person | Agent;
 
 export const newTurn = (run?: string, lasting = false): Turn => ({

@@ -1,9 +1,11 @@
-/** What a caller must be ready for. Anything else that goes wrong is thrown. */
+import type { WireData } from "./wire.ts";
+
+/** A failure that every caller must handle. Anything else is thrown. */
 export type Problem = {
   code: "invalid" | "not_found" | "denied" | "conflict" | "refused";
   message: string;
-  /** What the caller needs to go on: the latest content, what a role may write, where the mistake is. */
-  details?: Record<string, unknown>;
+  /** Data to recover with: the latest content, the sections a role may write, the place of a mistake. Keys are wire names. */
+  details?: WireData & { latestContent?: string; latestVersion?: number };
 };
 
 export type Result<T> = { ok: true; value: T } | { ok: false; problem: Problem };
@@ -13,7 +15,7 @@ export const ok = <T>(value: T): Result<T> => ({ ok: true, value });
 export const refuse = (
   code: Problem["code"],
   message: string,
-  details?: Record<string, unknown>,
+  details?: Problem["details"],
 ): { ok: false; problem: Problem } => ({
   ok: false,
   problem: details ? { code, message, details } : { code, message },

@@ -1,6 +1,7 @@
 import { type Document, isAlias, isNode, isPair, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ok, type Problem, type Result, refuse } from "./result.ts";
+import { snakeCase } from "./wire.ts";
 
 export type Complaint = { file: string; line: number; column: number; message: string };
 
@@ -39,7 +40,8 @@ export function readYaml<T>(text: string, schema: z.ZodType<T>, options: Options
       const path = issue.path.filter((part): part is string | number => typeof part !== "symbol");
       const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
       const offset = offsetOf(document, unknown === undefined ? path : [...path, unknown]);
-      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${issue.message}`);
+      const hint = unknown !== undefined && /[A-Z]/.test(unknown) ? `; keys are snake_case: ${snakeCase(unknown)}` : "";
+      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${issue.message}${hint}`);
     }),
   );
 }
@@ -62,7 +64,7 @@ function parse(text: string, lineCounter: LineCounter): Document | undefined {
 
 const at = (file: string, line: number, column: number, message: string) => ({ file, line, column, message });
 
-/** Where the value of `path` stands, or the nearest parent that exists when the key is missing. */
+/** The offset of the value at `path`, or of the nearest parent that exists. */
 export function offsetOf(document: Document, path: (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const parent = document.getIn(path.slice(0, length - 1), true);

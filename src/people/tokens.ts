@@ -51,7 +51,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
       };
       await db.write(async (tx) => {
         await tx.insertInto("tokens").values(row).execute();
-        const data = { kind: row.kind, name: row.name, role: row.role };
+        const data = { kind: row.kind, name: row.name, [row.kind === "agent" ? "role" : "rank"]: row.role };
         await appendEvent(tx, {
           at: row.created_at,
           actor: made.by,
@@ -63,7 +63,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
       return { ...withoutHash(row), token };
     },
 
-    /** Whose token this is, if it is good now. */
+    /** The token's record, unless it is revoked or expired. */
     find: (token: string) => findGood("hash", hashOf(token)),
     findById: (id: string) => findGood("id", id),
 
@@ -116,7 +116,7 @@ function readOwn(file: string): string | undefined {
     if (!found.isFile() || (found.uid !== uid && uid !== 0)) throw planted(file);
     if (found.mode & 0o077) fchmodSync(handle, 0o600);
     const token = readFileSync(handle, "utf8").trim();
-    // Whoever can guess the token can sign in: one that was cut short is no token.
+    // A truncated token could be guessed.
     if (token.length < 32) throw unfit(`${file} holds no token; remove it and start again`);
     return token;
   } finally {

@@ -19,7 +19,7 @@ export function userStore(db: Database, now: () => Date) {
         await tx.deleteFrom("users").where("name", "=", name).execute();
         await tx.insertInto("users").values(row).execute();
         const event = { at: row.created_at, actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-added", data: { role, email: row.email } });
+        await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
         return ok(row);
       });
     },
@@ -45,7 +45,7 @@ export function userStore(db: Database, now: () => Date) {
           .where("revoked_at", "is", null)
           .execute();
         const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-changed", data: { role } });
+        await appendEvent(tx, { ...event, kind: "user-changed", data: { rank: role } });
         return ok(row);
       });
     },

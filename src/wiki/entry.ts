@@ -97,6 +97,16 @@ export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) 
   Job: job,
 });
 
+/** The same in the data of an event. */
+export const approvalData = ({ by, email, proposal, topic, job, note }: Approval) => ({
+  by,
+  email,
+  proposal_id: proposal,
+  topic_id: topic,
+  job_id: job,
+  note,
+});
+
 /** As git knows an author. */
 export const identityOf = (author: Author): Identity => ({
   name: author.name,

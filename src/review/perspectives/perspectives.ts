@@ -48,9 +48,13 @@ export function perspectiveStore({ db, now }: Deps) {
             .where("at", "<=", old[0].at)
             .execute();
         }
-        const data = { persona: row.persona, source: row.source_sha, job: row.job_id };
-        const event = { at: row.at, actor: by, kind: "perspective-written", subject: `page:${row.path}` };
-        await appendEvent(tx, { ...event, data });
+        await appendEvent(tx, {
+          at: row.at,
+          actor: by,
+          kind: "perspective-written",
+          subject: `page:${row.path}`,
+          data: { persona_name: row.persona, source_sha: row.source_sha, job_id: row.job_id },
+        });
       });
       return fromRow(row);
     },

@@ -7,7 +7,14 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
-import { type Approval, type Author, approvalTrailers, type EntryStore, type Replaced } from "../../wiki/entry.ts";
+import {
+  type Approval,
+  type Author,
+  approvalData,
+  approvalTrailers,
+  type EntryStore,
+  type Replaced,
+} from "../../wiki/entry.ts";
 import type { PageReader } from "../../wiki/pages/pages.ts";
 import { blobOf } from "../../wiki/stores/document.ts";
 import { readIfThere } from "../../wiki/stores/look.ts";
@@ -133,7 +140,7 @@ async function writePage(
     at,
     onlyOnBase: true,
   });
-  const data = { blob: blobOf(bytes), base, approval };
+  const data = { source_sha: blobOf(bytes), base_source_sha: base, approval: approvalData(approval) };
   await appendEvent(tx, { at, actor: author.name, kind: "page-written", subject: `page:${path}`, data });
   return ok(staged ? { staged } : {});
 }

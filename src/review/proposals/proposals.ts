@@ -89,7 +89,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
         actor: by.name,
         kind: `proposal-${status}`,
         subject: `proposal:${id}`,
-        data: { kind: marked.kind, subject: marked.subject, topic: marked.topic_id, note: note ?? null },
+        data: { kind: marked.kind, subject: marked.subject, topic_id: marked.topic_id, note: note ?? null },
       });
       const done = await deed?.apply(tx, at);
       if (done && !done.ok) return done;
@@ -181,9 +181,20 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
           .where("status", "=", "open")
           .execute();
         await tx.insertInto("proposals").values(made).execute();
-        const data = { kind: "page", subject: path, topic: topicId, revision, base: baseSha, job: jobId };
-        const event = { at, actor: proposedBy ?? "agent", kind: "proposal-opened", subject: `proposal:${made.id}` };
-        await appendEvent(tx, { ...event, data });
+        await appendEvent(tx, {
+          at,
+          actor: proposedBy ?? "agent",
+          kind: "proposal-opened",
+          subject: `proposal:${made.id}`,
+          data: {
+            kind: "page",
+            subject: path,
+            topic_id: topicId,
+            revision_number: revision,
+            base_source_sha: baseSha,
+            job_id: jobId,
+          },
+        });
         return ok(fromRow(made));
       });
     },
@@ -200,7 +211,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
       await db.write(async (tx) => {
         await tx.insertInto("proposal_comments").values(row).execute();
         const kind = wantsRevision ? "revision-requested" : "proposal-commented";
-        const data = { comment: row.id, topic: found.topicId };
+        const data = { comment_id: row.id, topic_id: found.topicId };
         await appendEvent(tx, { at, actor: by.name, kind, subject: `proposal:${id}`, data });
       });
       return ok(commentFrom(row));

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { sql } from "kysely";
 import type { Query } from "../../store/database.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
-import { appendEvents, type Event } from "../../store/events.ts";
+import { appendEvents, type NewEvent } from "../../store/events.ts";
 import { lockEntry } from "../../store/queries/entries.ts";
 import { blobOf } from "../stores/document.ts";
 import { ownerOf, settled, statOf } from "../stores/look.ts";
@@ -17,7 +17,7 @@ const mostFolders = 5000;
 const few = 20;
 const together = 50;
 
-type News = Omit<Event, "id"> & { data: { path: string; blob: string | null } };
+type News = NewEvent & { data: { path: string; source_sha: string | null } };
 
 /**
  * While serving, a change to a page that is no entry is told as it happens: it has no versions, but whoever
@@ -108,9 +108,9 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
       bytes = await settled(file, config.root, undefined);
     }
     if (stat === (before ?? "gone")) return undefined;
-    const news = (kind: string, blob: string | null, actor: string): News => ({
+    const news = (kind: News["kind"], blob: string | null, actor: string): News => ({
       ...{ at: app.now().toISOString(), actor, kind },
-      ...{ subject: `page:${path}`, data: { path, blob } },
+      ...{ subject: `page:${path}`, data: { path, source_sha: blob } },
     });
     if (stat === "gone") {
       known.delete(path);
@@ -133,7 +133,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     await db.write(async (tx) => {
       for (const { subject } of news) await lockEntry(tx, db.engine, subject);
       const told = await lastBlobs(tx, recent[0] ?? 0);
-      const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.blob);
+      const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.source_sha);
       if (fresh.length > 0) await appendEvents(tx, db.engine, fresh);
     });
   }
@@ -181,5 +181,5 @@ async function newestEvent(query: Query): Promise<number> {
 async function lastBlobs(query: Query, seq: number): Promise<Map<string, string | null>> {
   const { rows } = await sql<{ subject: string; data: string }>`
     SELECT subject, data FROM events WHERE seq > ${seq} AND kind LIKE 'page-%' ORDER BY seq`.execute(query);
-  return new Map(rows.map(({ subject, data }) => [subject, JSON.parse(data).blob as string | null]));
+  return new Map(rows.map(({ subject, data }) => [subject, JSON.parse(data).source_sha as string | null]));
 }

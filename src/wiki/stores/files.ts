@@ -16,6 +16,7 @@ import {
 } from "../../store/queries/entries.ts";
 import {
   type Author,
+  approvalData,
   approvalTrailers,
   describeEntry,
   type Entry,
@@ -117,7 +118,7 @@ export function fileStore(deps: Deps): FileStore {
         links,
         verb: noted ? "Recover" : "Edit",
         kind: noted ? "entry-recovered" : "entry-edited",
-        data: rewrites ? { rewroteLog: true } : {},
+        data: rewrites ? { rewrote_log: true } : {},
       });
     });
   }
@@ -306,7 +307,7 @@ export function fileStore(deps: Deps): FileStore {
       author: by,
       verb: "Rewrite",
       kind: "entry-committed",
-      ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
     });
     crashPoint("version-saved");
     return ok(staged ? { version, staged } : { version });

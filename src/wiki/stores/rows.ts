@@ -9,7 +9,7 @@ import {
   saveVersion,
   versionsOf,
 } from "../../store/queries/entries.ts";
-import { type Author, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
+import { type Author, approvalData, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
 import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
@@ -41,7 +41,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       stat: "",
       links: made.links,
       kind: made.appended ? "entry-appended" : "entry-committed",
-      ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
       ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
     });
     return version;
