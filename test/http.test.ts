@@ -72,7 +72,7 @@ describe("signing in", () => {
     expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(200);
 
     const { tokens } = (await ask(url, "/api/tokens", { token })).json();
-    const { id } = tokens.find((made: { role: string }) => made.role === "reader");
+    const { id } = tokens.find((made: { rank: string }) => made.rank === "reader");
     expect((await ask(url, `/api/tokens/${id}`, { method: "DELETE", token })).status).toBe(200);
     expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(401);
     expect((await ask(url, "/api/entries", { token: reader })).status).toBe(401);
