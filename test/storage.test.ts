@@ -20,7 +20,7 @@ const address = async (engine: Database["engine"]): Promise<DatabaseAddress> =>
 const event = (subject: string) => ({
   at: "2026-01-01T00:00:00.000Z",
   actor: "test",
-  kind: "tried",
+  kind: "task-tried" as const,
   subject,
   data: {},
 });

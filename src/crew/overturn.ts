@@ -19,6 +19,7 @@ export const overturnTask = operation({
   summary:
     "Say that a completed task is wrong after all: what was made from it is stale, what is being made is stopped.",
   effect: "destroys",
+  touches: ["task", "run", "attempt"],
   callers: collaborators,
   http: { method: "post", path: "/tasks/{id}/overturn" },
   input: z.object({
@@ -98,7 +99,7 @@ async function voidAttempt(app: CrewApp, tx: Query, task: string, reason: string
   if (!verdict) return;
   const change = { voided_at: stamp(), void_reason: reason };
   await tx.updateTable("verdicts").set(change).where("id", "=", verdict.id).execute();
-  await event(tx, actor, "verdict-voided", task, { verdict: verdict.id, reason });
+  await event(tx, actor, "verdict-voided", task, { verdict_id: verdict.id, reason });
 }
 
 /** The attempt that passed is one that failed, with what the next worker needs to know. */

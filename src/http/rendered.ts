@@ -20,16 +20,16 @@ const two = z.object({ before: text, after: text });
 export type RenderedPage = {
   path: string;
   title: string;
-  blob: string;
+  source_sha: string;
   html: string;
   /** Where the body begins in the file. */
-  bodyFrom: number;
+  body_from: number;
   tags: string[];
   lastAuthor: string | null;
-  updatedAt: string | null;
+  updated_at: string | null;
   words: number;
   entry: { id: string; version: number; latest: number; mode: "snapshot" | "log" } | null;
-  section: { description: string; writableBy: string[] } | null;
+  section: { description: string; writable_by: string[] } | null;
 };
 
 /** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
@@ -74,15 +74,15 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const shown: RenderedPage = {
       path,
       title: page.title,
-      blob: page.blob,
+      source_sha: page.source_sha,
       html,
-      bodyFrom,
+      body_from: bodyFrom,
       tags: tagsOf(page.text, path),
       lastAuthor: page.lastAuthor,
-      updatedAt: metadata?.updatedAt || null,
+      updated_at: metadata?.updatedAt || null,
       words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,
       entry: page.entry && { ...page.entry, version: older ?? page.entry.version, latest: page.entry.version },
-      section: section ? { description: section.description, writableBy: section.writable_by } : null,
+      section: section ? { description: section.description, writable_by: section.writable_by } : null,
     };
     return c.json(shown);
   });

@@ -5,6 +5,7 @@ import { extname } from "node:path";
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
 import type { Person } from "../kernel/caller.ts";
+import type { Noun } from "../kernel/noun.ts";
 import type { CallerKind } from "../kernel/operation.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { allOperations } from "../operation-list.ts";
@@ -14,13 +15,22 @@ import type { Renderer } from "./renderer.ts";
 
 const folder = packageFile("dist/web/");
 
-/** What the web application knows before it asks anything. */
+/** How to call an operation, and the nouns that make its answer stale or that it makes stale. */
+export type Route = {
+  method: string;
+  path: string;
+  callers: readonly CallerKind[];
+  reads?: readonly Noun[] | undefined;
+  touches?: readonly Noun[] | undefined;
+};
+
+/** Data that the server writes into the page, so that the application starts without a request. */
 export type Boot = {
   workspace: { name: string; wiki: string };
   person: { name: string; rank: Person["rank"] };
-  /** Method, path and callers of every operation that HTTP has. */
-  operations: Record<string, [method: string, path: string, callers: readonly CallerKind[]]>;
-  /** Where the event log ended before anything was asked: whoever reads on from here misses nothing. */
+  /** Every operation that HTTP has, by name. */
+  operations: Record<string, Route>;
+  /** The end of the event log when the page was made. Reading on from here misses no event. */
   cursor: string;
 };
 
@@ -59,8 +69,10 @@ export function assetRoutes(): Hono<Env> {
 export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env> {
   const site = new Hono<Env>();
   const page = existsSync(folder) ? readFileSync(new URL("index.html", folder), "utf8") : "";
-  const operations = Object.fromEntries(
-    allOperations.flatMap(({ name, http, callers }) => (http ? [[name, [http.method, http.path, callers]]] : [])),
+  const operations: Boot["operations"] = Object.fromEntries(
+    allOperations.flatMap(({ name, http, callers, reads, touches }) =>
+      http ? [[name, { ...http, callers, reads, touches }]] : [],
+    ),
   );
 
   site.use(async (c, next) => {
@@ -74,7 +86,7 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
     const boot: Boot = {
       workspace: { name: app.config.name, wiki: app.config.wiki },
       person: { name: person?.name ?? "", rank: person?.rank ?? "reader" },
-      operations: operations as Boot["operations"],
+      operations,
       cursor: (await lastEventId(app.db)) ?? "0",
     };
     return shell(c, page, boot);

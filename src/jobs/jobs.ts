@@ -1,7 +1,8 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
-import { appendEvent } from "../store/events.ts";
+import { appendEvent, type NewEvent } from "../store/events.ts";
 import {
   adoptJobs,
   beatJobs,
@@ -49,13 +50,19 @@ export function jobStore({ db, now, newId }: Deps) {
   /** The holder of jobs that are started in this process, if it runs jobs. */
   let holder: string | null = null;
 
-  const tell = (tx: Query, job: Job, kind: string, actor: string, data: Record<string, unknown> = {}) =>
+  const tell = (tx: Query, job: Job, kind: NewEvent["kind"], actor: string, data: WireData = {}) =>
     appendEvent(tx, {
       at: now().toISOString(),
       actor,
       kind,
       subject: `job:${job.id}`,
-      data: { kind: job.kind, source: job.source_path, topic: job.topic_id, persona: job.persona_name, ...data },
+      data: {
+        kind: job.kind,
+        source_path: job.source_path,
+        topic_id: job.topic_id,
+        persona_name: job.persona_name,
+        ...data,
+      },
     });
 
   async function end(
@@ -68,8 +75,8 @@ export function jobStore({ db, now, newId }: Deps) {
     return db.write(async (tx) => {
       const ended = await endJob(tx, id, from, { ...outcome, ...spent, completed_at: now().toISOString() });
       if (ended) {
-        const { status, exit_code: exitCode, message, cost_usd: costUsd } = ended;
-        await tell(tx, ended, "job-settled", actor, { status, exitCode, message, costUsd });
+        const { status, exit_code, message, cost_usd } = ended;
+        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd });
       }
       return ended;
     });
@@ -119,7 +126,7 @@ export function jobStore({ db, now, newId }: Deps) {
       }
       const [other] = (await jobsInFlight(db.read)).filter((job) => job.source_path === asked.source_path);
       return refuse("conflict", `a job for ${asked.source_path} is in flight; wait for it or cancel it`, {
-        ...(other ? { job_id: other.id, latestStatus: other.status } : {}),
+        ...(other ? { job_id: other.id, job_status: other.status } : {}),
       });
     },
 

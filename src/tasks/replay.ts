@@ -5,7 +5,10 @@ import { type Step, transition } from "./transition.ts";
 /** A task as its events tell it. Leases are not among them: they go by the clock and leave no trace. */
 export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil">;
 
-type Created = Pick<Task, "run" | "title" | "description" | "priority" | "maxRetries"> & { dependsOn: string[] };
+type Created = Pick<Task, "run" | "title" | "description" | "priority"> & {
+  depends_on: string[];
+  max_retries: number;
+};
 
 /**
  * Takes every recorded step again, by the same rules, in the order in which they were recorded.
@@ -20,7 +23,7 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
     if (!kind.startsWith("task-") || kind === "task-write-refused") continue;
     const id = subject.slice("task:".length);
     if (kind === "task-created") {
-      const { dependsOn: before, ...words } = data as Created;
+      const { depends_on: before, max_retries: maxRetries, ...words } = data as Created;
       dependsOn.set(id, before);
       for (const other of before) {
         dependents.set(other, [...(dependents.get(other) ?? []), id]);
@@ -29,7 +32,7 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
       }
       const blockersLeft = before.filter((other) => tasks.get(other)?.state !== "completed").length;
       const born = { createdAt: at, createdBy: actor, updatedAt: at };
-      tasks.set(id, { ...fresh, ...words, id, blockersLeft, awaited: dependents.has(id), ...born });
+      tasks.set(id, { ...fresh, ...words, maxRetries, id, blockersLeft, awaited: dependents.has(id), ...born });
       continue;
     }
     const task = tasks.get(id);

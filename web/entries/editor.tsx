@@ -52,7 +52,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
         theirs: String(refusal.details.latestContent ?? ""),
         version: Number(refusal.details.latestVersion),
         ...(typeof refusal.details.merged === "string"
-          ? { merged: refusal.details.merged, mergedVersion: Number(refusal.details.mergedVersion) }
+          ? { merged: refusal.details.merged, mergedVersion: Number(refusal.details.merged_version) }
           : {}),
       });
       return true;

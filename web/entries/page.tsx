@@ -138,9 +138,9 @@ function Page({ path }: { path: string }) {
           {shown.lastAuthor && (
             <span>
               <Shown text={shown.lastAuthor} />
-              {shown.updatedAt && (
+              {shown.updated_at && (
                 <>
-                  , <Time at={shown.updatedAt} />
+                  , <Time at={shown.updated_at} />
                 </>
               )}
             </span>

@@ -13,7 +13,7 @@ import { JobState } from "../topics/job.tsx";
 
 type Props = { page: RenderedPage; persona: string; onChoose(persona: string | undefined): void };
 
-/** Who else the page can be read as. */
+/** The perspectives of a page. */
 export function PersonaChoice({
   page,
   persona,

@@ -14,7 +14,7 @@ import { useTitle } from "../parts/title.ts";
 type Asked = { q?: string; in?: string; type?: string };
 type Hit = Output<"search">["results"][number];
 
-/** What is written down anywhere: ranked passages, narrowed to a type or a folder if wanted. */
+/** Search over everything: ranked passages, optionally narrowed to a type or a folder. */
 export function Search() {
   const { q = "", in: section, type } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();

@@ -11,7 +11,7 @@ import { Tree } from "./tree.tsx";
 
 type Place = { to: string; label: string; icon: ReactNode; keys: string; operation?: OperationName };
 
-/** Where one can go from anywhere. */
+/** The main navigation. */
 export const places: Place[] = [
   { to: "/", label: "Catalogue", icon: <BookOpen size={17} />, keys: "g h" },
   { to: "/inbox", label: "Inbox", icon: <Inbox size={17} />, keys: "g i" },

@@ -71,7 +71,7 @@ export function Palette({ onClose }: { onClose(): void }) {
     const talks = (topics.data?.topics ?? [])
       .filter(({ opening, anchor }) => words.length > 0 && fits(`${opening} ${anchor?.quote ?? ""}`))
       .slice(0, 5)
-      .map(({ id, opening, path }) => ({
+      .map(({ id, opening, source_path: path }) => ({
         key: `d${id}`,
         kind: "Topic",
         label: opening,

@@ -8,7 +8,7 @@ import { Time } from "../parts/time.tsx";
 
 export type Message = { id: string; author: string; isAgent?: boolean; at: string; text: string; remark?: ReactNode };
 
-/** What was said, in order. Until the server has rendered it, and should it fail to, the text itself is shown. */
+/** Messages in order. Plain text is shown until the server has rendered them, or if it fails. */
 export function Messages({ messages, waiting }: { messages: Message[]; waiting?: string | undefined }) {
   const { data: htmls = [] } = useQuery(textsQuery(messages.map(({ text }) => text)));
   return (

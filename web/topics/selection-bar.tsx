@@ -14,7 +14,7 @@ type Props = {
   onReanchor?: (span: Span) => void;
 };
 
-/** What can be done with selected words, right where they are. */
+/** The actions on a selection, shown beside it. */
 export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) {
   const [found, setFound] = useState<Chosen & { left: number; top: number }>();
   useEffect(() => {

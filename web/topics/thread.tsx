@@ -60,8 +60,9 @@ export function Thread({ topic, isActive, onChoose }: Props) {
             <Shown text={firstWords(topic.opening, 180)} />
           </span>
           <span className="by">
-            <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
-            {topic.messageCount > 1 && ` · ${topic.messageCount - 1} ${topic.messageCount === 2 ? "reply" : "replies"}`}
+            <Shown text={topic.created_by} />, <Time at={topic.created_at} />
+            {topic.message_count > 1 &&
+              ` · ${topic.message_count - 1} ${topic.message_count === 2 ? "reply" : "replies"}`}
           </span>
         </button>
       )}
@@ -112,7 +113,7 @@ function Talk({ topic }: { topic: Topic }) {
   return (
     <>
       <Messages
-        messages={whole.data.messages.map(({ seq, authorKind, editedAt, ...message }) => ({
+        messages={whole.data.messages.map(({ seq, author_kind: authorKind, edited_at: editedAt, ...message }) => ({
           ...message,
           id: `${topic.id}-${seq}`,
           isAgent: authorKind === "agent",

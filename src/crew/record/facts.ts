@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Claim } from "../rules/verdict.ts";
+import type { Statement } from "../rules/verdict.ts";
 
 /** What a write is made under: the claim on a task. A newer claim makes it refusable. */
 export type Fence = { task: string; epoch: number };
@@ -15,7 +15,7 @@ export type Spent = {
   costUsd: number | null;
 };
 
-export type Output = { output: string; claims: Claim[]; decisions: string[]; cites: string[] };
+export type Output = { output: string; statements: Statement[]; decisions: string[]; cites: string[] };
 
 /** What became of the files, as git tells it. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };

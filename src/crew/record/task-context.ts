@@ -6,7 +6,7 @@ import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } f
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/context.ts";
 import type { PlanTask } from "../rules/plan.ts";
 import { dependenciesOf } from "../rules/plan.ts";
-import { type Claim, unproven } from "../rules/verdict.ts";
+import { type Statement, unproven } from "../rules/verdict.ts";
 import type { CrewApp } from "./crew-app.ts";
 import { disputesOf } from "./disputes.ts";
 
@@ -27,7 +27,7 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
   if (!detail || !run?.plan || !planned) return refuse("not_found", `there is no task ${id} of a run; see list_todos`);
   const attempts = await attemptsOf(query, { task: id });
   const last = attempts.findLast((row) => row.phase !== "abandoned");
-  const claims = JSON.parse(last?.claims ?? "[]") as Claim[];
+  const statements = JSON.parse(last?.claims ?? "[]") as Statement[];
   return ok({
     request: run.request,
     brief: run.brief,
@@ -43,7 +43,7 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     filesChanged: JSON.parse(last?.files_changed ?? "[]"),
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
-    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, claims) : [],
+    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, statements) : [],
     topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
     subgraph:
       kind === "qc"
@@ -70,10 +70,10 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
   return before;
 }
 
-/** What a verifier must not take from the worker's word: claims without evidence, and evidence that is disputed. */
-const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Claim[]) => [
-  ...unproven(claims, await outputsOf(app, task, epoch)),
-  ...(await disputesOf(app, claims)),
+/** What a verifier must not take from the worker's word: statements without evidence, and evidence that is disputed. */
+const doubtful = async (app: CrewApp, task: string, epoch: number, statements: Statement[]) => [
+  ...unproven(statements, await outputsOf(app, task, epoch)),
+  ...(await disputesOf(app, statements)),
 ];
 
 const outputsOf = async (app: CrewApp, task: string, epoch: number) =>

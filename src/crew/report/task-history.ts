@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import { snakeKeys } from "../../kernel/wire.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import {
   attemptsOf,
@@ -12,6 +13,7 @@ import {
   verdictsOf,
 } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import type { Failure } from "../rules/failure.ts";
 
 const count = z.number().nullable();
 const longestText = 20_000;
@@ -24,7 +26,7 @@ const verdict = z.object({
   score: z.int(),
   feedback: z.string(),
   issues: z.array(z.unknown()),
-  requiredFixes: z.array(z.unknown()),
+  required_fixes: z.array(z.unknown()),
   evidence: z.array(z.unknown()),
   objections: z.array(z.unknown()),
   at: z.string(),
@@ -34,20 +36,20 @@ const attempt = z.object({
   epoch: z.int(),
   phase: z.string(),
   worker: z.string(),
-  startedAt: z.string(),
-  endedAt: z.string().nullable(),
-  retryReason: z.string().nullable(),
+  started_at: z.string(),
+  ended_at: z.string().nullable(),
+  retry_reason: z.string().nullable(),
   output: z.string().nullable().describe("The beginning of what was handed in"),
-  claims: z.array(z.unknown()),
+  statements: z.array(z.unknown()).describe("What the worker said, each with its evidence"),
   decisions: z.array(z.unknown()),
-  filesChanged: z.array(z.unknown()),
-  stoppedBecause: z.string().nullable(),
+  files_changed: z.array(z.unknown()),
+  stopped_because: z.string().nullable(),
   used: z.object({
     ms: count,
-    inputTokens: count,
-    outputTokens: count,
-    toolCalls: count,
-    contextTokens: count,
+    input_tokens: count,
+    output_tokens: count,
+    tool_calls: count,
+    context_tokens: count,
     usd: count,
   }),
   checks: z.array(check),
@@ -59,6 +61,7 @@ export const taskRecord = operation({
   summary:
     "Show all that is recorded of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
   effect: "reads",
+  reads: ["task", "run", "attempt", "question"],
   callers: people,
   http: { method: "get", path: "/tasks/{id}/record" },
   input: z.object({ id: z.string().max(64).describe("The task's id") }),
@@ -67,10 +70,32 @@ export const taskRecord = operation({
     run: z.string(),
     number: z.string(),
     requirements: z.array(z.unknown()),
-    workerRole: z.string(),
-    qcRole: z.string(),
+    worker_role: z.string(),
+    qc_role: z.string(),
     criteria: z.array(z.unknown()),
-    failure: z.unknown(),
+    failure: z
+      .object({
+        timeline: z.array(
+          z.object({
+            attempt: z.int(),
+            at: z.string(),
+            worker: z.string(),
+            verifier: z.string().nullable(),
+            score: z.number().nullable(),
+            outcome: z.string(),
+            reason: z.string(),
+          }),
+        ),
+        scores: z.object({
+          lowest: z.number().nullable(),
+          highest: z.number().nullable(),
+          average: z.number().nullable(),
+          progression: z.array(z.number()),
+        }),
+        root_causes: z.array(z.object({ cause: z.string(), attempts: z.array(z.int()) })),
+        recommendations: z.array(z.string()),
+      })
+      .nullable(),
     attempts: z.array(attempt),
     contexts: z.array(
       z.object({
@@ -113,29 +138,29 @@ export const taskRecord = operation({
       run: row.run_id,
       number: row.number,
       requirements: listed(row.requirements),
-      workerRole: row.worker_role,
-      qcRole: row.qc_role,
+      worker_role: row.worker_role,
+      qc_role: row.qc_role,
       criteria: listed(row.criteria),
-      failure: row.failure === null ? null : parseJsonOr<unknown>(row.failure, row.failure),
+      failure: row.failure === null ? null : snakeKeys(parseJsonOr<Failure>(row.failure, unreadable)),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
         phase: one.phase,
         worker: one.worker,
-        startedAt: one.started_at,
-        endedAt: one.ended_at,
-        retryReason: one.retry_reason,
+        started_at: one.started_at,
+        ended_at: one.ended_at,
+        retry_reason: one.retry_reason,
         output: one.output?.slice(0, longestText) ?? null,
-        claims: listed(one.claims),
+        statements: listed(one.claims),
         decisions: listed(one.decisions),
-        filesChanged: listed(one.files_changed),
-        stoppedBecause: one.stopped_because,
+        files_changed: listed(one.files_changed),
+        stopped_because: one.stopped_because,
         used: {
           ms: one.duration_ms,
-          inputTokens: one.input_tokens,
-          outputTokens: one.output_tokens,
-          toolCalls: one.tool_calls,
-          contextTokens: one.context_tokens,
+          input_tokens: one.input_tokens,
+          output_tokens: one.output_tokens,
+          tool_calls: one.tool_calls,
+          context_tokens: one.context_tokens,
           usd: one.cost_usd,
         },
         checks: (checks[at] ?? []).map(({ criterion, passed, detail, duration_ms }) => ({
@@ -145,7 +170,7 @@ export const taskRecord = operation({
           .filter(({ epoch }) => epoch === one.epoch)
           .map((said) => ({
             ...{ verifier: said.verifier, said: said.said, outcome: said.outcome, score: said.score },
-            ...{ feedback: said.feedback, issues: listed(said.issues), requiredFixes: listed(said.required_fixes) },
+            ...{ feedback: said.feedback, issues: listed(said.issues), required_fixes: listed(said.required_fixes) },
             ...{ evidence: listed(said.evidence), objections: listed(said.objections), at: said.at },
           })),
       })),
@@ -160,6 +185,13 @@ export const taskRecord = operation({
     });
   },
 });
+
+const unreadable: Failure = {
+  timeline: [],
+  scores: { lowest: null, highest: null, average: null, progression: [] },
+  rootCauses: [],
+  recommendations: [],
+};
 
 const listed = (text: string | null): unknown[] => {
   const value = text === null ? [] : parseJsonOr<unknown>(text, text);

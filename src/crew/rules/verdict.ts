@@ -61,7 +61,7 @@ function checked(number: number, criterion: string, checks: CheckResult[], hash:
   return result.passed ? [] : [`the check of criterion ${number} failed: ${result.detail}`];
 }
 
-/** The words a worker wrote about its files are a claim, not evidence; where the words are the deliverable they must be in it. */
+/** The words a worker wrote about its files are a statement, not evidence; where the words are the deliverable they must be in it. */
 function isEvidence({ quote, from, criterion }: Evidence, { deliverable, output, checks, currentHash }: Case): boolean {
   if (quote.trim() === "" || from.trim() === "") return false;
   if (from.trim().toLowerCase() === "output") return deliverable === "text" && loosely(output).includes(loosely(quote));
@@ -71,15 +71,15 @@ function isEvidence({ quote, from, criterion }: Evidence, { deliverable, output,
 
 const loosely = (text: string) => text.replaceAll(/\s+/g, " ").trim().toLowerCase();
 
-/** What a worker claims to have done, and where it was seen. */
-export type Claim = { claim: string; evidence: string; from: string };
+/** What a worker says it has done, with the evidence and where it was seen. */
+export type Statement = { statement: string; evidence: string; from: string };
 
-/** Claims for which the record holds no evidence: an issue for the verifier (O10). */
-export const unproven = (claims: Claim[], toolOutputs: Map<string, string>): string[] =>
-  claims.filter((one) => !isProven(one, toolOutputs)).map((one) => one.claim);
+/** Statements for which the record holds no evidence: an issue for the verifier (O10). */
+export const unproven = (statements: Statement[], toolOutputs: Map<string, string>): string[] =>
+  statements.filter((one) => !isProven(one, toolOutputs)).map((one) => one.statement);
 
 /** What names a recorded tool call must be in its answer; what names another place is for the verifier to look up. */
-function isProven({ evidence, from }: Claim, toolOutputs: Map<string, string>): boolean {
+function isProven({ evidence, from }: Statement, toolOutputs: Map<string, string>): boolean {
   if (evidence.trim() === "" || from.trim() === "") return false;
   const output = toolOutputs.get(from.trim());
   if (output !== undefined) return loosely(output).includes(loosely(evidence));

@@ -26,7 +26,9 @@ export async function proposePage(
   const base = await textNamed({ db, git, entries, onDisk: files !== undefined }, page.value, asked.baseSha);
   if (base === undefined) {
     const message = `${asked.baseSha} names no version of ${path} that is known; its text now is ${page.value.blob}`;
-    return refuse("invalid", `${message}: read that and propose a text made from it`, { latest: page.value.blob });
+    return refuse("invalid", `${message}: read that and propose a text made from it`, {
+      source_sha: page.value.blob,
+    });
   }
   const text = checkProposal(page.value, base, asked.text);
   if (!text.ok) return text;

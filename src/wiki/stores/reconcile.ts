@@ -80,7 +80,7 @@ export function reconciler({ db, git, root, files, folders, sections }: Deps) {
         links,
         verb: noted ? "Recover" : "Edit",
         kind: noted ? "entry-recovered" : "entry-edited",
-        data: rewrites ? { rewroteLog: true } : {},
+        data: rewrites ? { rewrote_log: true } : {},
       });
     });
   }

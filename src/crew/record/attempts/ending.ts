@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import type { AttemptRow, VerdictRow } from "../../../store/crew-tables.ts";
 import { keepWrites, type Query } from "../../../store/database.ts";
 import { attemptsOf, checksOf, verdictsOf } from "../../../store/queries/runs.ts";
@@ -24,7 +25,7 @@ export function endingRecord(deps: CrewDeps) {
       const accepted = await tasksWithin(tx, deps).step(id, { type: "accept" }, actor);
       if (!accepted.ok) return accepted;
       const attempts = await attemptsOf(tx, { task: id });
-      const data = { finalScore: verdict.score, passedOnAttempt: verdict.attempt, totals: totals(attempts) };
+      const data = { final_score: verdict.score, passed_on_attempt: verdict.attempt, totals: totals(attempts) };
       await event(tx, actor, "attempt-accepted", id, data);
       return accepted;
     });
@@ -52,7 +53,7 @@ export function endingRecord(deps: CrewDeps) {
     const at = stamp();
     await tx.updateTable("verdicts").set({ voided_at: at, void_reason: reason }).where("id", "=", verdict.id).execute();
     await update(tx, { task: id, epoch: verdict.epoch }, { phase: "qc_failed" });
-    await event(tx, actor, "verdict-voided", id, { verdict: verdict.id, reason });
+    await event(tx, actor, "verdict-voided", id, { verdict_id: verdict.id, reason });
     const tasks = tasksWithin(tx, deps);
     if ((await tasks.find(id))?.state === "qc_passed")
       await tasks.step(id, { type: "reject", score: 0, feedback: reason }, actor);
@@ -80,7 +81,11 @@ export function endingRecord(deps: CrewDeps) {
       if (task.attempt <= task.maxRetries) {
         const next = await tasks.step(id, { type: "retry", reason }, actor);
         if (!next.ok) return next;
-        await event(tx, actor, "attempt-retry-prepared", id, { next: task.attempt + 1, reason, error });
+        await event(tx, actor, "attempt-retry-prepared", id, {
+          next: task.attempt + 1,
+          reason,
+          error: snakeKeys(error),
+        });
         return ok({ task: next.value, error });
       }
       const lost = await tasks.step(id, { type: "give_up", reason }, actor);
@@ -91,7 +96,7 @@ export function endingRecord(deps: CrewDeps) {
         .set({ failure: JSON.stringify(failure) })
         .where("task_id", "=", id)
         .execute();
-      await event(tx, actor, "attempt-given-up", id, failure);
+      await event(tx, actor, "attempt-given-up", id, snakeKeys(failure));
       return ok({ task: lost.value, error });
     });
   }
@@ -112,9 +117,9 @@ export function endingRecord(deps: CrewDeps) {
 
 const totals = (attempts: AttemptRow[]) => ({
   attempts: attempts.filter((row) => row.phase !== "abandoned").length,
-  durationMs: attempts.reduce((sum, row) => sum + (row.duration_ms ?? 0), 0),
-  inputTokens: known(attempts.map((row) => row.input_tokens)),
-  outputTokens: known(attempts.map((row) => row.output_tokens)),
-  toolCalls: known(attempts.map((row) => row.tool_calls)),
-  costUsd: known(attempts.map((row) => row.cost_usd)),
+  duration_ms: attempts.reduce((sum, row) => sum + (row.duration_ms ?? 0), 0),
+  input_tokens: known(attempts.map((row) => row.input_tokens)),
+  output_tokens: known(attempts.map((row) => row.output_tokens)),
+  tool_calls: known(attempts.map((row) => row.tool_calls)),
+  cost_usd: known(attempts.map((row) => row.cost_usd)),
 });

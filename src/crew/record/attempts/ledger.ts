@@ -1,7 +1,7 @@
 import { refuse } from "../../../kernel/result.ts";
 import type { AttemptRow } from "../../../store/crew-tables.ts";
 import type { Query } from "../../../store/database.ts";
-import { appendEvent } from "../../../store/events.ts";
+import { appendEvent, type NewEvent } from "../../../store/events.ts";
 import type { CrewDeps } from "../deps.ts";
 import { type Fence, longestOutput, type Spent } from "../facts.ts";
 
@@ -10,7 +10,7 @@ export function attemptLedger({ now }: Pick<CrewDeps, "now">) {
   const stamp = () => now().toISOString();
   return {
     stamp,
-    event: (tx: Query, actor: string, kind: string, task: string, data: Record<string, unknown>) =>
+    event: (tx: Query, actor: string, kind: NewEvent["kind"], task: string, data: Record<string, unknown>) =>
       appendEvent(tx, { at: stamp(), actor, kind, subject: `task:${task}`, data }),
     update: (tx: Query, { task, epoch }: Fence, change: Partial<AttemptRow>) =>
       tx.updateTable("attempts").set(change).where("task_id", "=", task).where("epoch", "=", epoch).execute(),

@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import type { AttemptRow, VerdictRow } from "../../../store/crew-tables.ts";
 import type { Query } from "../../../store/database.ts";
 import { recordingLate } from "../../../store/fence.ts";
@@ -156,11 +157,11 @@ export async function keepVerdict(
   };
   await tx.insertInto("verdicts").values(row).execute();
   await event(tx, verifier, "verdict-given", attempt.task_id, {
-    ...said,
+    ...snakeKeys(said),
     ...judged,
     attempt: attempt.attempt,
     deliverable: row.deliverable_hash,
-    causedBy,
+    caused_by: causedBy,
   });
 }
 

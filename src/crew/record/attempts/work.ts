@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import { recordingLate } from "../../../store/fence.ts";
 import { parseJsonOr } from "../../../store/json.ts";
 import { runTask } from "../../../store/queries/runs.ts";
@@ -50,7 +51,7 @@ export function workRecord(deps: CrewDeps) {
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
-      const data = { attempt: task.attempt, epoch, isRetry: task.attempt > 1, retryReason };
+      const data = { attempt: task.attempt, epoch, is_retry: task.attempt > 1, retry_reason: retryReason };
       await event(tx, worker, "attempt-started", id, data);
       return ok({ attempt: task.attempt, retryReason });
     });
@@ -67,7 +68,7 @@ export function workRecord(deps: CrewDeps) {
       await update(tx, fence, {
         output: cut(said.output),
         output_characters: said.output.length,
-        claims: JSON.stringify(said.claims),
+        claims: JSON.stringify(said.statements),
         decisions: JSON.stringify(said.decisions),
         cites: JSON.stringify(said.cites),
       });
@@ -101,7 +102,11 @@ export function workRecord(deps: CrewDeps) {
           ...spentColumns(spent),
         };
         await update(tx, fence, change);
-        await event(tx, actor, "attempt-worker-completed", fence.task, { attempt: attempt.attempt, ...made, ...spent });
+        await event(tx, actor, "attempt-worker-completed", fence.task, {
+          attempt: attempt.attempt,
+          ...snakeKeys(made),
+          ...spentColumns(spent),
+        });
         return moved;
       }),
     );
