@@ -5,12 +5,14 @@ import { describe, expect, test } from "vitest";
 import { meterOf } from "../src/crew/agent/budget.ts";
 import type { News } from "../src/crew/attempt/crew.ts";
 import { joinRuns } from "../src/crew/attempt/execute.ts";
-import { learnTheRest } from "../src/crew/attempt/learn.ts";
+import { learnMissing } from "../src/crew/attempt/learn.ts";
 import { textNode } from "../src/crew/attempt/text-deliverable.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/queries/runs.ts";
+import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
+import { verdictsOf } from "../src/store/queries/verdicts.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {
   allEvents,
@@ -360,9 +362,9 @@ describe.each(engines)("a run on %s", (engine) => {
 
     // A process that was killed before it could say that it had written them: the next one writes no line twice.
     await app.db.write((tx) => tx.updateTable("attempts").set({ learnt_at: null }).execute());
-    await learnTheRest(await crewWith(app, agents), run);
+    await learnMissing(await crewWith(app, agents), run);
     expect({ decisions: await log("decisions"), handoffs: await log("handoffs") }).toEqual(before);
-    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    expect(await unlearntTasks(app.db.read, run)).toEqual([]);
   });
 
   test("nobody works on a run that is not carried out: before its start, and after it was stopped", async () => {
@@ -418,7 +420,7 @@ describe.each(engines)("a run on %s", (engine) => {
     const contexts = (await contextsOf(app.db.read, { run })).filter((row) => row.part !== "preamble");
     expect(contexts).toHaveLength(6);
     for (const row of contexts) {
-      const parts = JSON.parse(row.parts) as { characters: number }[];
+      const { parts } = row;
       expect(parts.length).toBeGreaterThan(2);
       expect(row.ended).toBe("exit");
     }

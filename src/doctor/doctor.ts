@@ -8,6 +8,7 @@ import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
 import { kept } from "../store/kept.ts";
+import { contradictoryAttempts } from "../store/queries/attempts.ts";
 import { linksToNowhere } from "../store/queries/edges.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { keepsLog } from "../wiki/log.ts";
@@ -37,6 +38,7 @@ export const doctor = operation({
     const base = [
       await checkDatabase(app),
       await checkTasks(app),
+      await checkAttempts(app),
       await checkRows(app),
       await checkHistory(app),
       ...(await checkMirror(app)),
@@ -130,6 +132,15 @@ async function checkTasks(app: CrewApp): Promise<Finding> {
   } catch (error) {
     return { check, level: "problem", message: (error as Error).message };
   }
+}
+
+/** `tasks` and `attempts` both say how far a task is; see `crew/record/attempts.ts`. */
+async function checkAttempts({ db }: CrewApp): Promise<Finding> {
+  const check = "attempts";
+  const found = await contradictoryAttempts(db.read);
+  if (found.length === 0) return { check, level: "ok", message: "attempts agree with their tasks" };
+  const named = found.slice(0, 5).map(({ task, state, phase }) => `${task} is ${state}, its attempt ${phase}`);
+  return { check, level: "problem", message: `attempts disagree with their tasks: ${named.join("; ")}` };
 }
 
 /** Rows that a disk or a hand has damaged; whoever reads them goes on without what they kept. */

@@ -50,8 +50,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
     if (done) return refuse("conflict", "you have delivered; end here");
     const asked = fingerprintOf([name, raw]);
-    const used = { toolCalls: calls, messages: 0, outputTokens: 0 };
-    const over = trip(bounds, used, { kind: "tool", repeated: repeated(asked) });
+    const over = trip(bounds, calls, repeated(asked));
     if (over) tripped ??= over.reason;
     if (tripped !== undefined) {
       onTrip?.();

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Sandbox } from "../../agents/sandbox.ts";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import { deskTools } from "../agent/desk.ts";
 import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
 import { runSolo } from "../agent/run-without-task.ts";
@@ -140,14 +141,6 @@ const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
 
 /** What was wrong with the last plan that was refused. */
 async function lastMistake({ app }: Staff, run: string): Promise<string | undefined> {
-  const call = await app.db.read
-    .selectFrom("tool_calls")
-    .select("output")
-    .where("run_id", "=", run)
-    .where("name", "=", "submit_plan")
-    .where("ok", "=", 0)
-    .orderBy("at", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return call && /"error":"((?:[^"\\]|\\.)*)/.exec(call.output)?.[1]?.slice(0, 500);
+  const answer = await lastRefusedCall(app.db.read, run, "submit_plan");
+  return answer && /"error":"((?:[^"\\]|\\.)*)/.exec(answer)?.[1]?.slice(0, 500);
 }

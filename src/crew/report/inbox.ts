@@ -24,8 +24,14 @@ export const inbox = operation({
   async run(app: CrewApp) {
     const [proposals, found] = await Promise.all([app.proposals.list("open"), runsThatWait(app.db.read)]);
     const runs = found.map(({ run, questions }) => ({
-      ...{ id: run.id, state: run.state, title: run.title, createdBy: run.created_by },
-      ...{ createdAt: run.created_at, endedAt: run.ended_at, reason: run.reason, questions },
+      id: run.id,
+      state: run.state,
+      title: run.title,
+      createdBy: run.created_by,
+      createdAt: run.created_at,
+      endedAt: run.ended_at,
+      reason: run.reason,
+      questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));

@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
-import { contextsOf, questionsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { tallyOf } from "../../store/queries/attempts.ts";
+import { contextsOf } from "../../store/queries/contexts.ts";
+import { questionsOf } from "../../store/queries/questions.ts";
+import { tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
@@ -73,7 +76,16 @@ export const runDetails = {
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
     const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
     return ok({
-      ...{ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt, chain: app.runs.chainPath(id) },
+      id,
+      state,
+      title,
+      createdAt,
+      createdBy,
+      endedAt,
+      request,
+      reason,
+      startedAt,
+      chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task }) => ({
         id: task.id,

@@ -1,6 +1,5 @@
-import type { CheckResultRow } from "../../store/crew-tables.ts";
+import type { CheckResultRow, ErrorContext } from "../../store/crew-tables.ts";
 import { checkLine } from "./chain-criteria.ts";
-import type { ErrorContext } from "./failure.ts";
 import { type Fragment, merged, shortened } from "./fingerprint.ts";
 import type { Criterion, Plan, PlanTask } from "./plan.ts";
 import { topicCriteria } from "./verdict.ts";

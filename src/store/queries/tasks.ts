@@ -2,6 +2,7 @@ import { type RawBuilder, type Selectable, sql } from "kysely";
 import { clockByNow } from "../clock.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf } from "../lists.ts";
+import { portions } from "../portions.ts";
 import { onEach, prepared } from "../prepared.ts";
 import { lookAgain } from "../statistics.ts";
 import type { TaskRow } from "../tables.ts";
@@ -22,6 +23,9 @@ export const columnNames = [
 export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join(", "));
 
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
+
+export const taskIds = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("tasks").select("id").execute()).map((row) => row.id);
 
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
@@ -90,10 +94,6 @@ export async function insertTasks(
   if (before.length > 0) await markAwaited[engine](tx, { ids: listOf[engine](before) });
   if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
-}
-
-function* portions<T>(items: T[]): Generator<T[]> {
-  for (let from = 0; from < items.length; from += rowsAtOnce) yield items.slice(from, from + rowsAtOnce);
 }
 
 export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> =>
