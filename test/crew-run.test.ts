@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { meterOf } from "../src/crew/agent/budget.ts";
-import type { News } from "../src/crew/attempt/crew.ts";
 import { joinRuns } from "../src/crew/attempt/execute.ts";
 import { learnMissing } from "../src/crew/attempt/learn.ts";
 import { textNode } from "../src/crew/attempt/text-deliverable.ts";
+import type { News } from "../src/crew/record/run-host.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
@@ -77,8 +77,8 @@ describe.each(engines)("a run on %s", (engine) => {
     const { task_id } = await taskOf(app, run, "1.1");
     const attempts = await attemptsOf(app.db.read, { task: task_id });
     expect(attempts.map((row) => [row.attempt, row.phase, row.files_changed, row.is_retry])).toEqual([
-      [1, "qc_failed", '["out/1.1.txt"]', 0],
-      [2, "qc_passed", '["out/1.1.txt"]', 1],
+      [1, "qc_failed", ["out/1.1.txt"], 0],
+      [2, "qc_passed", ["out/1.1.txt"], 1],
     ]);
     const steps = (await allEvents(app))
       .filter((event) => event.subject === `task:${task_id}`)

@@ -4,6 +4,7 @@ import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } f
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import type { Outcome } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
@@ -13,16 +14,6 @@ import type { Crew } from "./crew.ts";
 import { learnMissing } from "./learn.ts";
 import { verify } from "./verify.ts";
 import { work } from "./work.ts";
-
-export type Outcome = {
-  run: string;
-  state: string;
-  tasks: { all: number; completed: number; lost: number };
-  reason: string | null;
-  report: string | null;
-  /** The branch with the accepted files; null if there are none. */
-  branch: string | null;
-};
 
 type Options = {
   workers: number;
@@ -173,6 +164,9 @@ const jobResults: Record<StageResult["outcome"], JobResult> = {
   stop: "released",
 };
 
+/** When and after how many changes the database was looked at. */
+type Look = { changes: number; at: number };
+
 type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
 
 /**
@@ -181,18 +175,23 @@ type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
  */
 function stageFinder(crew: Crew, run: string | undefined, changes: Changes) {
   const running = new Set<string>();
-  /** Tasks that another process moves, with the number of changes at which we found out. */
-  const skipped = new Map<string, number>();
-  let nothingAt: number | undefined;
+  /** Tasks that another process moves. */
+  const skipped = new Map<string, Look>();
+  let nothing: Look | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
+  const lookNow = (): Look => ({ changes: changes.count(), at: performance.now() });
+  /** Not longer than a recheck: an expired lease or a row that was locked at the time causes no change. */
+  const holds = (look: Look | undefined) =>
+    look !== undefined && look.changes === changes.count() && performance.now() - look.at < recheckMs / 2;
+
   async function look(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
-    const seen = changes.count();
-    if (signal.aborted || nothingAt === seen) return undefined;
-    const isFree = (task: string) => !running.has(task) && skipped.get(task) !== seen;
+    if (signal.aborted || holds(nothing)) return undefined;
+    const now = lookNow();
+    const isFree = (task: string) => !running.has(task) && !holds(skipped.get(task));
     const found = await findStage(crew, run, worker, isFree, signal, running.size + skipped.size);
     if (found) running.add(found.task);
-    else nothingAt = seen;
+    else nothing = now;
     return found;
   }
 
@@ -204,8 +203,8 @@ function stageFinder(crew: Crew, run: string | undefined, changes: Changes) {
     },
     ended(task: string, result: StageResult | undefined): void {
       running.delete(task);
-      nothingAt = undefined;
-      if (result?.outcome === "lost" || result?.outcome === "released") skipped.set(task, changes.count());
+      nothing = undefined;
+      if (result?.outcome === "lost" || result?.outcome === "released") skipped.set(task, lookNow());
       else skipped.delete(task);
     },
     areRunning: () => running.size > 0,

@@ -11,26 +11,13 @@ import { briefInstructions, planInstructions, planPrompt } from "../agent/prompt
 import { runSolo } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { PlannedTask } from "../record/runs.ts";
+import type { Planned } from "../record/run-host.ts";
 import { surveyOf } from "../record/task-context.ts";
-
-export type Planned = { run: string; chain: string; tasks: PlannedTask[] };
 
 const briefBounds = { toolCalls: 5, messages: 15, outputTokens: 8000 };
 const planBounds = { toolCalls: 200, messages: 600, outputTokens: 64_000 };
 
-/** A request becomes a run with a plan: an optional brief (O2), then the planner (O3). */
-export async function planRequest(
-  crew: Staff,
-  request: string,
-  how: { brief: boolean; by: string },
-  signal: AbortSignal,
-): Promise<Result<Planned>> {
-  const { id } = await crew.app.runs.create(request, how.by);
-  return planRun(crew, { id, request }, how, signal);
-}
-
-/** The same for a run that is there already: planning takes minutes, and whoever asked may want to watch. */
+/** Plans a run that was created for a request: an optional brief (O2), then the planner (O3). */
 export async function planRun(
   crew: Staff,
   { id, request }: { id: string; request: string },
@@ -116,7 +103,7 @@ const submitBrief = operation({
   },
 });
 
-/** A planner looks at what is committed, in a checkout of its own: the token and the database are not in it. */
+/** A checkout of the last commit for the planner to read; it does not contain the token and the database. */
 async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
   const { commit } = await app.git.head();
@@ -139,7 +126,7 @@ const nowhere: Sandbox = {
 };
 const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
 
-/** What was wrong with the last plan that was refused. */
+/** The error of the last plan that was refused. */
 async function lastMistake({ app }: Staff, run: string): Promise<string | undefined> {
   const answer = await lastRefusedCall(app.db.read, run, "submit_plan");
   return answer && /"error":"((?:[^"\\]|\\.)*)/.exec(answer)?.[1]?.slice(0, 500);
