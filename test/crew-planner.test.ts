@@ -12,8 +12,9 @@ import type { CrewAgents, Planned } from "../src/crew/record/run-host.ts";
 import { metrics } from "../src/crew/run-operations.ts";
 import { ok, type Result, unwrap } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
+import { operations } from "../src/operation-list.ts";
 import { scriptorium, serve } from "./support/commands.ts";
-import { planned, staffOf } from "./support/crew.ts";
+import { planned, playing, staffOf } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
 import { passing, plannedRun, planOf, work } from "./support/plans.ts";
@@ -51,6 +52,31 @@ test("O3, O5: a plan that is carried out the moment it can be read is carried ou
   await expect.poll(state, { timeout: 40_000 }).toBe("completed");
   const started = (await allEvents(app)).filter(({ kind }) => kind === "run-start");
   expect(started).toHaveLength(1);
+});
+
+test("H3: outside a server, start_run and execute_run wait for the end", async () => {
+  const { root, file } = await newWorkspace();
+  appendFileSync(file("scriptorium.yaml"), "crew: {sandbox: none}\n");
+  const submits: Script = async (spec) => void (await spec.tools?.call("submit_plan", small));
+  const agents: CrewAgents = (part) => (part === "pm" ? scripts({ pm: submits }) : answering)(part);
+  const app = await openApp(unwrap(loadConfig(root, testEnvironment())), { host: { agents } });
+  onTestFinished(() => app.close());
+  const kinds: string[] = [];
+  app.host.onNews(({ kind }) => kinds.push(kind));
+  const { run, tasks } = unwrap(await operations.start_run.perform(app, { request: "Say it twice" }, person()));
+  expect(tasks).toMatchObject([{ number: "0" }, { number: "1.1" }]);
+  expect(unwrap(await operations.execute_run.perform(app, { id: run, workers: 1 }, person()))).toMatchObject({
+    run,
+    state: "completed",
+    tasks: { all: 2, completed: 2, lost: 0 },
+  });
+  expect(kinds.filter((kind) => kind === "accepted")).toHaveLength(2);
+  expect(await operations.execute_run.perform(app, { id: run }, person())).toMatchObject({ ok: false });
+});
+
+const answering = playing({
+  worker: async ({ use }) => void (await use("submit_output", { output: "It is done" })),
+  qc: async ({ use }) => void (await use("submit_verdict", passing(1, "It is done"))),
 });
 
 describe.each(engines)("planning on %s", (engine) => {

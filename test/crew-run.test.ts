@@ -259,6 +259,19 @@ describe.each(engines)("a run on %s", (engine) => {
     ]);
   });
 
+  test("H7: a run stops with the reason at a task that was submitted without an attempt, instead of trying for ever", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, [planned("0")]);
+    const { task_id: id } = await taskOf(app, run, "0");
+    const { epoch } = unwrap(await app.tasks.lock(id, "Ada")) as { epoch: number };
+    const submitted = { id, epoch, status: "submitted" as const, output: "by hand" };
+    unwrap(await operations.update_todo.perform(app, submitted, person()));
+    expect(await executed(app, run, playing({}))).toMatchObject({
+      state: "stopped",
+      reason: `task ${id} has no attempt to verify`,
+    });
+  });
+
   test("C2, T6: who has lost a claim can spend nothing more", async () => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);

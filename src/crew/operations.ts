@@ -20,11 +20,11 @@ const epoch = z.int().min(1).optional().describe("The epoch of your claim on it"
 const line = z.string().trim().min(1).max(1000);
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of the nodes and entries that you used");
 
-/** Who an agent of the crew is in records; others go by their role. */
+/** The name of a caller in records: an agent of the crew by its own name, others by their role. */
 export const actorOf = (caller: Caller) =>
   caller.kind === "agent" && caller.crew ? caller.crew.agent : nameOf(caller);
 
-/** The claim a write is made under. What the system bound the caller to goes before what it says. */
+/** The claim a write is made under. The task that the system bound the caller to overrides its input. */
 function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: number | undefined }): Result<Fence> {
   const bound = caller.kind === "agent" ? caller : undefined;
   const task = bound?.task ?? said.task;
@@ -130,7 +130,12 @@ export const submitOutput = operation({
 
 const unknownSpent = {
   durationMs: 0,
-  ...{ inputTokens: null, outputTokens: null, toolCalls: null, messages: null, contextTokens: null, costUsd: null },
+  inputTokens: null,
+  outputTokens: null,
+  toolCalls: null,
+  messages: null,
+  contextTokens: null,
+  costUsd: null,
 };
 
 export const submitVerdict = operation({

@@ -210,8 +210,6 @@ export function jobPool({ db, workerName, next, onError }: Options) {
   };
 }
 
-export type JobPool = ReturnType<typeof jobPool>;
-
 async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<false>((done) => {

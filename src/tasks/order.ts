@@ -1,4 +1,4 @@
-/** What stands in a list of tasks that name each other: its own name, and whom it waits for. */
+/** An item of a list whose items depend on each other by name. */
 export type Named = { name: string; dependsOn: string[] };
 
 /** The first cycle, such as `a → b → a`; undefined when there is none. */

@@ -9,7 +9,7 @@ import { countPreambleUse, findPreamble, insertPreamble, runWithRole } from "../
 import type { CrewApp } from "../record/crew-app.ts";
 import { putFile } from "../record/put-file.ts";
 import { preamblePrompt, rules, standardPreamble } from "./prompts.ts";
-import { runSolo } from "./run-without-task.ts";
+import { runWithoutTask } from "./run-without-task.ts";
 import type { Staff } from "./staff.ts";
 
 type Kind = "worker" | "qc";
@@ -72,7 +72,7 @@ async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<
   if (run !== undefined) {
     const { system, prompt } = preamblePrompt(wanted.kind, wanted.role);
     const operations = [submitPreamble(wanted)];
-    await runSolo(
+    await runWithoutTask(
       crew,
       { part: "preamble", run, system, prompt, operations, delivers: "submit_preamble", bounds },
       signal,

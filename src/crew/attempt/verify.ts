@@ -6,7 +6,7 @@ import { verdictsOf } from "../../store/queries/verdicts.ts";
 import { keepLease } from "../../tasks/lease.ts";
 import { passAt } from "../../tasks/transition.ts";
 import { preambleFor } from "../agent/preamble.ts";
-import { runAgent } from "../agent/run-for-task.ts";
+import { runForTask } from "../agent/run-for-task.ts";
 import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
@@ -104,7 +104,7 @@ async function askVerifier(
   if (!context.ok) return stopRun(context.problem.message);
   const system = await preambleFor(crew, "qc", detail.qc_role, lease.signal);
   if (!system.ok) return stopRun(system.problem.message);
-  const ran = await runAgent(
+  const ran = await runForTask(
     crew,
     {
       part: "qc",

@@ -5,7 +5,7 @@ import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
 import { keepLease } from "../../tasks/lease.ts";
 import { preambleFor } from "../agent/preamble.ts";
-import { runAgent } from "../agent/run-for-task.ts";
+import { runForTask } from "../agent/run-for-task.ts";
 import type { Spent } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
 import { attemptBranch } from "../rules/branches.ts";
@@ -64,7 +64,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     if (!context.ok) return stopRun(context.problem.message);
     const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);
     if (!system.ok) return stopRun(system.problem.message);
-    const ran = await runAgent(
+    const ran = await runForTask(
       crew,
       {
         part: "worker",
@@ -140,7 +140,7 @@ async function outputOf({ app }: Crew, { task, epoch }: { task: string; epoch: n
   return (await findAttempt(app.db.read, task, epoch))?.output ?? "";
 }
 
-type Ran = Extract<Awaited<ReturnType<typeof runAgent>>, { ok: true }>["value"]["result"];
+type Ran = Extract<Awaited<ReturnType<typeof runForTask>>, { ok: true }>["value"]["result"];
 
 /** The reason why a worker delivered nothing, in words for the next worker. */
 function whyBroken(

@@ -6,27 +6,27 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 
-/** Where one attempt works: a checkout of its own on a branch of its own. */
+/** The checkout of one attempt, on a branch of its own. */
 export type Worktree = {
   folder: string;
-  /** The workspace's folder in it. */
+  /** The workspace inside the checkout. */
   cwd: string;
   branch: string | undefined;
   base: string;
-  /** Where git keeps this checkout's state, as it was before anyone worked here. */
+  /** Git's state of this checkout, recorded before an agent could change `.git` in it. */
   gitDir: string;
 };
 
-/** Where an attempt starts: at what is accepted, or at that together with what the attempt before left. */
+/** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
 export type Start = { base: string; commit: string; kept: boolean };
 export type Collected = { commit: string; tree: string; files: Changed[] };
 export type Merged = { commit: string; already: boolean };
 
 type Deps = {
   git: Git;
-  /** Where checkouts lie; git-ignored. */
+  /** The parent folder of checkouts; git-ignored. */
   folder: string;
-  /** Files under these are written through operations, never by a deliverable. */
+  /** Paths that no deliverable may change: operations write them. */
   guarded: readonly string[];
   author: Identity;
 };
@@ -35,16 +35,15 @@ const nothing = "0".repeat(40);
 const mostTries = 30;
 
 /**
- * Deliverables are files: each attempt has its own worktree on its own branch, and accepted work is
- * merged into the run's branch. What was changed is read from the files against the commit the
- * attempt began with, by plumbing that runs none of the repository's filters and hooks, so that
- * neither an agent's word nor what it did to git in its folder counts.
+ * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch.
+ * Changes are read from the files against the commit at the start, by plumbing that runs no filters and
+ * hooks of the repository, so that an agent cannot lie about them or tamper with git in its folder.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
   let commonDir: Promise<string> | undefined;
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
-  /** The commit that the run's accepted work has come to; at first what the person has committed. */
+  /** The tip of the run's accepted work; at first the person's HEAD. */
   async function accepted(run: string): Promise<string> {
     const there = await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`]);
     if (there) return there;
@@ -67,9 +66,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         await forgetCheckout(folder, gitDir);
         const added = await git.run(["worktree", "add", "--force", ...how, folder, commit]);
         if (added.code === 0) return;
-        // Git reads the state of every checkout, and stumbles over one that another process is just making.
-        const stumbled = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
-        if (!stumbled || tries === mostTries) throw new Error(`git worktree failed: ${added.stderr.trim()}`);
+        // Git reads the state of every checkout, and fails at one that another process is creating.
+        const isTransient = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
+        if (!isTransient || tries === mostTries) throw new Error(`git worktree failed: ${added.stderr.trim()}`);
         await sleep(10 * tries);
       }
     });
@@ -83,7 +82,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return done;
   };
 
-  /** Where git keeps the state of a checkout: named after its folder, as nothing else has that name. */
+  /** Git names the state of a checkout after its folder. */
   async function stateOf(name: string): Promise<string> {
     commonDir ??= git.text(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
     return join(await commonDir, "worktrees", name);
@@ -96,8 +95,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const remove = ({ folder, gitDir }: Pick<Worktree, "folder" | "gitDir">) => forgetCheckout(folder, gitDir);
 
   /**
-   * A retry goes on from what the attempt before left, on top of what was accepted meanwhile;
-   * where the two contradict each other it starts from what was accepted.
+   * A retry starts from the failed attempt's files merged into the accepted work; if they conflict, from
+   * the accepted work alone.
    */
   async function startFor(run: string, previous: string | undefined): Promise<Start> {
     const base = await accepted(run);
@@ -114,7 +113,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const commitTree = (tree: string, parents: string[], message: string) =>
     git.text([...asAuthor(), "commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])], message);
 
-  /** Everything the attempt changed since `base`, as one commit on its branch. */
+  /** Commits all changes of the attempt since `base` to its branch. */
   async function collect(tree: Worktree, base: string, message: string): Promise<Result<Collected>> {
     const found = await treeOfFiles(git, tree);
     if (!found.ok) return found;
@@ -145,8 +144,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   }
 
   /**
-   * Brings accepted work into the run's branch. Done twice it changes nothing the second time, so a
-   * crash right after it is no harm. A conflict changes nothing and names the files.
+   * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
+   * conflict changes nothing and names the files.
    */
   async function merge(run: string, commit: string, message: string): Promise<Result<Merged>> {
     for (let tries = 1; ; tries++) {
@@ -173,10 +172,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
-    /** Whether anything was accepted for a run in files; a run of texts has no branch. */
+    /** True if files were accepted for a run; a run of texts has no branch. */
     hasAccepted: async (run: string) =>
       (await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`])) !== undefined,
-    /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
+    /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
         const found = await git.maybe(["rev-parse", "-q", "--verify", `${name}^{commit}`]);
@@ -184,12 +183,12 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       }
       return undefined;
     },
-    /** What a commit changed, as people read it. */
+    /** A unified diff. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
     forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
     /**
-     * Takes away the checkouts that a process left behind when it was killed. Who is alive is asked after
-     * the look: a checkout that is there by then was made under a claim that is on record by then.
+     * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the
+     * list was created under a claim that is on record by then.
      */
     async sweep(whoIsAlive: () => Promise<(name: string) => boolean>): Promise<void> {
       const names = await readdir(home).catch(() => []);
@@ -203,7 +202,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
 export type Worktrees = ReturnType<typeof worktrees>;
 
-/** Files by which the next agent, or git itself, would be made to do something. */
+/** Files that would steer the next agent, or git itself. */
 const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);
 const whyGuarded =
   "the knowledge base, sources and the settings of programs are written through operations, or by people";

@@ -8,7 +8,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import { deskTools } from "../agent/desk.ts";
 import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
-import { runSolo } from "../agent/run-without-task.ts";
+import { runWithoutTask } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Planned } from "../record/run-host.ts";
@@ -51,7 +51,7 @@ async function briefAndPlan(
       ...deskTools({ ...readOnly, folder: looking.folder, run, signal }),
     ];
     const agent = { part: "pm" as const, run, system: planInstructions(), prompt, operations, delivers: "submit_plan" };
-    const ran = await runSolo(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
+    const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
     const why = (await lastMistake(crew, run)) ?? ran.value.why;
@@ -64,7 +64,7 @@ async function briefAndPlan(
 async function briefOf(crew: Staff, run: string, request: string, signal: AbortSignal): Promise<Result<string | null>> {
   const operations = [submitBrief];
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
-  const ran = await runSolo(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
+  const ran = await runWithoutTask(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
   if (!ran.value.delivered) return refuse("refused", `no brief was handed in: ${ran.value.why}`);
   return ok((await crew.app.runs.find(run))?.brief ?? null);

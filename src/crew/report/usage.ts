@@ -15,7 +15,7 @@ const used = {
   ms: z.number().describe("How long its agents were at work, one beside the other added up"),
 };
 
-/** What a run used, task by task, and how its workers spent their time: what the charts are drawn from. */
+/** The data of the usage charts. */
 export const runUsage = operation({
   name: "run_usage",
   summary: "Show what a run used, task by task, and how its workers spent their time.",
