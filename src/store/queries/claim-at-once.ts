@@ -15,24 +15,24 @@ import {
 } from "./claims.ts";
 import { columnNames, columns, type StoredTask } from "./tasks.ts";
 
-/** What a claim makes of a task that is ready, for a database that claims in its own words. */
+/** The effect of a claim on a ready task, for a claim in pure SQL. */
 export type ClaimEffect = { state: Record<string, string>; attempt: number; epoch: number };
 
-type Asked = {
+type Request = {
   changes: Change[];
-  /** Those who want a task, whichever has its turn. */
+  /** Workers that want the next ready task. */
   wants: { holder: string; leaseMs: number }[];
   run: string | undefined;
   at: string;
   effect: ClaimEffect;
 };
-type Done = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
+type Response = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
 
 /**
- * Saves changes and gives ready tasks to those who want one, in one statement, which on PostgreSQL
- * is a transaction by itself: nothing waits for the way there and back while rows are locked.
+ * Saves changes and claims ready tasks in one statement, which on PostgreSQL is a transaction by itself:
+ * no round trip happens while rows are locked.
  */
-export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Asked): Promise<Done> {
+export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Request): Promise<Response> {
   if (wants.length === 0) {
     const rows = await saveList(query, changes.map(sent));
     return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
@@ -47,10 +47,10 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
     states: JSON.stringify(effect.state),
     more_attempts: effect.attempt,
     more_epochs: effect.epoch,
-    // Last: keys that come after a spread cost V8 more than the rest of this together.
+    // The spread comes last: keys after a spread make this object much slower to build in V8.
     ...inColumns(sentColumns, changes.map(sent)),
   });
-  const done: Done = { saved: new Map(), claimed: wants.map(() => undefined) };
+  const done: Response = { saved: new Map(), claimed: wants.map(() => undefined) };
   for (const row of rows) {
     if (row.place === null) done.saved.set(row.num, row);
     else done.claimed[row.place - 1] = row;
@@ -70,10 +70,7 @@ type Given = Lists<Sent> & {
 };
 type Row = ({ place: null; num: number } & Lease) | ({ place: number } & StoredTask);
 
-/**
- * Those whose turn it is come as an array, with their places: PostgreSQL takes an array for short, and
- * looks each up in the index.
- */
+/** The ready tasks come as an array with ordinality: PostgreSQL assumes that arrays are short and uses the index. */
 const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolean }) =>
   prepared<Given, Row>(
     (_, slot) => sql`
@@ -100,7 +97,7 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
       SELECT * FROM claimed ${withChanges ? sql`UNION ALL SELECT ${leaseOnly} FROM saved` : sql``}`,
   );
 
-/** In the columns of a task, so that both come in one answer. */
+/** Padded to the columns of a task, so that both fit one UNION. */
 const leaseOfSaved: readonly string[] = ["num", "claimed_at", "lease_until"];
 const leaseOnly = sql.raw(
   ["NULL", ...columnNames.map((name) => (leaseOfSaved.includes(name) ? name : "NULL"))].join(", "),

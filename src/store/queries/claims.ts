@@ -6,17 +6,17 @@ import { among, type List, listOf } from "../lists.ts";
 import { type Columns, onEach, withAll, withEach } from "../prepared.ts";
 import { columns, locked, type StoredTask } from "./tasks.ts";
 
-/** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
+/** The hot queries of workers: find a ready task, claim it, renew its lease, save its steps. All are prepared. */
 
 type Engine = Database["engine"];
 
 export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
 const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
 
-const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
-const passingBy: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
+const unlocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
+const skipLocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
 
-/** What a claim has to reckon with; each is a look into an index. */
+/** What a claim must consider; each is one index lookup. */
 export type Situation = { ready: boolean; expired: boolean; limited: boolean };
 
 const situation = onEach<object, Record<keyof Situation, number | boolean>>(
@@ -44,20 +44,17 @@ const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
       ORDER BY turn_at, num LIMIT ${slot("limit")} ${lock[engine]}`,
   ),
 });
-const ready = { looked: readyQuery(freely), held: readyQuery(passingBy) };
+const ready = { unlocked: readyQuery(unlocked), locked: readyQuery(skipLocked) };
 
-type Wanted = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
+type ReadyFilter = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
 
-/**
- * Tasks that can be claimed, in the order of their turn. With `locked`, others who look at the same
- * moment pass them by and do not wait.
- */
+/** Tasks that can be claimed, in the order of their turn. With `locked`, concurrent queries skip them without waiting. */
 export function readyTasks(
   query: Query,
   engine: Engine,
-  { run, limit, without = [], locked }: Wanted,
+  { run, limit, without = [], locked }: ReadyFilter,
 ): Promise<StoredTask[]> {
-  const { any, ofRun } = locked ? ready.held : ready.looked;
+  const { any, ofRun } = locked ? ready.locked : ready.unlocked;
   if (run !== undefined) return ofRun[engine](query, { run, limit });
   return any[engine](query, { limit, without: listOf[engine](without) });
 }
@@ -65,24 +62,24 @@ export function readyTasks(
 const expired = onEach<{ limit: number }, StoredTask>(
   (engine, slot) => sql`
     SELECT ${columns} FROM tasks WHERE ${hasExpired(engine)}
-    ORDER BY lease_until LIMIT ${slot("limit")} ${passingBy[engine]}`,
+    ORDER BY lease_until LIMIT ${slot("limit")} ${skipLocked[engine]}`,
 );
 
-/** Tasks whose lease has run out by the store's clock, kept for whoever frees them. */
+/** Tasks whose lease ran out by the store's clock, locked for the caller. */
 export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
   expired[engine](tx, { limit });
 
 type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
 type Engines<T> = Record<Engine, T>;
 
-/** What a row becomes, and the event that says so. */
+/** A change of one row, with its event. */
 export type Change = {
-  /** The row as it was read; if it is another now, nothing is saved. */
+  /** The row as it was read; if it changed since, nothing is saved. */
   row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
   to: Pick<StoredTask, Changed>;
-  /** How long the holder may keep it; null when nobody holds it any more. */
+  /** The length of the new lease; null ends the claim. */
   leaseMs: number | null;
-  /** The row may have been read long ago: only a lease that still runs lets it be saved. */
+  /** The row may be old: save it only while its lease runs. */
   underClaim: boolean;
   event: WrittenEvent;
 };
@@ -90,8 +87,8 @@ export type Change = {
 export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
 
 /**
- * Saves each over what was read, with its event, and gives the leases of those it could save. The
- * fence is in this predicate: a worker whose lease has gone to another changes nothing.
+ * Saves each change over the version that was read, with its event, and returns the leases of the saved
+ * ones. The predicate is the fence: a worker whose lease has gone to another changes nothing.
  */
 export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
   changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
@@ -157,13 +154,26 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
 });
 
 export const sentColumns: Columns<Sent> = {
-  ...{ num: "bigint", version: "bigint", seen: "bigint", awaited: "int", blockers_left: "bigint" },
-  ...{ state: "text", attempt: "bigint", epoch: "bigint", holder: "text", result: "text" },
-  ...{ lease_ms: "bigint", under_claim: "int" },
-  ...{ at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
+  num: "bigint",
+  version: "bigint",
+  seen: "bigint",
+  awaited: "int",
+  blockers_left: "bigint",
+  state: "text",
+  attempt: "bigint",
+  epoch: "bigint",
+  holder: "text",
+  result: "text",
+  lease_ms: "bigint",
+  under_claim: "int",
+  at: "text",
+  actor: "text",
+  kind: "text",
+  subject: "text",
+  data: "text",
 };
 
-/** The rows that could be saved, each with its event. */
+/** The rows that were saved, each with its event. */
 export const savedOf = (given: RawBuilder<unknown>) => sql`
   saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
@@ -194,7 +204,7 @@ const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until
     RETURNING lease_until`,
 );
 
-/** Lengthens a lease, if the epoch still holds it. */
+/** Renews a lease, if the epoch still holds it; undefined otherwise. */
 export async function renewLease(
   tx: Query,
   engine: Engine,
@@ -214,8 +224,8 @@ const room = onEach<object, { run: string; room: number }>(
 );
 
 /**
- * How many more tasks each limited run may have held. With `locked` that stays so; in a statement of
- * its own, because on PostgreSQL one that waited for the lock counts what it saw before it waited.
+ * How many more tasks of each limited run may be held. `locked` locks the limits first, in a statement of
+ * its own: on PostgreSQL a statement that waits for a lock counts from a snapshot taken before the wait.
  */
 export async function roomOfRuns(query: Query, engine: Engine, locked: boolean): Promise<Map<string, number>> {
   if (locked && (await lockLimits[engine](query, {})).length === 0) return new Map();

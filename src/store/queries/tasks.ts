@@ -9,17 +9,36 @@ import type { TaskRow } from "../tables.ts";
 
 type Engine = Database["engine"];
 export type StoredTask = Selectable<TaskRow>;
-/** With the store's time of the moment it was locked. */
+/** `now` is the store's time when the row was locked. */
 export type LockedTask = StoredTask & { now: number };
 export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 
 const shapeLock = 7_346_002;
 
 export const columnNames = [
-  ...(["num", "id", "run", "title", "description", "state", "priority", "turn_at", "attempt", "max_retries"] as const),
-  ...(["blockers_left", "lost_blockers", "epoch", "holder", "claimed_at", "lease_until", "result"] as const),
-  ...(["version", "awaited", "created_at", "created_by", "updated_at"] as const),
-];
+  "num",
+  "id",
+  "run",
+  "title",
+  "description",
+  "state",
+  "priority",
+  "turn_at",
+  "attempt",
+  "max_retries",
+  "blockers_left",
+  "lost_blockers",
+  "epoch",
+  "holder",
+  "claimed_at",
+  "lease_until",
+  "result",
+  "version",
+  "awaited",
+  "created_at",
+  "created_by",
+  "updated_at",
+] as const;
 export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join(", "));
 
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
@@ -30,14 +49,14 @@ export const taskIds = async (query: Query): Promise<string[]> =>
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** In the order of their numbers, so that two who lock the same ones cannot wait for each other. */
+/** Ordered by number, so that two transactions that lock the same tasks cannot deadlock. */
 const lockRows = onEach<{ ids: List }, LockedTask>(
   (engine, slot) => sql`
     SELECT ${columns}, ${clockByNow[engine]} AS now FROM tasks
     WHERE id ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
 );
 
-/** For a change: until the transaction ends nobody else changes them. */
+/** Reads tasks and locks them until the transaction ends. */
 export const lockTasks = (tx: Query, engine: Engine, ids: string[]): Promise<LockedTask[]> =>
   lockRows[engine](tx, { ids: listOf[engine](ids) });
 
@@ -77,7 +96,7 @@ const markAwaited = onEach<{ ids: List }, unknown>(
 
 const rowsAtOnce = 200;
 
-/** Gives the numbers they got, by their ids. */
+/** Returns the numbers of the new tasks by id. */
 export async function insertTasks(
   tx: Query,
   engine: Engine,
@@ -105,7 +124,7 @@ export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> 
     .orderBy("tasks.num")
     .execute();
 
-/** In the order of their numbers, so that two who free the same ones cannot wait for each other. */
+/** Ordered by number, so that two transactions that free the same tasks cannot deadlock. */
 const lockDependents = prepared<{ ids: List }, unknown>(
   (_, slot) => sql`
     SELECT num FROM tasks WHERE id IN (
@@ -123,14 +142,14 @@ const freeRows = onEach<{ ids: List }, { id: string; blockers_left: number }>(
     WHERE tasks.id = given.task_id RETURNING tasks.id, tasks.blockers_left`,
 );
 
-/** Completed tasks free those that wait for them. */
+/** Decrements the open dependencies of the tasks that depend on completed ones. */
 export async function freeDependents(tx: Query, engine: Engine, completed: string[]): Promise<void> {
   const ids = listOf[engine](completed);
   if (engine === "postgres") await lockDependents(tx, { ids });
   await freeRows[engine](tx, { ids });
 }
 
-/** Every task behind this one learns that it is lost (+1), or that it is not any more (−1). */
+/** Counts one lost ancestor more (+1) or less (−1) for every task behind this one. */
 export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Promise<void> {
   await sql`
     WITH RECURSIVE behind (id) AS (
@@ -143,7 +162,7 @@ export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Pr
 
 type Lost = { id: string; title: string; state: string };
 
-/** The lost tasks that stand in the way of this one. */
+/** The failed and cancelled tasks that block this one. */
 export async function lostAncestors(query: Query, id: string, limit = 20): Promise<Lost[]> {
   const { rows } = await sql<Lost>`
     WITH RECURSIVE before (id) AS (
@@ -155,7 +174,7 @@ export async function lostAncestors(query: Query, id: string, limit = 20): Promi
   return rows;
 }
 
-/** Until the transaction ends, nobody else adds dependencies or tells descendants; SQLite has one writer anyway. */
+/** Serialises transactions that add dependencies or count lost ancestors; SQLite has one writer anyway. */
 export async function lockShape(tx: Query, engine: Engine): Promise<void> {
   if (engine === "postgres") await sql`SELECT pg_advisory_xact_lock(${sql.lit(shapeLock)})`.execute(tx);
 }
