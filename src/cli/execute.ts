@@ -127,7 +127,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
   ].join("\n");
 }
 
-/** A run by its id or by its file; without a name, the newest that is not over. */
+/** Finds a run by id or file; without a name, the newest that has not ended. */
 async function runNamed(app: App, name: string | undefined): Promise<Result<string>> {
   if (name === undefined) {
     const open = (await app.runs.list(50)).find(({ state }) => ["planned", "running", "stopped"].includes(state));

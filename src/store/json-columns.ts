@@ -1,4 +1,4 @@
-import { kept } from "./kept.ts";
+import { parseJsonOr } from "./json.ts";
 
 /** A row with its JSON columns parsed. */
 export type Parsed<Row, Json> = Omit<Row, keyof Json> & Json;
@@ -8,7 +8,7 @@ export function parseColumns<Row extends object, Json extends object>(row: Row, 
   const columns = { ...row } as Record<string, unknown>;
   for (const [name, otherwise] of Object.entries(fallback)) {
     const text = columns[name];
-    const value = typeof text === "string" ? kept(text, otherwise) : otherwise;
+    const value = typeof text === "string" ? parseJsonOr(text, otherwise) : otherwise;
     columns[name] = Array.isArray(otherwise) && !Array.isArray(value) ? otherwise : value;
   }
   return columns as Parsed<Row, Json>;

@@ -3,7 +3,7 @@ import { nodeFrom, type Properties } from "../../graph/node.ts";
 import { type Caller, newTurn } from "../../kernel/caller.ts";
 import { joined, type Query } from "../../store/database.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
-import { findNode } from "../../store/queries/graph.ts";
+import { findNode } from "../../store/queries/nodes.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 

@@ -31,7 +31,6 @@ type Deps = {
   author: Identity;
 };
 
-const nothing = "0".repeat(40);
 const mostTries = 30;
 
 /**
@@ -40,31 +39,27 @@ const mostTries = 30;
  * hooks of the repository, so that an agent cannot lie about them or tamper with git in its folder.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
-  let commonDir: Promise<string> | undefined;
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
   /** The tip of the run's accepted work; at first the person's HEAD. */
   async function accepted(run: string): Promise<string> {
-    const there = await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`]);
+    const there = await git.commitAt(acceptedRef(run));
     if (there) return there;
     const { commit } = await git.head();
-    const start = commit ?? (await git.text([...asAuthor(), "commit-tree", await emptyTree(), "-m", "Begin"]));
-    const made = await git.run(["update-ref", acceptedRef(run), start, nothing]);
-    return made.code === 0 ? start : git.text(["rev-parse", acceptedRef(run)]);
+    const start = commit ?? (await git.commitTree(await emptyTree(), [], "Begin", author));
+    return (await git.moveRef(acceptedRef(run), start, null)) ? start : git.text(["rev-parse", acceptedRef(run)]);
   }
 
   const emptyTree = () => git.text(["hash-object", "-t", "tree", "-w", "--stdin"], "");
-  const asAuthor = () => ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
 
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
     await mkdir(home, { recursive: true });
-    const how = branch ? ["-B", branch] : ["--detach"];
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
         await forgetCheckout(folder, gitDir);
-        const added = await git.run(["worktree", "add", "--force", ...how, folder, commit]);
+        const added = await git.addWorktree(folder, commit, branch);
         if (added.code === 0) return;
         // Git reads the state of every checkout, and fails at one that another process is creating.
         const isTransient = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
@@ -84,8 +79,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   /** Git names the state of a checkout after its folder. */
   async function stateOf(name: string): Promise<string> {
-    commonDir ??= git.text(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-    return join(await commonDir, "worktrees", name);
+    return join((await git.place()).commonDir, "worktrees", name);
   }
 
   async function forgetCheckout(folder: string, gitDir: string): Promise<void> {
@@ -108,10 +102,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return { base, commit, kept: true };
   }
 
-  const treeOf = (commit: string) => git.text(["rev-parse", `${commit}^{tree}`]);
+  const { treeOf } = git;
 
   const commitTree = (tree: string, parents: string[], message: string) =>
-    git.text([...asAuthor(), "commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])], message);
+    git.commitTree(tree, parents, message, author);
 
   /** Commits all changes of the attempt since `base` to its branch. */
   async function collect(tree: Worktree, base: string, message: string): Promise<Result<Collected>> {
@@ -127,7 +121,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     }
     const nothingNew = found.value === (await treeOf(tree.base));
     const commit = nothingNew ? tree.base : await commitTree(found.value, [tree.base], message);
-    if (tree.branch && !nothingNew) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
+    if (tree.branch && !nothingNew) await git.setRef(`refs/heads/${tree.branch}`, commit);
     return ok({ commit, tree: found.value, files });
   }
 
@@ -158,9 +152,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         return refuse("conflict", `what was accepted meanwhile contradicts it in ${files.join(", ")}`, { files, ours });
       }
       const made = await commitTree(joined.tree, [ours, commit], message);
-      const moved = await git.run(["update-ref", acceptedRef(run), made, ours]);
-      if (moved.code === 0) return ok({ commit: made, already: false });
-      if (tries === mostTries) throw new Error(`git update-ref failed: ${moved.stderr.trim()}`);
+      if (await git.moveRef(acceptedRef(run), made, ours)) return ok({ commit: made, already: false });
+      if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept moving during ${mostTries} merges`);
       await sleep(10 * tries);
     }
   }
@@ -173,19 +166,18 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     collect,
     merge,
     /** True if files were accepted for a run; a run of texts has no branch. */
-    hasAccepted: async (run: string) =>
-      (await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`])) !== undefined,
+    hasAccepted: async (run: string) => (await git.commitAt(acceptedRef(run))) !== undefined,
     /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
-        const found = await git.maybe(["rev-parse", "-q", "--verify", `${name}^{commit}`]);
+        const found = await git.commitAt(name);
         if (found) return { commit: found, tree: await treeOf(found) };
       }
       return undefined;
     },
     /** A unified diff. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
-    forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
+    forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
      * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the
      * list was created under a claim that is on record by then.

@@ -15,12 +15,12 @@ import {
 } from "./claims.ts";
 import { columnNames, columns, type StoredTask } from "./tasks.ts";
 
-/** The effect of a claim on a ready task, for a claim in pure SQL. */
+/** The effect of a claim on a ready task, for a claim in SQL. */
 export type ClaimEffect = { state: Record<string, string>; attempt: number; epoch: number };
 
-type Request = {
+type Batch = {
   changes: Change[];
-  /** Workers that want the next ready task. */
+  /** The claimants, each for any ready task. */
   wants: { holder: string; leaseMs: number }[];
   run: string | undefined;
   at: string;
@@ -29,10 +29,10 @@ type Request = {
 type Response = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
 
 /**
- * Saves changes and claims ready tasks in one statement, which on PostgreSQL is a transaction by itself:
- * no round trip happens while rows are locked.
+ * Saves changes and assigns ready tasks to claimants in one statement. On PostgreSQL that is a transaction by
+ * itself, so no row stays locked during a round trip.
  */
-export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Request): Promise<Response> {
+export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Batch): Promise<Response> {
   if (wants.length === 0) {
     const rows = await saveList(query, changes.map(sent));
     return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
@@ -47,7 +47,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
     states: JSON.stringify(effect.state),
     more_attempts: effect.attempt,
     more_epochs: effect.epoch,
-    // The spread comes last: keys after a spread make this object much slower to build in V8.
+    // The spread is last: keys after a spread cost V8 more than the rest of this function.
     ...inColumns(sentColumns, changes.map(sent)),
   });
   const done: Response = { saved: new Map(), claimed: wants.map(() => undefined) };
@@ -70,7 +70,10 @@ type Given = Lists<Sent> & {
 };
 type Row = ({ place: null; num: number } & Lease) | ({ place: number } & StoredTask);
 
-/** The ready tasks come as an array with ordinality: PostgreSQL assumes that arrays are short and uses the index. */
+/**
+ * Selects the next tasks as an array with positions: PostgreSQL assumes that an array is short and looks each id
+ * up in the index.
+ */
 const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolean }) =>
   prepared<Given, Row>(
     (_, slot) => sql`
@@ -97,7 +100,7 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
       SELECT * FROM claimed ${withChanges ? sql`UNION ALL SELECT ${leaseOnly} FROM saved` : sql``}`,
   );
 
-/** Padded to the columns of a task, so that both fit one UNION. */
+/** Saved rows in the columns of a task, so that both kinds fit into one result. */
 const leaseOfSaved: readonly string[] = ["num", "claimed_at", "lease_until"];
 const leaseOnly = sql.raw(
   ["NULL", ...columnNames.map((name) => (leaseOfSaved.includes(name) ? name : "NULL"))].join(", "),

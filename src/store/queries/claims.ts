@@ -6,7 +6,7 @@ import { among, type List, listOf } from "../lists.ts";
 import { type Columns, onEach, withAll, withEach } from "../prepared.ts";
 import { columns, locked, type StoredTask } from "./tasks.ts";
 
-/** The hot queries of workers: find a ready task, claim it, renew its lease, save its steps. All are prepared. */
+/** The hot queries of workers: find a ready task, claim it, renew its lease, save a step. */
 
 type Engine = Database["engine"];
 
@@ -16,7 +16,7 @@ const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.le
 const unlocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
 const skipLocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
 
-/** What a claim must consider; each is one index lookup. */
+/** Which cases a claim has to handle; each is one index lookup. */
 export type Situation = { ready: boolean; expired: boolean; limited: boolean };
 
 const situation = onEach<object, Record<keyof Situation, number | boolean>>(
@@ -48,7 +48,10 @@ const ready = { unlocked: readyQuery(unlocked), locked: readyQuery(skipLocked) }
 
 type ReadyFilter = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
 
-/** Tasks that can be claimed, in the order of their turn. With `locked`, concurrent queries skip them without waiting. */
+/**
+ * Tasks that can be claimed, in queue order. `locked` locks them with SKIP LOCKED: concurrent claims skip them
+ * instead of waiting.
+ */
 export function readyTasks(
   query: Query,
   engine: Engine,
@@ -65,21 +68,21 @@ const expired = onEach<{ limit: number }, StoredTask>(
     ORDER BY lease_until LIMIT ${slot("limit")} ${skipLocked[engine]}`,
 );
 
-/** Tasks whose lease ran out by the store's clock, locked for the caller. */
+/** Tasks whose lease has expired by the store's clock, locked for the caller. */
 export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
   expired[engine](tx, { limit });
 
 type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
 type Engines<T> = Record<Engine, T>;
 
-/** A change of one row, with its event. */
+/** A change of a task with its event. */
 export type Change = {
-  /** The row as it was read; if it changed since, nothing is saved. */
+  /** The row as it was read; nothing is saved when it has changed. */
   row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
   to: Pick<StoredTask, Changed>;
-  /** The length of the new lease; null ends the claim. */
+  /** The new lease; null when the task is released. */
   leaseMs: number | null;
-  /** The row may be old: save it only while its lease runs. */
+  /** Saves only under a valid lease, because the row may have been read long ago. */
   underClaim: boolean;
   event: WrittenEvent;
 };
@@ -87,8 +90,8 @@ export type Change = {
 export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
 
 /**
- * Saves each change over the version that was read, with its event, and returns the leases of the saved
- * ones. The predicate is the fence: a worker whose lease has gone to another changes nothing.
+ * Saves each change over the row that was read, with its event, and returns the leases of those that were
+ * saved. The fence is in the predicate: a worker whose lease went to another changes nothing.
  */
 export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
   changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
@@ -173,7 +176,7 @@ export const sentColumns: Columns<Sent> = {
   data: "text",
 };
 
-/** The rows that were saved, each with its event. */
+/** Saves what it can, with its events, and returns those rows. */
 export const savedOf = (given: RawBuilder<unknown>) => sql`
   saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
@@ -204,7 +207,7 @@ const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until
     RETURNING lease_until`,
 );
 
-/** Renews a lease, if the epoch still holds it; undefined otherwise. */
+/** Renews a lease if the epoch still holds the task. */
 export async function renewLease(
   tx: Query,
   engine: Engine,
@@ -224,8 +227,8 @@ const room = onEach<object, { run: string; room: number }>(
 );
 
 /**
- * How many more tasks of each limited run may be held. `locked` locks the limits first, in a statement of
- * its own: on PostgreSQL a statement that waits for a lock counts from a snapshot taken before the wait.
+ * The number of further tasks that each limited run may hold. `locked` keeps it valid for the transaction. The
+ * lock is a statement of its own: on PostgreSQL a statement that waited for a lock counts rows as of before.
  */
 export async function roomOfRuns(query: Query, engine: Engine, locked: boolean): Promise<Map<string, number>> {
   if (locked && (await lockLimits[engine](query, {})).length === 0) return new Map();

@@ -1,7 +1,7 @@
+import { batches } from "../batches.ts";
 import type { Failure, RunRow, RunTaskRow, StoredCriterion } from "../crew-tables.ts";
 import type { Database, Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
-import { portions } from "../portions.ts";
 import type { StoredTask } from "./tasks.ts";
 
 export const findRun = (query: Query, id: string): Promise<RunRow | undefined> =>
@@ -80,7 +80,7 @@ export async function runTask(query: Query, task: string): Promise<RunTask | und
 
 export async function insertRunTasks(tx: Query, tasks: RunTask[]): Promise<void> {
   const rows = tasks.map((task) => stringifyColumns<RunTaskRow, Json>(task, empty) as RunTaskRow);
-  for (const some of portions(rows)) await tx.insertInto("run_tasks").values(some).execute();
+  for (const some of batches(rows)) await tx.insertInto("run_tasks").values(some).execute();
 }
 
 /** Deletes the tasks of a plan that is replaced; a task that was ever claimed stays. */

@@ -1,15 +1,15 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
+import { batches, batchSize } from "../batches.ts";
 import { clockByNow } from "../clock.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf } from "../lists.ts";
-import { portions } from "../portions.ts";
 import { onEach, prepared } from "../prepared.ts";
-import { lookAgain } from "../statistics.ts";
+import { analyze } from "../statistics.ts";
 import type { TaskRow } from "../tables.ts";
 
 type Engine = Database["engine"];
 export type StoredTask = Selectable<TaskRow>;
-/** `now` is the store's time when the row was locked. */
+/** With the store's clock at the time of the lock. */
 export type LockedTask = StoredTask & { now: number };
 export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 
@@ -49,14 +49,14 @@ export const taskIds = async (query: Query): Promise<string[]> =>
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** Ordered by number, so that two transactions that lock the same tasks cannot deadlock. */
+/** Locks in order of `num`, so that two transactions cannot deadlock. */
 const lockRows = onEach<{ ids: List }, LockedTask>(
   (engine, slot) => sql`
     SELECT ${columns}, ${clockByNow[engine]} AS now FROM tasks
     WHERE id ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
 );
 
-/** Reads tasks and locks them until the transaction ends. */
+/** Locks tasks until the transaction ends. */
 export const lockTasks = (tx: Query, engine: Engine, ids: string[]): Promise<LockedTask[]> =>
   lockRows[engine](tx, { ids: listOf[engine](ids) });
 
@@ -94,9 +94,7 @@ const markAwaited = onEach<{ ids: List }, unknown>(
   (engine, slot) => sql`UPDATE tasks SET awaited = 1 WHERE id ${among[engine](slot("ids"))} AND awaited = 0`,
 );
 
-const rowsAtOnce = 200;
-
-/** Returns the numbers of the new tasks by id. */
+/** Returns the assigned numbers by id. */
 export async function insertTasks(
   tx: Query,
   engine: Engine,
@@ -104,14 +102,14 @@ export async function insertTasks(
   dependencies: { task_id: string; depends_on: string }[],
 ): Promise<Map<string, number>> {
   const numbers = new Map<string, number>();
-  for (const some of portions(rows)) {
+  for (const some of batches(rows)) {
     const made = await tx.insertInto("tasks").values(some).returning(["id", "num"]).execute();
     for (const { id, num } of made) numbers.set(id, num);
   }
-  for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
+  for (const some of batches(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
   const before = [...new Set(dependencies.map((one) => one.depends_on))];
   if (before.length > 0) await markAwaited[engine](tx, { ids: listOf[engine](before) });
-  if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
+  if (rows.length >= batchSize) await analyze(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
 }
 
@@ -124,7 +122,7 @@ export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> 
     .orderBy("tasks.num")
     .execute();
 
-/** Ordered by number, so that two transactions that free the same tasks cannot deadlock. */
+/** Locks in order of `num`, so that two transactions cannot deadlock. */
 const lockDependents = prepared<{ ids: List }, unknown>(
   (_, slot) => sql`
     SELECT num FROM tasks WHERE id IN (
@@ -142,14 +140,14 @@ const freeRows = onEach<{ ids: List }, { id: string; blockers_left: number }>(
     WHERE tasks.id = given.task_id RETURNING tasks.id, tasks.blockers_left`,
 );
 
-/** Decrements the open dependencies of the tasks that depend on completed ones. */
+/** Decrements the blocker count of every task that depends on a completed one. */
 export async function freeDependents(tx: Query, engine: Engine, completed: string[]): Promise<void> {
   const ids = listOf[engine](completed);
   if (engine === "postgres") await lockDependents(tx, { ids });
   await freeRows[engine](tx, { ids });
 }
 
-/** Counts one lost ancestor more (+1) or less (−1) for every task behind this one. */
+/** Changes the count of lost blockers of all descendants: +1 when a task is lost, −1 when it is recovered. */
 export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Promise<void> {
   await sql`
     WITH RECURSIVE behind (id) AS (
@@ -162,7 +160,7 @@ export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Pr
 
 type Lost = { id: string; title: string; state: string };
 
-/** The failed and cancelled tasks that block this one. */
+/** The lost tasks that block this one. */
 export async function lostAncestors(query: Query, id: string, limit = 20): Promise<Lost[]> {
   const { rows } = await sql<Lost>`
     WITH RECURSIVE before (id) AS (
@@ -174,7 +172,7 @@ export async function lostAncestors(query: Query, id: string, limit = 20): Promi
   return rows;
 }
 
-/** Serialises transactions that add dependencies or count lost ancestors; SQLite has one writer anyway. */
+/** Serialises changes to dependencies and descendants until the transaction ends. SQLite has a single writer. */
 export async function lockShape(tx: Query, engine: Engine): Promise<void> {
   if (engine === "postgres") await sql`SELECT pg_advisory_xact_lock(${sql.lit(shapeLock)})`.execute(tx);
 }
