@@ -1,10 +1,7 @@
 import type * as z from "zod";
 import { type App, openApp } from "./app.ts";
 import { environment, findWorkspace, loadConfig } from "./config/config.ts";
-import type { CrewAgents } from "./crew/agent/parts.ts";
-import type { News } from "./crew/attempt/crew.ts";
-import type { Outcome } from "./crew/attempt/execute.ts";
-import type { Planned } from "./crew/plan/planner.ts";
+import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
@@ -73,8 +70,19 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       const { leaseMs } = app.config.claims;
       return workerPool({ db: app.db, tasks: app.tasks, execute, name, leaseMs, ...(run ? { run } : {}) });
     },
-    plan: (request, how = {}) => plan(app, request, how, owner.name),
-    execute: (run, how = {}) => execute(app, run, how, owner.name),
+    async plan(request, { brief = false, ...how } = {}) {
+      const started = await app.host.plan(request, { brief, by: owner.name, ...how });
+      return started.ok ? started.value.ended : started;
+    },
+    async execute(run, { tell, ...how } = {}) {
+      const unsubscribe = app.host.onNews((news) => (news.run === run ? tell?.(news) : undefined));
+      try {
+        const started = await app.host.execute(run, { by: owner.name, ...how });
+        return started.ok ? await started.value.ended : started;
+      } finally {
+        unsubscribe();
+      }
+    },
     close: () => app.close(),
   };
 }
@@ -94,25 +102,6 @@ async function call<N extends OperationName>(
 /** Details hold data of users at any depth, so only their own names change. */
 const camelDetails = ({ details, ...problem }: Problem): Problem =>
   details ? { ...problem, details: camelKeys(details) } : problem;
-
-/** The crew is imported on first use: most callers never plan or execute. */
-async function plan(app: App, request: string, how: Carrying & { brief?: boolean }, by: string) {
-  const { planRequest } = await import("./crew/plan/planner.ts");
-  const { planningOf } = await import("./executing.ts");
-  const { agents, brief = false, signal = new AbortController().signal } = how;
-  return planRequest(planningOf(app, agents), request, { brief, by }, signal);
-}
-
-type Executing = Carrying & { workers?: number; tell?: (news: News) => void };
-
-async function execute(app: App, run: string, how: Executing, by: string): Promise<Result<Outcome>> {
-  const { executeRun } = await import("./crew/attempt/execute.ts");
-  const { crewOf } = await import("./executing.ts");
-  const crew = await crewOf(app, how.tell ?? (() => undefined), how.agents);
-  if (!crew.ok) return crew;
-  const { workers = app.config.crew.workers, signal = new AbortController().signal } = how;
-  return executeRun(crew.value, run, { workers, signal, by });
-}
 
 const answer = <T>(result: Result<T>): T | Refusal =>
   result.ok ? result.value : refusalFor(camelDetails(result.problem));

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
-import { attemptsOf, contextsOf, unlearnt } from "../src/store/queries/runs.ts";
+import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
 import { agentCli } from "./support/agent-clis.ts";
 import { scriptorium, serve, start } from "./support/commands.ts";
 import { newRun, planned, verdictOf } from "./support/crew.ts";
@@ -203,7 +204,7 @@ describe.each(engines)("the command line on %s", (engine) => {
     expect(git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
     expect(git("fsck", "--strict", "--no-dangling")).toBe("");
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
-    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    expect(await unlearntTasks(app.db.read, run)).toEqual([]);
     const log = (await app.entries.fetch("handoffs")).content.trim().split("\n");
     expect(log.filter((line) => line.includes("is done"))).toHaveLength(2);
     const verdicts = await app.db.read.selectFrom("verdicts").select(["task_id", "attempt", "outcome"]).execute();
@@ -269,7 +270,7 @@ test.each([
     expect(phases("abandoned").length).toBeLessThanOrEqual(5 * kills.length);
     const judged = heard.filter((one) => one.tools.includes("submit_verdict") && one.messages.length === 1).length;
     expect(judged).toBeLessThanOrEqual(count + 5 * kills.length);
-    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    expect(await unlearntTasks(app.db.read, run)).toEqual([]);
     expect(git("fsck", "--strict", "--no-dangling")).toBe("");
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
   },

@@ -9,7 +9,8 @@ import { survivors } from "../src/agents/survivors.ts";
 import { configuredAgents } from "../src/crew/agent/parts.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { attemptsOf, contextsOf, toolCallsOf } from "../src/store/queries/runs.ts";
+import { attemptsOf } from "../src/store/queries/attempts.ts";
+import { contextsOf, toolCallsOf } from "../src/store/queries/contexts.ts";
 import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 

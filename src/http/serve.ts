@@ -23,7 +23,6 @@ import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
-import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -36,7 +35,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
   const agent = config.agent && unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
-  const app = await openApp(config, log);
+  const app = await openApp(config, { log, host: { background: true } });
   const stopping = new AbortController();
   const self = await owner(app);
   let bound = 0;
@@ -53,8 +52,6 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
 
   await recover(config);
   const jobs = await openJobs(app, agent);
-  const host = openRunHost(app);
-  app.host = host;
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
@@ -66,14 +63,14 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   announce(options.json ?? false, config, bound, token);
   // Delayed, so that a server that is stopped at once does not start the renderer.
   const warming = setTimeout(() => http.warm(), warmAfterMs).unref();
-  await host.resume();
+  await app.host.resume();
   await signalled;
   clearTimeout(warming);
   stopping.abort();
   await http.close();
   await close(server);
   await jobs?.stop();
-  await host.stop();
+  await app.host.stop();
   await Promise.all(watching.map((watch) => watch.stop()));
   await anchors.stop();
   await upkeep.stop();

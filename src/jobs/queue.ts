@@ -5,7 +5,8 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { endSurvivors } from "../agents/survivors.ts";
 import { configName } from "../config/config.ts";
 import type { Operation } from "../kernel/operation.ts";
-import { beatMs, thisProcess } from "./holder.ts";
+import { processName } from "../kernel/process-name.ts";
+import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
 import type { JobsApp } from "./jobs-app.ts";
@@ -38,7 +39,7 @@ const afterResultMs = 10_000;
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   const { agent } = deps.setup;
-  const me = thisProcess();
+  const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
   let looking: Promise<void> | undefined;

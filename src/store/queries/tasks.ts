@@ -43,6 +43,9 @@ export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join("
 
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
 
+export const taskIds = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("tasks").select("id").execute()).map((row) => row.id);
+
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
 

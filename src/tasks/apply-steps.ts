@@ -7,56 +7,56 @@ import { freeDependents, lockShape, tellDescendants } from "../store/queries/tas
 import { isLost, type State, type Task } from "./task.ts";
 import { type Next, type Step, transition } from "./transition.ts";
 
-/** A step that is about to be taken with a task as it was read. */
-export type Taken = {
+/** A step and the task, as it was read, that it applies to. */
+export type TaskStep = {
   task: Task;
   step: Step;
   actor: string;
-  /** For steps that begin to hold the task. */
+  /** For steps that begin a claim. */
   leaseMs?: number | undefined;
-  /** The task is known from the claim and was not read again. */
+  /** The task comes from the claim cache and was not read again. */
   underClaim?: boolean;
 };
 
-/** Saves what the steps make of the tasks, with their events, and tells the tasks behind them. */
-export async function take(
+/** Saves the tasks after their steps, with one event each, and updates the counters of dependent tasks. */
+export async function applySteps(
   tx: Query,
   { engine, now }: { engine: Database["engine"]; now(): Date },
-  wanted: Taken[],
+  steps: TaskStep[],
 ): Promise<Result<Task>[]> {
-  if (wanted.length === 0) return [];
+  if (steps.length === 0) return [];
   const at = now().toISOString();
-  const decided = wanted.map((taken) => ({ taken, next: transition(taken.task, taken.step) }));
-  const changes = decided.flatMap(({ taken, next }) => (next.ok ? changeOf(taken, next.value, at) : []));
+  const decided = steps.map((step) => ({ step, next: transition(step.task, step.step) }));
+  const changes = decided.flatMap(({ step, next }) => (next.ok ? changeOf(step, next.value, at) : []));
   const leases = await saveTasks(tx, engine, changes);
-  const answers = decided.map(({ taken: { task }, next }): Result<Task> => {
+  const answers = decided.map(({ step: { task }, next }): Result<Task> => {
     if (!next.ok) return next;
     const lease = leases.get(task.num);
     if (!lease) return refuse("conflict", `task ${task.id} changed while you were at it`);
-    return ok(afterwards(task, next.value, lease, at));
+    return ok(taskAfter(task, next.value, lease, at));
   });
-  await tellOthers(
+  await updateDependents(
     tx,
     engine,
-    answers.flatMap((answer, index) => (answer.ok ? { before: wanted[index]?.task as Task, after: answer.value } : [])),
+    answers.flatMap((answer, index) => (answer.ok ? { before: steps[index]?.task as Task, after: answer.value } : [])),
   );
   return answers;
 }
 
-export function changeOf(taken: Taken, next: Next, at: string): Change {
-  const { task, leaseMs = 0, underClaim = false } = taken;
+export function changeOf(step: TaskStep, next: Next, at: string): Change {
+  const { task, leaseMs = 0, underClaim = false } = step;
   const { num, version, epoch, awaited, blockersLeft } = task;
   return {
     row: { num, version, epoch, awaited: awaited ? 1 : 0, blockers_left: blockersLeft },
     to: { ...next, result: JSON.stringify(next.result) },
     leaseMs: next.holder === null ? null : Math.round(leaseMs),
     underClaim,
-    event: eventOf(taken, next, at),
+    event: eventOf(step, next, at),
   };
 }
 
-/** Written out: to spread two objects into one costs more than SQLite takes to save it. */
-export const afterwards = (task: Task, next: Next, lease: Lease, at: string): Task => ({
+/** Assigns each field by name: spreading two objects into one takes longer than SQLite takes to save the row. */
+export const taskAfter = (task: Task, next: Next, lease: Lease, at: string): Task => ({
   ...task,
   state: next.state,
   attempt: next.attempt,
@@ -69,8 +69,8 @@ export const afterwards = (task: Task, next: Next, lease: Lease, at: string): Ta
   updatedAt: at,
 });
 
-/** What is needed to take the same step again, and where it led. */
-function eventOf({ task: { id, run }, step, actor }: Taken, next: Next, at: string): WrittenEvent {
+/** Contains the step itself, so that a replay of the log can apply it again, and the state it led to. */
+function eventOf({ task: { id, run }, step, actor }: TaskStep, next: Next, at: string): WrittenEvent {
   const { state, attempt, epoch, holder } = next;
   const data = JSON.stringify({ state, attempt, epoch, holder, run, ...step, type: undefined });
   return { at, actor, kind: `task-${step.type}`, subject: `task:${id}`, data };
@@ -78,11 +78,11 @@ function eventOf({ task: { id, run }, step, actor }: Taken, next: Next, at: stri
 
 const losing = (from: State, to: State) => Number(isLost(to)) - Number(isLost(from));
 
-/** Whether tasks behind it have to learn of the step. */
-export const bearsOnOthers = (task: Task, to: State): boolean =>
+/** True if the counters of dependent tasks change with this step. */
+export const affectsDependents = (task: Task, to: State): boolean =>
   losing(task.state, to) !== 0 || (task.awaited && to === "completed");
 
-async function tellOthers(tx: Query, engine: Database["engine"], changes: { before: Task; after: Task }[]) {
+async function updateDependents(tx: Query, engine: Database["engine"], changes: { before: Task; after: Task }[]) {
   const completed = changes.flatMap(({ after }) => (after.awaited && after.state === "completed" ? after.id : []));
   if (completed.length > 0) await freeDependents(tx, engine, completed);
   const undone = changes.flatMap(({ before, after }) => (before.state === "completed" ? after.id : []));

@@ -2,10 +2,10 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { lateness } from "../store/fence.ts";
 import type { Task } from "./task.ts";
 
-/** Who holds a task, in words for whoever asked for it in vain. */
+/** The claim that keeps others from a task. */
 export type Held = { holder: string; since: string; until: string; alive: boolean };
 
-const mostHeld = 5000;
+const cacheSize = 5000;
 
 export const heldBy = (task: Task, clock: number): Held => ({
   holder: task.holder ?? "",
@@ -14,7 +14,7 @@ export const heldBy = (task: Task, clock: number): Held => ({
   alive: (task.leaseUntil ?? 0) >= clock,
 });
 
-/** A write under a claim names its epoch; without one, only what nobody holds can be written. */
+/** A write under a claim names its epoch; without an epoch, the task must have no holder. */
 export function fence(task: Task, clock: number, epoch: number | undefined): Result<true> {
   if (epoch === undefined && task.holder === null) return ok(true);
   if (epoch === undefined) {
@@ -26,20 +26,20 @@ export function fence(task: Task, clock: number, epoch: number | undefined): Res
   return late ? refuse("conflict", late, { late: true, epoch: task.epoch, state: task.state }) : ok(true);
 }
 
-/** Tasks as this process's claims left them, so that the step that ends a claim need not read them again. */
-export function heldTasks() {
+/** Tasks as this process's claims left them, so that the step that ends a claim need not read the row again. */
+export function claimCache() {
   const tasks = new Map<string, Task>();
   return {
-    keep(task: Task) {
+    put(task: Task) {
       tasks.delete(task.id);
       if (task.holder === null) return;
       tasks.set(task.id, task);
       const [oldest] = tasks.keys();
-      if (tasks.size > mostHeld && oldest !== undefined) tasks.delete(oldest);
+      if (tasks.size > cacheSize && oldest !== undefined) tasks.delete(oldest);
     },
-    /** Whether it was seen before we took it. */
-    isPast: ({ id, epoch }: Pick<Task, "id" | "epoch">) => epoch < (tasks.get(id)?.epoch ?? 0),
-    under(id: string, epoch: number | undefined): Task | undefined {
+    /** True if this copy was read before our own claim on the task. */
+    isStale: ({ id, epoch }: Pick<Task, "id" | "epoch">) => epoch < (tasks.get(id)?.epoch ?? 0),
+    get(id: string, epoch: number | undefined): Task | undefined {
       const task = tasks.get(id);
       return task?.epoch === epoch ? task : undefined;
     },
