@@ -9,16 +9,9 @@ import { allOperations } from "../operation-list.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";
-import type { Boot, Route } from "./web-types.ts";
+import type { Boot } from "./web-types.ts";
 
 const folder = packageFile("dist/web/");
-
-  { name: string; rank: Person.rank };
-  /** Every operation that HTTP has, by name. */
-  operations: Record<string, Route>;
-  /** The end of the event log when the page was made. Reading on from here misses no event. */
-  cursor: string;
-};
 
 /** The web application's own files. They hold nothing of the workspace, so they need no token. */
 export function assetRoutes(): Hono<Env> {

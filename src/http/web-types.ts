@@ -1,4 +1,5 @@
-
+/** Types that the server shares with the web application, free of modules that need Node. */
+import type { Person } from "../kernel/caller.ts";
 import type { Noun } from "../kernel/noun.ts";
 import type { CallerKind } from "../kernel/operation.ts";
 
@@ -14,6 +15,12 @@ export type Route = {
 /** Data that the server writes into the page, so that the application starts without a request. */
 export type Boot = {
   workspace: { name: string; wiki: string };
+  person: { name: string; rank: Person["rank"] };
+  /** Every operation that HTTP has, by name. */
+  operations: Record<string, Route>;
+  /** The end of the event log when the page was made. Reading on from here misses no event. */
+  cursor: string;
+};
 
 /** A page as the browser shows it. */
 export type RenderedPage = {
