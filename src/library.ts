@@ -12,8 +12,8 @@ import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
-type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
-type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
+type Inputs = { [N in OperationName]: z.input<Operations[N]["input"]> };
+type Outputs = { [N in OperationName]: z.output<Operations[N]["output"]> };
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
@@ -32,7 +32,7 @@ export interface RoleStore {
 export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. */
-  call<N extends OperationName>(name: N, input: Input<N>, caller?: Caller): Promise<Result<Output<N>>>;
+  call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
