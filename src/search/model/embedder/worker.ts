@@ -6,8 +6,8 @@ import { Tokenizer } from "@huggingface/tokenizers";
 
 /** A thread that embeds texts without blocking the event loop of the process. */
 
-export type Question = { id: number; texts: string[] };
-export type Answer = { id: number; vectors: Float32Array[] } | { id: number; error: string };
+export type EmbedRequest = { id: number; texts: string[] };
+export type EmbedResponse = { id: number; vectors: Float32Array[] } | { id: number; error: string };
 
 /** The part of onnxruntime-web that is called here. `model install` puts the package's build beside the weights. */
 type Runtime = {
@@ -24,18 +24,21 @@ const maxTokens = 256;
 const { folder } = workerData as { folder: string };
 const ready = load();
 
-parentPort?.on("message", (question: Question) => void answer(question));
+parentPort?.on("message", (question: EmbedRequest) => void answer(question));
 
-async function answer({ id, texts }: Question): Promise<void> {
+async function answer({ id, texts }: EmbedRequest): Promise<void> {
   try {
     const embed = await ready;
     const vectors = await embed(texts);
     parentPort?.postMessage(
-      { id, vectors } satisfies Answer,
+      { id, vectors } satisfies EmbedResponse,
       vectors.map((vector) => vector.buffer as ArrayBuffer),
     );
   } catch (error) {
-    parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies Answer);
+    parentPort?.postMessage({
+      id,
+      error: error instanceof Error ? error.message : String(error),
+    } satisfies EmbedResponse);
   }
 }
 
