@@ -1,19 +1,18 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, describe, expect, test } from "vitest";
-import { closeBrowser, noBrowser, visit } from "./support/browsing.ts";
+import { describe, expect, test } from "vitest";
+import { visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
+import { needs } from "./support/programs.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
 /**
  * How much work the application makes of little: requests, bytes, elements, drawings. These do not depend on the
  * machine, so they are asserted; how long it took on this one is only told, on stderr.
  */
-describe.skipIf(noBrowser)("budgets in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("budgets in a browser", needs("chromium"), () => {
   test("R20: among ten thousand pages the tree stays small, a page costs a few small requests, and typing redraws the editor alone", {
     timeout: 120_000,
   }, async () => {

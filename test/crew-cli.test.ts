@@ -1,15 +1,15 @@
-import { appendFileSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
-import { attemptsOf, contextsOf, unlearnt } from "../src/store/queries/runs.ts";
-import { agentCli } from "./support/agent-clis.ts";
+import { attemptsOf, unlearnt } from "../src/store/queries/runs.ts";
 import { scriptorium, serve, start } from "./support/commands.ts";
 import { newRun, planned, verdictOf } from "./support/crew.ts";
+import { crewMind } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
-import type { Heard, Reply } from "./support/model-wire.ts";
+import type { Reply } from "./support/model-wire.ts";
 import { ask } from "./support/requests.ts";
 import {
   engines,
@@ -24,37 +24,6 @@ import {
 const sandboxed = (await findSandbox("bubblewrap", testEnvironment())).ok;
 const canary = "sk-canary-4f1d";
 const key = { FAKE_KEY: canary };
-
-type PlanTasks = ReturnType<typeof planned>[];
-
-/** A model that plays every part of a crew, told apart by the tools it is given. */
-function mind(tasks: PlanTasks, onTask: (number: string, heard: Heard) => Reply | undefined = () => undefined) {
-  return (heard: Heard): Reply => {
-    const has = (tool: string) => heard.tools.some((name) => name.endsWith(tool));
-    const name = (tool: string) => heard.tools.find((one) => one.endsWith(tool)) ?? tool;
-    const call = (tool: string, input: unknown): Reply => ({ calls: [{ name: name(tool), input }] });
-    const said = heard.messages.map((message) => message.text).join("\n");
-    const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
-    if (has("submit_preamble"))
-      return call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) });
-    if (has("submit_plan")) {
-      return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
-    }
-    if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", "")))
-      return { text: "Done." };
-    const special = onTask(number, heard);
-    if (special) return special;
-    if (has("submit_verdict")) {
-      const text = tasks.find((task) => task.number === number)?.deliverable === "text";
-      const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: text ? "output" : "the file" }];
-      return call("submit_verdict", verdictOf(true, { evidence }));
-    }
-    const isFile = tasks.find((task) => task.number === number)?.deliverable === "files";
-    if (isFile && !said.includes(`"bytes":`))
-      return call("write_file", { path: `out/${number}.txt`, text: `${number}\n` });
-    return call("submit_output", { output: `made ${number}` });
-  };
-}
 
 const handoffs =
   "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
@@ -98,7 +67,7 @@ describe.each(engines)("the command line on %s", (engine) => {
       { cut: "middle" },
       { garbage: true },
     ];
-    const think = mind(tasks, (number, heard) => {
+    const think = crewMind(tasks, (number, heard) => {
       if (number !== "1.1" || heard.tools.includes("submit_verdict")) return undefined;
       if (!JSON.stringify(heard.body).includes("call-"))
         return { calls: [{ name: "run_command", input: { run: ["env"] } }] };
@@ -177,7 +146,7 @@ describe.each(engines)("the command line on %s", (engine) => {
     ];
     let failed = false;
     const { url } = await modelServer(
-      mind(tasks, (number, heard) => {
+      crewMind(tasks, (number, heard) => {
         if (number !== "1.1" || !heard.tools.includes("submit_verdict")) return undefined;
         const evidence = [1, 2].map((criterion) => ({
           criterion,
@@ -228,7 +197,7 @@ test.each([
         planned(`1.${i + 1}`, { deliverable: i % 12 === 0 ? "files" : "text" }),
       ),
     ];
-    const { url, heard } = await modelServer(mind(tasks));
+    const { url, heard } = await modelServer(crewMind(tasks));
     const { root, app, git } = await workspace(engine, url, { sandbox: "none", workers: 5 });
     const run = await newRun(app, tasks);
     const completed = async () => (await app.runs.tasks(run)).filter(({ task }) => task.state === "completed").length;
@@ -293,41 +262,3 @@ test("demo: a whole run without a key, with one failed verification, a retry and
   const report = /The report: (.+)$/m.exec(ran.stdout)?.[1] ?? "";
   expect(read(report)).toContain("5 of 5 tasks are accepted");
 }, 60_000);
-
-test("the real Claude Code works and verifies through its tools alone, against a model on loopback", async (context) => {
-  const bin = await agentCli("claude");
-  if (!bin) return context.skip();
-  const tasks = [planned("0"), planned("1.1")];
-  const { url, heard } = await modelServer(mind(tasks));
-  const made = await newWorkspace();
-  const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
-  const crew = {
-    sandbox: sandboxed ? "bubblewrap" : "none",
-    agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
-    providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },
-  };
-  appendFileSync(made.file("scriptorium.yaml"), `agent: ${JSON.stringify(agent)}\ncrew: ${JSON.stringify(crew)}\n`);
-  writeFileSync(made.file("CLAUDE.txt"), "nothing\n");
-  made.git("add", "-A");
-  made.git("commit", "-qm", "Configure the crew");
-  const home = temporaryFolder();
-  const env = {
-    HOME: home,
-    CLAUDE_CONFIG_DIR: join(home, ".claude"),
-    ANTHROPIC_BASE_URL: url,
-    ANTHROPIC_API_KEY: canary,
-    CLAUDE_CODE_MAX_RETRIES: "1",
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-  };
-  const plan = await scriptorium(["plan", "Make it so", "--json"], { cwd: made.root, env });
-  const { run } = plan.json<{ run: string }>();
-  const ran = await scriptorium(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
-  expect(lines(ran.stdout).at(-1)).toMatchObject({ state: "completed", tasks: { completed: 2 } });
-  expect(made.git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
-  const used = (await contextsOf(made.app.db.read, { run })).filter(
-    (row) => row.part === "worker" || row.part === "qc",
-  );
-  expect(used.map((row) => [row.runner, (row.input_tokens ?? 0) > 0])).toEqual(used.map(() => ["claude", true]));
-  expect(heard.some((one) => one.tools.includes("mcp__scriptorium__submit_verdict"))).toBe(true);
-}, 180_000);

@@ -23,8 +23,7 @@ test("model install brings the real model, search finds what shares no word, and
   const { app, root } = await newWorkspace();
   for (const [name, text] of Object.entries(texts))
     unwrap(await app.sources.add(name, Buffer.from(text), { name: "Ada" }));
-  const folder = await embeddingModel(root);
-  if (!folder) return context.skip();
+  const folder = await embeddingModel(root, context.skip);
   for (const [name, { sha256 }] of Object.entries(localModel.files))
     expect(
       createHash("sha256")

@@ -9,6 +9,7 @@ import { openWorkspace } from "../src/library.ts";
 import { type OperationName, operations } from "../src/operation-list.ts";
 import { type Ran, scribe, scriptorium, serve } from "./support/commands.ts";
 import { overHttp, overStdio } from "./support/mcp.ts";
+import { needs } from "./support/programs.ts";
 import { agent, newWorkspace, read, sampleSchema, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 type Input = Record<string, unknown>;
@@ -447,7 +448,7 @@ describe("completion", () => {
       .split("\n");
   };
 
-  test.skipIf(!has("bash"))("works in bash", async () => {
+  test("works in bash", needs("bash"), async () => {
     const asked = async (...words: string[]) =>
       inShell("bash", [
         "set -eu",
@@ -461,7 +462,7 @@ describe("completion", () => {
     expect(await asked("pro")).toEqual(["proposal"]);
   });
 
-  test.skipIf(!has("zsh"))("is a script that zsh takes", async () => {
+  test("is a script that zsh takes", needs("zsh"), async () => {
     expect(
       await inShell("zsh", [
         "autoload -U compinit; compinit -u -D",
@@ -471,7 +472,7 @@ describe("completion", () => {
     ).toEqual(["_scriptorium"]);
   });
 
-  test.skipIf(!has("fish"))("works in fish", async () => {
+  test("works in fish", needs("fish"), async () => {
     expect(
       await inShell("fish", ["scriptorium completion fish | source", 'complete -C "scriptorium entry re"']),
     ).toEqual(["read"]);
@@ -615,13 +616,4 @@ function settle(value: unknown, root: string): unknown {
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replace(/\b([prth])-\w{6,}/g, "$1-ID");
   return JSON.parse(text);
-}
-
-function has(shell: string): boolean {
-  try {
-    execFileSync(shell, ["-c", "true"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -11,6 +11,7 @@ import { mcpOverHttp } from "../src/mcp/http.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { conformanceServer } from "./support/conformance-server.ts";
 import type { Era } from "./support/mcp.ts";
+import { skippedFor } from "./support/programs.ts";
 import { agent, newWorkspace, temporaryFolder } from "./support/workspace.ts";
 
 /**
@@ -25,11 +26,10 @@ const suite = [
   "conformance",
 ];
 const available = await runSuite(["--version"]);
-const why =
+const unavailable =
   available.code === 0
-    ? ""
-    : ` (SKIPPED: the suite cannot be had from npm: ${/^npm error.*/m.exec(available.output)?.[0] ?? available.output})`;
-if (why) process.stderr.write(`\nMCP conformance was not checked${why}\n\n`);
+    ? undefined
+    : `npx cannot run the MCP conformance suite: ${/^npm error.*/m.exec(available.output)?.[0] ?? available.output}`;
 
 /** What a server of our own tools can fail for no other reason than that it has no tool of the suite's name. */
 const needsFixture: Record<string, string> = {
@@ -66,7 +66,7 @@ const notCarried: Record<string, string> = {
   "input-required-result-non-tool-request": "a prompt that asks back",
 };
 
-describe.skipIf(why !== "")(`the official MCP conformance suite${why}`, { timeout: 60_000 }, () => {
+describe("the official MCP conformance suite", { timeout: 60_000, ...skippedFor(unavailable) }, () => {
   test.each([
     ["2025-11-25" as Era, 40],
     ["2026-07-28" as Era, 85],

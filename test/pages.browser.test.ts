@@ -1,9 +1,10 @@
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { renderMarkdown } from "../src/http/markdown.ts";
-import { closeBrowser, noBrowser, visit } from "./support/browsing.ts";
+import { visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { hostileMarkdown } from "./support/hostile-markdown.ts";
+import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
@@ -68,9 +69,7 @@ const everything = hostileMarkdown
   .map(render)
   .join("\n");
 
-describe.skipIf(noBrowser)("pages in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("pages in a browser", needs("chromium"), () => {
   test("T15: the checks below notice a page that does misbehave", async () => {
     const misbehaving = async (page: Page) => {
       await page.evaluate(

@@ -1,9 +1,10 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { closeBrowser, expectAccessible, noBrowser, select, visit } from "./support/browsing.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { expectAccessible, select, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
 import { authorship, jobWorkspace, program } from "./support/jobs.ts";
+import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
@@ -30,9 +31,7 @@ function employ(root: string, text: string): void {
   writeFileSync(config, `${others}agent: ${JSON.stringify(block)}\n`);
 }
 
-describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("reading, writing and deciding in a browser", needs("chromium"), () => {
   test("R1, R2, R3, R4, R16, R20: selected words become a topic, a failed job, a job, a proposal, an approval, and their anchor moves along", {
     timeout: 90_000,
   }, async () => {

@@ -1,19 +1,18 @@
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
+import { expectAccessible, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
+import { needs } from "./support/programs.ts";
 import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
 
-describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
   test("O3, O5, O8, O11, O15: a plan is changed, carried out before the reader's eyes, and reported", {
     timeout: 90_000,
   }, async () => {
-    const { root, app } = await newWorkspace();
+    const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n" });
     const { link } = await serve(root);
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] })]);
     const { page, faults, url } = await visit(link);

@@ -344,7 +344,8 @@ describe.each(engines)("search on %s", (engine) => {
   });
 
   test("O5: what a worker handed in and what a verifier said of it are found by themselves, by those who may", async () => {
-    const { app } = await newWorkspace({ engine, files: { ".gitignore": ".scriptorium/\n" } });
+    const config = "crew: {sandbox: none}\n";
+    const { app } = await newWorkspace({ engine, config, files: { ".gitignore": ".scriptorium/\n" } });
     const call = calling(app);
     const run = await newRun(app, [planned("0", { title: "Look at the aviary" })]);
     await executed(

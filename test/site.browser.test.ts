@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { closeBrowser, expectAccessible, noBrowser, sideways, violationsOn, visit } from "./support/browsing.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { expectAccessible, sideways, violationsOn, visit } from "./support/browsing.ts";
 import { start } from "./support/commands.ts";
+import { needs } from "./support/programs.ts";
 import { temporaryFolder } from "./support/workspace.ts";
 
 type Example = { url: string; link: string };
@@ -25,9 +26,7 @@ async function serveExample(): Promise<Example> {
   return { url: new URL(link).origin, link };
 }
 
-describe.skipIf(noBrowser)("the site in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("the site in a browser", needs("chromium"), () => {
   const places = [
     "/",
     "/entries/architecture",
