@@ -9,7 +9,7 @@ import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { contextsOf } from "../src/store/queries/runs.ts";
 import { type AgentCli, agentCli } from "./support/agent-clis.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scriptoriumProcess } from "./support/commands.ts";
 import { planned } from "./support/crew.ts";
 import { crewMind } from "./support/crew-mind.ts";
 import { type Asked, fakeModel, type Turn } from "./support/fake-model.ts";
@@ -245,9 +245,9 @@ test("the real Claude Code works and verifies through its tools alone, against a
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
   };
-  const plan = await scriptorium(["plan", "Make it so", "--json"], { cwd: made.root, env });
+  const plan = await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: made.root, env });
   const { run } = plan.json<{ run: string }>();
-  const ran = await scriptorium(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
+  const ran = await scriptoriumProcess(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
   expect(JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({
     state: "completed",
     tasks: { completed: 2 },

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { attemptsOf, unlearnt } from "../src/store/queries/runs.ts";
-import { scriptorium, serve, start } from "./support/commands.ts";
+import { scriptoriumProcess, serve, start } from "./support/commands.ts";
 import { newRun, planned, verdictOf } from "./support/crew.ts";
 import { crewMind } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
@@ -91,7 +91,7 @@ describe.each(engines)("the command line on %s", (engine) => {
       return judging ? { calls: [{ name: "submit_verdict", input: verdict }] } : think(asked);
     });
     const { root, app, git } = await workspace(engine, url);
-    const plan = (await scriptorium(["plan", "Make it so", "--json"], { cwd: root, env: key })).json<{
+    const plan = (await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: root, env: key })).json<{
       run: string;
       chain: string;
       tasks: object[];
@@ -99,11 +99,11 @@ describe.each(engines)("the command line on %s", (engine) => {
     expect(plan.tasks).toHaveLength(3);
 
     if (engine === "sqlite") {
-      const dry = await scriptorium(["execute", plan.chain, "--dry-run", "--json"], { cwd: root, env: key });
+      const dry = await scriptoriumProcess(["execute", plan.chain, "--dry-run", "--json"], { cwd: root, env: key });
       expect(dry.json()).toMatchObject({ run: plan.run, worker: "model fake/one", qc: "model other/two" });
     }
 
-    const ran = await scriptorium(["execute", plan.run, "--workers", "2", "--json"], { cwd: root, env: key });
+    const ran = await scriptoriumProcess(["execute", plan.run, "--workers", "2", "--json"], { cwd: root, env: key });
     expect([ran.code, ran.stderr]).toEqual([0, ""]);
     const events = lines(ran.stdout);
     expect(events.at(-1)).toMatchObject({ kind: "summary", state: "completed", tasks: { all: 3, completed: 3 } });
@@ -164,10 +164,13 @@ describe.each(engines)("the command line on %s", (engine) => {
     const points = ["crew-collected", "crew-checked", "crew-failed", "crew-merged", "crew-accepted"];
     // Each is one more start of the command: the second engine is killed at the first step and at the merge.
     for (const point of points.filter((_, i) => engine === "sqlite" || i % 3 === 0)) {
-      const crashed = await scriptorium(["execute", run], { cwd: root, env: { ...key, SCRIPTORIUM_CRASH_AT: point } });
+      const crashed = await scriptoriumProcess(["execute", run], {
+        cwd: root,
+        env: { ...key, SCRIPTORIUM_CRASH_AT: point },
+      });
       expect([point, crashed.signal]).toEqual([point, "SIGKILL"]);
     }
-    const resumed = await scriptorium(["run", "resume", run, "--json"], { cwd: root, env: key });
+    const resumed = await scriptoriumProcess(["run", "resume", run, "--json"], { cwd: root, env: key });
     expect(lines(resumed.stdout).at(-1)).toMatchObject({ state: "completed", tasks: { completed: 2 } });
     expect(git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
     expect(git("fsck", "--strict", "--no-dangling")).toBe("");
@@ -255,7 +258,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 test("demo: a whole run without a key, with one failed verification, a retry and a report", async () => {
   const folder = temporaryFolder();
-  const ran = await scriptorium(["demo", "--no-open"], { cwd: folder, env: { TMPDIR: folder } });
+  const ran = await scriptoriumProcess(["demo", "--no-open"], { cwd: folder, env: { TMPDIR: folder } });
   expect([ran.code, ran.stderr]).toEqual([0, ""]);
   expect(ran.stdout).toContain("The agents of this demo are scripted");
   expect(ran.stdout).toMatch(/task 1\.3, attempt 1 FAIL, score 55[\s\S]*task 1\.3, attempt 2 PASS/);

@@ -15,7 +15,7 @@ import { planningOf } from "../src/executing.ts";
 import { openRunHost } from "../src/http/run-host.ts";
 import { ok, unwrap } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
-import { scriptorium, serve } from "./support/commands.ts";
+import { scriptoriumProcess, serve } from "./support/commands.ts";
 import { planned } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
@@ -343,7 +343,7 @@ test("O3, O15: from the shell: plan against a model, open it in an editor, see t
   const editor = join(root, "editor.sh");
   writeFileSync(editor, '#!/bin/sh\nsed -i "s/Task number 1.1/Something better/" "$1"\n');
   chmodSync(editor, 0o755);
-  const run = (...args: string[]) => scriptorium(args, { cwd: root, env: { EDITOR: editor } });
+  const run = (...args: string[]) => scriptoriumProcess(args, { cwd: root, env: { EDITOR: editor } });
   const planned = (await run("plan", "make", "it", "faster", "--open", "--json")).json<{
     run: string;
     chain: string;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { allOperations } from "../src/operation-list.ts";
-import { type Served, scriptorium, serve, start } from "./support/commands.ts";
+import { type Served, scriptoriumProcess, serve, start } from "./support/commands.ts";
 import { ask, type Json, sendRaw, signIn } from "./support/requests.ts";
 import { engines, freshDatabase, newWorkspace, read, sampleSchema, temporaryFolder } from "./support/workspace.ts";
 
@@ -637,12 +637,12 @@ describe("T11: the workspace's token", () => {
     const { root, file } = await newWorkspace();
     const target = join(temporaryFolder(), "target");
     symlinkSync(target, file(".scriptorium/token"));
-    const dangling = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const dangling = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(dangling).toMatchObject({ code: 1, stdout: "" });
     expect(dangling.stderr).toContain("token is a link, or belongs to someone else; remove it and start again");
     expect(() => statSync(target)).toThrow();
     writeFileSync(target, "x".repeat(40));
-    expect(await scriptorium(["serve", "--port", "0"], { cwd: root })).toMatchObject({ code: 1, stdout: "" });
+    expect(await scriptoriumProcess(["serve", "--port", "0"], { cwd: root })).toMatchObject({ code: 1, stdout: "" });
     expect(read(target)).toBe("x".repeat(40));
   });
 
@@ -652,7 +652,7 @@ describe("T11: the workspace's token", () => {
     const elsewhere = temporaryFolder();
     rmSync(file(".scriptorium"), { recursive: true });
     symlinkSync(elsewhere, file(".scriptorium"));
-    const refused = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const refused = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(".scriptorium is a link");
     expect(readdirSync(elsewhere)).toEqual([]);
@@ -662,7 +662,7 @@ describe("T11: the workspace's token", () => {
     const { root, file } = await newWorkspace();
     for (const text of ["", "\n", "short\n"]) {
       writeFileSync(file(".scriptorium/token"), text);
-      const refused = await scriptorium(["serve", "--port", "0"], { cwd: root });
+      const refused = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
       expect(refused.code).toBe(1);
       expect(refused.stderr).toContain("holds no token; remove it and start again");
     }
@@ -722,12 +722,12 @@ describe("serving", () => {
     const { root } = await newWorkspace();
     const { url } = await serve(root);
     const { port } = new URL(url);
-    const refused = await scriptorium(["serve", "--port", port], { cwd: root });
+    const refused = await scriptoriumProcess(["serve", "--port", port], { cwd: root });
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toBe(
       `scriptorium: port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any\n`,
     );
-    const nonsense = await scriptorium(["serve", "--port", "http"], { cwd: root });
+    const nonsense = await scriptoriumProcess(["serve", "--port", "http"], { cwd: root });
     expect(nonsense.code).toBe(2);
     expect(nonsense.stderr).toContain("A port is a number from 0 to 65535");
   });

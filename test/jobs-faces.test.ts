@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { setUpAgent } from "../src/agents/setup.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { loadConfig } from "../src/config/config.ts";
-import { scribe, scriptorium, serve } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess, serve } from "./support/commands.ts";
 import { authorship, jobWorkspace, openTopic, program } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
@@ -37,9 +37,12 @@ describe("a job from the shell", () => {
       { cwd },
     );
     const { id: topic } = opened.json<{ id: string }>();
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--wait", "--json"], {
-      cwd,
-    });
+    const ran = await scriptoriumProcess(
+      ["job", "start", "--kind", "incorporate", "--topic", topic, "--wait", "--json"],
+      {
+        cwd,
+      },
+    );
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const job = ran.json<{ job_id: string; log: string }>();
     expect(job).toMatchObject({ status: "succeeded", exit_code: 0, usage: { output_tokens: null }, cost_usd: null });
@@ -63,7 +66,9 @@ describe("a job from the shell", () => {
     const { root, app } = await jobWorkspace();
     workspaceAgent(root, "echo 'out of credit' >&2; exit 4");
     const topic = await openTopic(app);
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], { cwd: root });
+    const ran = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
+      cwd: root,
+    });
     expect(ran.code).toBe(1);
     const job = ran.json<{ job_id: string }>();
     expect(job).toMatchObject({ status: "failed", exit_code: 4, error_tail: "out of credit\n" });
@@ -107,12 +112,12 @@ describe("R15: jobs over HTTP", () => {
     });
     expect(await post("/api/agent/jobs", body, reader.token)).toMatchObject({ status: 403 });
 
-    const waited = scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
+    const waited = scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
     expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is in flight") });
     expect((await post(`/api/agent/jobs/${job_id}/cancel`, {})).status).toBe(200);
     await expect.poll(async () => (await get(`/api/agent/jobs/${job_id}`)).status, { timeout: 15_000 }).toBe("failed");
 
-    const handed = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
+    const handed = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
       cwd: root,
     });
     const second = handed.json<{ job_id: string }>().job_id;
@@ -129,7 +134,7 @@ describe("R15: jobs over HTTP", () => {
 describe("R17: the agent block", () => {
   test("is needed for jobs and for nothing else", async () => {
     const { root } = await newWorkspace();
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", "t"], { cwd: root });
+    const ran = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", "t"], { cwd: root });
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining("author_name") });
   });
 
@@ -158,7 +163,7 @@ describe("R17: the agent block", () => {
       const refused = loaded.ok ? setUpAgent(loaded.value) : loaded;
       expect(refused, JSON.stringify(change)).toMatchObject({ problem: { message: expect.stringMatching(reason) } });
     }
-    const ran = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const ran = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(ran).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/agent\.log_dir/) });
   });
 

@@ -18,7 +18,7 @@ import { proposePage } from "../src/review/proposals/propose.ts";
 import { getTopic, openTopic } from "../src/review/topics/operations.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { blobOf } from "../src/wiki/stores/document.ts";
-import { scribe, scriptorium } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import {
   agent,
   allEvents,
@@ -553,7 +553,7 @@ test("R4: an approval that is killed anywhere is undone or finished by the next 
   for (const { place, path, text, wanted, id } of killed) {
     const cwd = join(temporaryFolder(), "workspace");
     cpSync(base.root, cwd, { recursive: true });
-    const ran = await scriptorium(["proposal", "approve", id], { cwd, env: { SCRIPTORIUM_CRASH_AT: place } });
+    const ran = await scriptoriumProcess(["proposal", "approve", id], { cwd, env: { SCRIPTORIUM_CRASH_AT: place } });
     expect(ran.signal, place).toBe("SIGKILL");
 
     const app = await openApp(unwrap(loadConfig(cwd, testEnvironment())));

@@ -6,6 +6,7 @@ import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 import { bold, table, when } from "./text.ts";
 
 type Value<T extends { perform(...args: never[]): Promise<unknown> }> = Extract<
@@ -109,7 +110,7 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
 
 async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<Whole>> {
   const job = await showJob.perform(app, { id }, caller);
-  if (job.ok && job.value.status !== "succeeded") process.exitCode = 1;
+  if (job.ok && job.value.status !== "succeeded") shell().exitCode = 1;
   return job.ok ? ok(job.value) : job;
 }
 

@@ -3,6 +3,7 @@ import { ok } from "../kernel/result.ts";
 import { installModel, localModel } from "../search/model/model.ts";
 import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
 import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 import { bold, dim, plural } from "./text.ts";
 
 type Value<O> = O extends { perform(...args: never[]): Promise<infer R> }
@@ -70,7 +71,7 @@ export const modelCommand = (common: () => Common) =>
 
 /** Installs, then embeds what there is; stopped half-way, it goes on from there the next time. */
 async function install(common: Common, from: string | undefined): Promise<void> {
-  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const say = (line: string) => shell().stderr.write(`${line}\n`);
   const done = await withApp(common, async (app) => {
     const options = { ...(from === undefined ? {} : { from }), env: app.config.environment, say };
     const installed = await installModel(app.config.modelFolder, options);

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
+import type { Shell } from "../../src/cli/shell.ts";
 import { testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
@@ -14,9 +16,44 @@ export type Ran = {
 };
 type How = { cwd: string; input?: string; env?: Record<string, string> };
 
-/** Runs a command as it ships, to its end. */
-export const scriptorium = (args: string[], how: How) => run("scriptorium.js", args, how);
-export const scribe = (args: string[], how: How) => run("scribe.js", args, how);
+/** Runs a command in this process: the same as a process of its own, but for signals and the end of the process. */
+export const scriptorium = async (args: string[], how: How) =>
+  inProcess((await import("../../src/cli/program.ts")).runScriptorium, args, how);
+export const scribe = async (args: string[], how: How) =>
+  inProcess((await import("../../src/cli/scribe.ts")).runScribe, args, how);
+
+/** Runs a command as it ships, as a process of its own, to its end. */
+export const scriptoriumProcess = (args: string[], how: How) => run("scriptorium.js", args, how);
+export const scribeProcess = (args: string[], how: How) => run("scribe.js", args, how);
+
+async function inProcess(
+  command: (args: string[], shell: Shell) => Promise<void>,
+  args: string[],
+  { cwd, input, env }: How,
+): Promise<Ran> {
+  if (env?.SCRIPTORIUM_CRASH_AT) throw new Error("this would kill the test's own process");
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const stdin = Readable.from(input ? [Buffer.from(input)] : []);
+  const shell = { stdin, stdout, stderr, env: { ...testEnvironment(), ...env }, cwd, exitCode: 0 };
+  await command(args, shell);
+  return ran(shell.exitCode, null, stdout.text(), stderr.text());
+}
+
+class Collector extends Writable {
+  private readonly chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.chunks.push(chunk);
+    done();
+  }
+
+  text = () => Buffer.concat(this.chunks).toString("utf8");
+}
+
+const ran = (code: Ran["code"], signal: Ran["signal"], stdout: string, stderr: string): Ran => ({
+  ...{ code, signal, stdout, stderr },
+  json: () => JSON.parse(stdout),
+});
 
 function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran> {
   return new Promise((done, fail) => {
@@ -26,7 +63,7 @@ function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran
     child.stdout?.on("data", (chunk) => (stdout += chunk));
     child.stderr?.on("data", (chunk) => (stderr += chunk));
     child.on("error", fail);
-    child.on("close", (code, signal) => done({ code, signal, stdout, stderr, json: () => JSON.parse(stdout) }));
+    child.on("close", (code, signal) => done(ran(code, signal, stdout, stderr)));
     child.stdin?.end(input ?? "");
   });
 }

@@ -1,5 +1,5 @@
 import { cacheFolder } from "./cache.ts";
-import { scriptorium } from "./commands.ts";
+import { scriptoriumProcess } from "./commands.ts";
 
 /**
  * The real model, downloaded by the command itself on first use into the user's cache; skips the test
@@ -7,7 +7,7 @@ import { scriptorium } from "./commands.ts";
  */
 export async function embeddingModel(workspace: string, skip: (reason: string) => never): Promise<string> {
   const folder = process.env.SCRIPTORIUM_TEST_MODEL ?? cacheFolder("embedding-model");
-  const done = await scriptorium(["model", "install", "--json"], {
+  const done = await scriptoriumProcess(["model", "install", "--json"], {
     cwd: workspace,
     env: { ...npmSettings(), SCRIPTORIUM_MODEL_FOLDER: folder },
   });
