@@ -7,6 +7,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 20 } },
     maxWorkers: 2,
+    // The files of a worker share its modules: importing src/ for each file costs more than most files.
+    isolate: false,
     reporters: ["default", "./test/support/skip-report.ts"],
     projects: [
       {

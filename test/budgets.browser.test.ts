@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { visit } from "./support/browsing.ts";
-import { serve } from "./support/commands.ts";
+import { serveProcess } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
 import { needs } from "./support/programs.ts";
 import { newWorkspace } from "./support/workspace.ts";
@@ -18,7 +18,7 @@ describe("budgets in a browser", needs("chromium"), () => {
   }, async () => {
     const { root } = await newWorkspace();
     writePages(root, 100, 100);
-    const { link } = await serve(root);
+    const { link } = await serveProcess(root);
     const { page, url } = await visit(link, {}, countCommits);
 
     await page.goto(`${url}/pages/book/c07/p07.md`);
@@ -68,7 +68,7 @@ describe("budgets in a browser", needs("chromium"), () => {
     timeout: 60_000,
   }, async () => {
     const { root, app } = await newWorkspace();
-    const { link } = await serve(root);
+    const { link } = await serveProcess(root);
     const run = await newRun(app, [planned("0")]);
     const { page, url } = await visit(link, {}, async (context) => {
       await countCommits(context);

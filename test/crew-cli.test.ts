@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { attemptsOf, unlearnt } from "../src/store/queries/runs.ts";
-import { scriptoriumProcess, serve, start } from "./support/commands.ts";
+import { scriptoriumProcess, serveProcess, start } from "./support/commands.ts";
 import { newRun, planned, verdictOf } from "./support/crew.ts";
 import { crewMind } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
@@ -209,7 +209,7 @@ test.each([
       child.stdout?.resume();
       return { child, ended: new Promise<void>((done) => child.once("close", () => done())) };
     };
-    let server = await serve(root, key);
+    let server = await serveProcess(root, key);
     const asked = { token: server.token, method: "POST", body: {} };
     expect((await ask(server.url, `/api/runs/${run}/execute`, asked)).status).toBe(200);
     let helper = help();
@@ -219,7 +219,7 @@ test.each([
       if (i % 2 === 0) {
         await server.stop("SIGKILL");
         // It goes on by itself.
-        server = await serve(root, key);
+        server = await serveProcess(root, key);
       } else {
         helper.child.kill("SIGKILL");
         await helper.ended;

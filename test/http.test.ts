@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { allOperations } from "../src/operation-list.ts";
-import { type Served, scriptoriumProcess, serve, start } from "./support/commands.ts";
+import { type Served, scriptoriumProcess, serve, serveProcess, start } from "./support/commands.ts";
 import { ask, type Json, sendRaw, signIn } from "./support/requests.ts";
 import { engines, freshDatabase, newWorkspace, read, sampleSchema, temporaryFolder } from "./support/workspace.ts";
 
@@ -670,7 +670,7 @@ describe("T11: the workspace's token", () => {
 
   test("T11: is the same for servers that start at the same time", async () => {
     const { root } = await newWorkspace();
-    const served = await Promise.all([1, 2, 3].map(() => serve(root)));
+    const served = await Promise.all([1, 2, 3].map(() => serveProcess(root)));
     expect(new Set(served.map((one) => one.token)).size).toBe(1);
     for (const { url, token } of served) expect((await ask(url, "/api/entries", { token })).status).toBe(200);
   });
@@ -734,7 +734,7 @@ describe("serving", () => {
 
   test.each(engines)("two servers of one workspace agree, on %s", async (engine) => {
     const { root } = await newWorkspace({ engine });
-    const [one, two] = await Promise.all([serve(root), serve(root)]);
+    const [one, two] = await Promise.all([serveProcess(root), serveProcess(root)]);
     expect(one.url).not.toBe(two.url);
     const { token } = one;
     for (let round = 0; round < 5; round++) {
@@ -757,7 +757,7 @@ describe("serving", () => {
     "SIGTERM in the middle of writing: exit 0, and all that was acknowledged is in git, on %s",
     async (engine) => {
       const { root, git } = await newWorkspace({ engine });
-      const { url, token, child, stop } = await serve(root);
+      const { url, token, child, stop } = await serveProcess(root);
       const acknowledged: string[] = [];
       let unexpected = 0;
       const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -783,7 +783,7 @@ describe("serving", () => {
 
   test("a page that takes seconds to lay out keeps nobody else waiting", async () => {
     const { root } = await newWorkspace();
-    const { url, token } = await serve(root);
+    const { url, token } = await serveProcess(root);
     const { version } = (await ask(url, "/api/entries/notes", { token })).json();
     const body = { content: "[a](".repeat(30_000), version };
     expect((await ask(url, "/api/entries/notes", { method: "PUT", token, body })).status).toBe(200);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { setUpAgent } from "../src/agents/setup.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { loadConfig } from "../src/config/config.ts";
-import { scribe, scriptorium, scriptoriumProcess, serve } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess, serveProcess } from "./support/commands.ts";
 import { authorship, jobWorkspace, openTopic, program } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
@@ -87,7 +87,7 @@ describe("R15: jobs over HTTP", () => {
     const { root, app } = await jobWorkspace();
     workspaceAgent(root, "echo at work >&2; exec sleep 600");
     const topic = await openTopic(app);
-    const { url, token, stop } = await serve(root);
+    const { url, token, stop } = await serveProcess(root);
     const body = { kind: "incorporate", source_path: "docs/deploy.md", topic_id: topic };
     const post = (path: string, given: object, as = token) =>
       ask(url, path, { method: "POST", token: as, body: given });
@@ -124,7 +124,7 @@ describe("R15: jobs over HTTP", () => {
     await expect.poll(async () => (await get(`/api/agent/jobs/${second}`)).status).toBe("running");
     await expect.poll(() => survivors(second)).not.toEqual([]);
     await stop("SIGKILL");
-    const again = await serve(root);
+    const again = await serveProcess(root);
     const left = (await ask(again.url, `/api/agent/jobs/${second}`, { token: again.token })).json();
     expect(left).toMatchObject({ status: "failed", error_tail: "server restarted while job in flight" });
     await expect.poll(() => survivors(second), { timeout: 10_000 }).toEqual([]);

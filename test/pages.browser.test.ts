@@ -38,7 +38,7 @@ async function withPage(changed: Record<string, unknown>, look: (page: Page) => 
   await page.waitForTimeout(200);
   await look(page);
   await page.close();
-  await stop("SIGKILL");
+  await stop();
   return { faults, violations };
 }
 

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { expectAccessible, select, visit } from "./support/browsing.ts";
-import { serve, start } from "./support/commands.ts";
+import { serve, serveProcess, start } from "./support/commands.ts";
 import { authorship, jobWorkspace, program } from "./support/jobs.ts";
 import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
@@ -167,7 +167,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     timeout: 60_000,
   }, async () => {
     const { root } = await newWorkspace();
-    const first = await serve(root);
+    const first = await serveProcess(root);
     const { page, url } = await visit(first.link);
     await page.goto(`${url}/entries/decisions`);
     await page.getByText("Live", { exact: true }).waitFor();

@@ -12,6 +12,7 @@ import { type Config, environment, findWorkspace, loadConfig } from "../config/c
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
+import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
@@ -34,6 +35,35 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
   const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const server = await openServer(config, log, port ?? config.port);
+  // Whoever reads the announcement may tell us to stop at once.
+  const told = new Promise<void>((stop) => {
+    process.once("SIGINT", () => stop());
+    process.once("SIGTERM", () => stop());
+  });
+  announce(options.json ?? false, config, server);
+  // A moment later: whoever stops the server at once did not want a page.
+  const warming = setTimeout(server.warm, warmAfterMs).unref();
+  await server.resumeRuns();
+  await told;
+  clearTimeout(warming);
+  await server.close();
+}
+
+export type OpenServer = {
+  url: string;
+  token: string;
+  link: string;
+  /** Goes on with the runs that the last process left. */
+  resumeRuns(): Promise<void>;
+  /** Prepares what the first page needs. */
+  warm(): void;
+  /** Ends requests and jobs, records what waits, and closes the workspace. */
+  close(): Promise<void>;
+};
+
+/** Serves the workspace on loopback; port 0 is any free one. */
+export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
   const agent = config.agent && unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, log);
@@ -45,7 +75,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
   const server = createServer({ requireHostHeader: false }, listener);
   try {
-    bound = await listen(server, port ?? config.port);
+    bound = await listen(server, port);
   } catch (error) {
     await app.close();
     throw error;
@@ -58,26 +88,25 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = keepRecording(app);
   const anchors = keepAnchors(app);
-  // Whoever reads the announcement may tell us to stop at once.
-  const told = new Promise<void>((stop) => {
-    process.once("SIGINT", () => stop());
-    process.once("SIGTERM", () => stop());
-  });
-  announce(options.json ?? false, config, bound, token);
-  // A moment later: whoever stops the server at once did not want a page.
-  const warming = setTimeout(() => http.warm(), warmAfterMs).unref();
-  await host.resume();
-  await told;
-  clearTimeout(warming);
-  stopping.abort();
-  await http.close();
-  await close(server);
-  await jobs?.stop();
-  await host.stop();
-  await Promise.all(watching.map((watch) => watch.stop()));
-  await anchors.stop();
-  await upkeep.stop();
-  await app.close();
+  const url = `http://127.0.0.1:${bound}`;
+  return {
+    url,
+    token,
+    link: `${url}/?token=${token}`,
+    resumeRuns: () => host.resume(),
+    warm: () => http.warm(),
+    async close() {
+      stopping.abort();
+      await http.close();
+      await close(server);
+      await jobs?.stop();
+      await host.stop();
+      await Promise.all(watching.map((watch) => watch.stop()));
+      await anchors.stop();
+      await upkeep.stop();
+      await app.close();
+    },
+  };
 }
 
 /** Without an agent block there is nobody to run jobs; everything else works. */
@@ -105,9 +134,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-function announce(json: boolean, config: Config, port: number, token: string): void {
-  const url = `http://127.0.0.1:${port}`;
-  const link = `${url}/?token=${token}`;
+function announce(json: boolean, config: Config, { url, token, link }: OpenServer): void {
   if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
   else
     process.stdout.write(

@@ -1,11 +1,10 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, expect, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { startChromium } from "./chromium.ts";
 
-/** One browser for all tests of a file. */
+/** One browser for all tests of a worker; it ends with the worker. */
 let browser: Promise<Browser> | undefined;
-afterAll(async () => (await browser)?.close());
 
 export type Visit = { page: Page; context: BrowserContext; faults: string[]; url: string };
 type Options = Parameters<Browser["newContext"]>[0];

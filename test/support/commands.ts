@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { Shell } from "../../src/cli/shell.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { silent } from "../../src/kernel/log.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
@@ -68,16 +71,30 @@ function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran
   });
 }
 
-export type Served = {
-  url: string;
-  token: string;
-  link: string;
+export type Served = { url: string; token: string; link: string; stop(): Promise<void> };
+
+/** Serves the workspace in this process until the end of the test. */
+export async function serve(root: string, env: Record<string, string> = {}): Promise<Served> {
+  const { openServer } = await import("../../src/http/serve.ts");
+  const config = unwrap(loadConfig(root, { ...testEnvironment(), ...env }));
+  const server = await openServer(config, silent, 0);
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= server.close();
+    return stopped;
+  };
+  onTestFinished(stop);
+  await server.resumeRuns();
+  return { ...server, stop };
+}
+
+export type ServedProcess = Omit<Served, "stop"> & {
   child: ChildProcess;
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
-/** Starts `scriptorium serve` on a free port and stops it after the test. */
-export async function serve(cwd: string, env?: Record<string, string>): Promise<Served> {
+/** Starts `scriptorium serve` as it ships on a free port and stops it after the test. */
+export async function serveProcess(cwd: string, env?: Record<string, string>): Promise<ServedProcess> {
   const child = start("scriptorium.js", ["serve", "--port", "0", "--json"], cwd, env);
   let stderr = "";
   child.stderr?.on("data", (chunk) => (stderr += chunk));
