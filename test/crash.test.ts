@@ -10,6 +10,7 @@ import { createSection } from "../src/review/proposals/section-operations.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { addSource } from "../src/wiki/sources/operations.ts";
 import { type Ran, scribeProcess, scriptoriumProcess } from "./support/commands.ts";
+import { thorough } from "./support/thorough.ts";
 import {
   agent,
   freshDatabase,
@@ -79,8 +80,8 @@ const acts: Act[] = [
 const commit = (cwd: string, env: Record<string, string>, id: string, input: string) =>
   scribeProcess(["commit-entry", "--role", "planner", "--id", id, "--version", "2"], { cwd, env, input });
 
-/** Each kill takes a second and there are well over a hundred; SCRIPTORIUM_TEST_ALL=1 leaves none out. */
-const stride = process.env.SCRIPTORIUM_TEST_ALL ? 1 : 2;
+/** Each kill takes a second and there are well over a hundred. */
+const stride = thorough ? 1 : 3;
 
 describe.each([
   { engine: "sqlite", done: acts },
