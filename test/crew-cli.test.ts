@@ -11,6 +11,7 @@ import { crewMind } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
 import type { Reply } from "./support/model-wire.ts";
 import { ask } from "./support/requests.ts";
+import { thorough } from "./support/thorough.ts";
 import {
   engines,
   newWorkspace,
@@ -189,7 +190,7 @@ describe.each(engines)("the command line on %s", (engine) => {
 
 /** Ten hands in two processes, the server one of them; each is killed again and again while the work goes on. */
 test.each([
-  ["sqlite", 100],
+  ["sqlite", thorough ? 100 : 40],
   ["postgres", 16],
 ] as const)(
   "C4, O16: server and workers are killed on %s while they do %i tasks, and the end is the same as undisturbed",

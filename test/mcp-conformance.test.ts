@@ -18,18 +18,12 @@ import { agent, newWorkspace, temporaryFolder } from "./support/workspace.ts";
  * The official conformance suite of the Model Context Protocol, which npm brings and which needs a
  * newer Node than ours, also from npm. Each run checks every message against the protocol's schema.
  */
-const suite = [
-  "--yes",
-  "--package=node@24",
-  "--package=@modelcontextprotocol/conformance@0.2.0-alpha.12",
-  "--",
-  "conformance",
-];
-const available = await runSuite(["--version"]);
-const unavailable =
-  available.code === 0
-    ? undefined
-    : `npx cannot run the MCP conformance suite: ${/^npm error.*/m.exec(available.output)?.[0] ?? available.output}`;
+const packages = ["--package=node@24", "--package=@modelcontextprotocol/conformance@0.2.0-alpha.12"];
+const found = await run("npx", ["--yes", ...packages, "-c", "command -v node; command -v conformance"]);
+const [newerNode = "", suite = ""] = found.output.split("\n").filter((line) => line.startsWith("/"));
+const unavailable = suite
+  ? undefined
+  : `npx cannot install the MCP conformance suite: ${/^npm error.*/m.exec(found.output)?.[0] ?? found.output}`;
 
 /** What a server of our own tools can fail for no other reason than that it has no tool of the suite's name. */
 const needsFixture: Record<string, string> = {
@@ -110,7 +104,18 @@ type Check = { scenario: string; id: string; status: string; errorMessage?: stri
 /** Runs every scenario of one revision and gives back each check. */
 async function check(url: string, era: Era): Promise<Check[]> {
   const folder = temporaryFolder();
-  const ran = await runSuite(["server", "--url", `${url}/mcp`, "--suite", "all", "--spec-version", era, "-o", folder]);
+  const ran = await run(newerNode, [
+    suite,
+    "server",
+    "--url",
+    `${url}/mcp`,
+    "--suite",
+    "all",
+    "--spec-version",
+    era,
+    "-o",
+    folder,
+  ]);
   const scenarios = readdirSync(folder);
   if (scenarios.length === 0) throw new Error(`the suite ran nothing:\n${ran.output}`);
   return scenarios.flatMap((name) => {
@@ -130,9 +135,9 @@ const report = (what: string, checks: Check[]) =>
 
 const passed = (checks: Check[]) => checks.filter(({ status }) => status === "SUCCESS").length;
 
-function runSuite(args: string[]): Promise<{ code: number | null; output: string }> {
+function run(program: string, args: string[]): Promise<{ code: number | null; output: string }> {
   return new Promise((done) => {
-    const child = spawn("npx", [...suite, ...args], { timeout: 120_000 });
+    const child = spawn(program, args, { timeout: 120_000 });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));
