@@ -1,16 +1,15 @@
-// Runs one bench: bundles it and the commands as they ship into a folder of its own, so that
-// nobody else's dist/ is disturbed, and takes the folder away afterwards.
-import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
+// Runs one bench against the commands as they ship.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { buildAll } from "./build.mjs";
+import { exitCodeOf, withBundle } from "./bundle.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const benches = readdirSync("bench")
   .filter((file) => file.endsWith(".ts"))
   .map((file) => basename(file, ".ts"));
+const peers = Object.keys(JSON.parse(readFileSync("bench/package.json", "utf8")).dependencies);
 const [name, ...rest] = process.argv.slice(2);
 
 if (benches.includes(name ?? "")) process.exitCode = await runBench(name, rest);
@@ -20,38 +19,36 @@ else {
   process.exitCode = 2;
 }
 
-async function runBench(name, args) {
-  // Inside node_modules, so that the bundle finds the packages that stay outside it.
-  mkdirSync("node_modules/.cache", { recursive: true });
-  const folder = mkdtempSync("node_modules/.cache/bench-");
-  try {
-    cpSync("package.json", join(folder, "package.json"));
-    await buildAll(join(folder, "dist"));
-    await build({
-      entryPoints: [`bench/${name}.ts`],
-      outdir: join(folder, "bench"),
-      bundle: true,
-      splitting: true,
-      packages: "external",
-      format: "esm",
-      platform: "node",
-      target: "node20.19",
-      logLevel: "warning",
-    });
-    cpSync("src/store/migrations", join(folder, "bench/migrations"), { recursive: true });
-    return await finished(
-      spawn(process.execPath, [join(folder, "bench", `${name}.js`), ...args], { stdio: "inherit" }),
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+function runBench(name, args) {
+  return withBundle("bench", [`bench/${name}.ts`], (folder, sources) => {
+    if (sources.some(usesPeers)) linkPeers(folder);
+    return exitCodeOf(spawn(process.execPath, [join(folder, "bench", `${name}.js`), ...args], { stdio: "inherit" }));
+  });
+}
+
+function usesPeers(file) {
+  const source = readFileSync(file, "utf8");
+  return peers.some((peer) => source.includes(`"${peer}`));
+}
+
+/**
+ * Links only the peers into the bundle's folder. Resolving the bundle from bench/node_modules would also
+ * take zod, hono and pg from there, and measure Scriptorium with versions it does not ship with.
+ */
+function linkPeers(folder) {
+  installPeers();
+  for (const peer of peers) {
+    const link = join(folder, "node_modules", peer);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(resolve("bench/node_modules", peer), link, "junction");
   }
 }
 
-/** The bench cleans up behind itself when it is told to stop: we pass the word on and wait. */
-function finished(child) {
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
-  return new Promise((done, fail) => {
-    child.on("error", fail);
-    child.on("close", (code) => done(code ?? 1));
-  });
+function installPeers() {
+  const installed = statSync("bench/node_modules/.package-lock.json", { throwIfNoEntry: false });
+  if (installed && installed.mtimeMs >= statSync("bench/package-lock.json").mtimeMs) return;
+  console.error("Installing the peers in bench/package.json (npm ci --prefix bench)");
+  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  // npm writes to stderr: stdout belongs to the bench, whose --json prints one value there.
+  execFileSync("npm", ["ci", "--prefix", "bench", ...quiet], { stdio: ["ignore", 2, 2] });
 }

@@ -2,7 +2,7 @@ import { type Caller, nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent, appendEvents } from "../store/events.ts";
-import { holdClaim, refusingLate } from "../store/fence.ts";
+import { holdClaim, recordingLate } from "../store/fence.ts";
 import {
   countEdges,
   findEdge,
@@ -41,8 +41,11 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
 
   /** One transaction behind the fence; `written` says under what it is made. */
   const change = <T>(what: string, work: (tx: Query, written: Written) => Promise<Result<T>>): Promise<Result<T>> =>
-    refusingLate({ db, now }, by, what, () =>
-      db.write(async (tx) => work(tx, { ...provenance(caller), attempt: await holdClaim(tx, db.engine, by) })),
+    recordingLate({ db, now }, by, what, () =>
+      db.write(async (tx) => {
+        const held = await holdClaim(tx, db.engine, by);
+        return held.ok ? work(tx, { ...provenance(caller), ...held.value }) : held;
+      }),
     );
 
   return {
@@ -148,41 +151,34 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       const elsewhere = nodes.find((node) => nounOf(node.id));
       if (elsewhere)
         return refuse("invalid", `${elsewhere.id} is kept by the workspace itself; its line is not for import`);
-      try {
-        await db.write(async (tx) => {
-          const nodeRows = nodes.map((node) => nodeRow(node, node.written ?? written));
-          const addedNodes = new Set(await insertNodes(tx, nodeRows));
-          const taken = nodes.find((node) => !addedNodes.delete(node.id));
-          if (taken) throw new Unfit(`there is a node ${taken.id} already`);
-          const ends = await holdNodes(tx, db.engine, [...new Set(edges.flatMap(({ from, to }) => [from, to]))]);
-          const loose = edges.find(({ from, to }) => !ends.has(from) || !ends.has(to));
-          if (loose) {
-            const missing = ends.has(loose.from) ? loose.to : loose.from;
-            throw new Unfit(`edge ${loose.id} needs the node ${missing}, which does not exist`);
-          }
-          const edgeRows = edges.map((edge) => edgeRow(edge, edge.written ?? written));
-          const addedEdges = new Set(await insertEdges(tx, edgeRows));
-          const double = edges.find((edge) => !addedEdges.delete(edge.id));
-          if (double) throw new Unfit(`there is an edge ${double.id}, or one of its type between its ends, already`);
-          const events = [
-            ...nodes.map((node) => nodeAdded(node, written, actor, at)),
-            ...edges.map((edge) => edgeAdded(edge, written, actor, at)),
-          ];
-          for (let from = 0; from < events.length; from += 500)
-            await appendEvents(tx, db.engine, events.slice(from, from + 500));
-          if (events.length >= many) await lookAgain(tx, db.engine, ["nodes", "edges"]);
-        });
-      } catch (error) {
-        if (error instanceof Unfit) return refuse("conflict", `${error.message}; nothing was imported`);
-        throw error;
-      }
-      return ok({ nodes: nodes.length, edges: edges.length });
+      return db.write(async (tx): Promise<Result<{ nodes: number; edges: number }>> => {
+        const unfit = (why: string) => refuse("conflict", `${why}; nothing was imported`);
+        const nodeRows = nodes.map((node) => nodeRow(node, node.written ?? written));
+        const addedNodes = new Set(await insertNodes(tx, nodeRows));
+        const taken = nodes.find((node) => !addedNodes.delete(node.id));
+        if (taken) return unfit(`there is a node ${taken.id} already`);
+        const ends = await holdNodes(tx, db.engine, [...new Set(edges.flatMap(({ from, to }) => [from, to]))]);
+        const loose = edges.find(({ from, to }) => !ends.has(from) || !ends.has(to));
+        if (loose) {
+          const missing = ends.has(loose.from) ? loose.to : loose.from;
+          return unfit(`edge ${loose.id} needs the node ${missing}, which does not exist`);
+        }
+        const edgeRows = edges.map((edge) => edgeRow(edge, edge.written ?? written));
+        const addedEdges = new Set(await insertEdges(tx, edgeRows));
+        const double = edges.find((edge) => !addedEdges.delete(edge.id));
+        if (double) return unfit(`there is an edge ${double.id}, or one of its type between its ends, already`);
+        const events = [
+          ...nodes.map((node) => nodeAdded(node, written, actor, at)),
+          ...edges.map((edge) => edgeAdded(edge, written, actor, at)),
+        ];
+        for (let from = 0; from < events.length; from += 500)
+          await appendEvents(tx, db.engine, events.slice(from, from + 500));
+        if (events.length >= many) await lookAgain(tx, db.engine, ["nodes", "edges"]);
+        return ok({ nodes: nodes.length, edges: edges.length });
+      });
     },
   };
 }
-
-/** Thrown to take back all that the transaction has done so far. */
-class Unfit extends Error {}
 
 const nodeRow = (node: Node, written: Written): NewNode => ({
   ...written,

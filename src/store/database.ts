@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { Refusal } from "../kernel/result.ts";
 import type { Tables } from "./tables.ts";
 
 export type Query = Kysely<Tables>;
@@ -9,12 +10,13 @@ export interface Database {
   /** Reads what has been committed. Never writes. */
   readonly read: Query;
   /**
-   * Runs `work` in a transaction of its own and resolves once it is on disk. If `work` throws,
-   * nothing of it is kept. `work` must not call `write` again, and awaits nothing but its queries:
-   * SQLite has one writer, and a process that sleeps with the lock makes all others wait.
+   * Runs `work` in a transaction of its own and resolves once it is on disk. The transaction is
+   * rolled back when `work` throws and when it returns a refusal; `keepWrites` marks the rare refusal
+   * whose writes must stay. `work` must not call `write` again and awaits only its own queries: SQLite
+   * has one writer, and a process that sleeps while holding the lock blocks all others.
    *
-   * Work that is one statement says so: it needs no transaction around it, and a far database is
-   * spared two journeys.
+   * `oneStatement` skips the transaction around work that is a single statement, which saves two
+   * round trips to a remote database.
    */
   write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement: boolean }): Promise<T>;
   /** Calls back soon after any process has written to this database. Returns how to stop. */
@@ -24,10 +26,22 @@ export interface Database {
 
 export type DatabaseAddress = { engine: "sqlite"; file: string } | { engine: "postgres"; url: string };
 
-/** The same database inside a transaction that is already open: what is written through it is kept with that, or not at all. */
+/** The same database inside an open transaction: the outer transaction decides whether writes are kept. */
 export const joined = (db: Database, tx: Query): Database => ({
   ...db,
   engine: db.engine,
   read: tx,
   write: (work) => work(tx),
 });
+
+const withWrites = new WeakSet<object>();
+
+/** Lets a transaction commit although its work refuses, e.g. to record that a verdict became void. */
+export function keepWrites(refusal: Refusal): Refusal {
+  withWrites.add(refusal);
+  return refusal;
+}
+
+/** True for a refusal, unless `keepWrites` marked it. Engines roll back then. */
+export const undoesWrites = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "ok" in value && value.ok === false && !withWrites.has(value);

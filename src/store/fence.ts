@@ -1,18 +1,18 @@
 import { sql } from "kysely";
-import { type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
 import { appendEvent } from "./events.ts";
 
 type Engine = Database["engine"];
 
-/** Who writes, and under which claim, if any. */
+/** The writer and its claim, if any. */
 export type Claimant = { name: string; task?: string | undefined; epoch?: number | undefined };
 
-/** What a task says of its claim. */
+/** The columns of a task that describe its claim. */
 type Held = { id: string; epoch: number; state: string; holder: string | null; leaseUntil: number | null };
 
-/** Why a claim of this epoch no longer stands, by the store's clock; nothing while it does. */
+/** The reason why a claim of this epoch has expired, by the store's clock; undefined while it is valid. */
 export function lateness(task: Held, clock: number, epoch: number): string | undefined {
   if (epoch === task.epoch && task.holder !== null && (task.leaseUntil ?? 0) >= clock) return undefined;
   const why = epoch < task.epoch ? `epoch ${epoch} is over, the task is at ${task.epoch}` : "its lease has run out";
@@ -20,56 +20,47 @@ export function lateness(task: Held, clock: number, epoch: number): string | und
 }
 
 /**
- * The fence for whatever is written under a claim beside the task itself: entries, nodes, edges. It
- * stands in the transaction of the write, and on PostgreSQL keeps the task's row until that ends: no
- * newer epoch can begin between the look and the write. Gives the attempt that the write belongs to;
- * a task that this store does not know has no claim that could be over.
+ * Fences a write made under a claim but not on the task itself: entries, nodes, edges, spend. It runs
+ * in the transaction of the write. On PostgreSQL it locks the task's row until that transaction ends, so
+ * no newer epoch can begin in between. Returns the attempt that the write belongs to; a task unknown to
+ * this store has no claim that could have expired.
  */
-export async function holdClaim(tx: Query, engine: Engine, { task, epoch }: Claimant): Promise<number | null> {
-  if (task === undefined || epoch === undefined) return null;
+export async function holdClaim(
+  tx: Query,
+  engine: Engine,
+  { task, epoch }: Claimant,
+): Promise<Result<{ attempt: number | null }>> {
+  if (task === undefined || epoch === undefined) return ok({ attempt: null });
   const lock = engine === "postgres" ? sql`FOR SHARE` : sql``;
   const { rows } = await sql<Held & { attempt: number; now: number }>`
     SELECT id, epoch, state, holder, lease_until AS "leaseUntil", attempt, ${clockByNow[engine]} AS now
     FROM tasks WHERE id = ${task} ${lock}`.execute(tx);
   const [held] = rows;
-  if (!held) return null;
+  if (!held) return ok({ attempt: null });
   const late = lateness(held, Number(held.now), epoch);
-  if (late) throw new Late(late, task, epoch, held);
-  return held.attempt;
-}
-
-/** Thrown to take back all that the transaction has done so far. */
-class Late extends Error {
-  constructor(
-    message: string,
-    readonly task: string,
-    readonly given: number,
-    readonly held: Held,
-  ) {
-    super(message);
-  }
+  if (late) return refuse("conflict", late, { late: true, epoch: held.epoch, state: held.state });
+  return ok({ attempt: held.attempt });
 }
 
 type Deps = { db: Database; now(): Date };
 
-/** Makes a refusal of a write that came too late, and puts it on record. */
-export async function refusingLate<T>(
+/**
+ * Runs a write and, when it is refused as late, records that. The record needs a transaction of its
+ * own: the one of the write is rolled back.
+ */
+export async function recordingLate<T>(
   deps: Deps,
-  by: Claimant,
-  what: string,
+  { name, task, epoch }: Claimant,
+  step: string,
   write: () => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  try {
-    return await write();
-  } catch (error) {
-    if (!(error instanceof Late)) throw error;
-    const { task, given, held } = error;
-    await recordLate(deps, { actor: by.name, task, step: what, epoch: given });
-    return refuse("conflict", error.message, { late: true, epoch: held.epoch, state: held.state });
-  }
+  const done = await write();
+  if (!done.ok && done.problem.details?.late && task !== undefined)
+    await recordLate(deps, { actor: name, task, step, epoch });
+  return done;
 }
 
-/** A worker that woke up too late is worth knowing about. */
+/** Records an attempt to write under an expired claim; `doctor` and metrics count these. */
 export async function recordLate(
   { db, now }: Deps,
   { actor, task, step, epoch }: { actor: string; task: string; step: string; epoch: number | undefined },

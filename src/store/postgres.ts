@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import type { Database } from "./database.ts";
+import { type Database, type Query, undoesWrites } from "./database.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
 import { statementNames } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
@@ -29,7 +29,7 @@ export async function openPostgres(url: string): Promise<Database> {
     async write(work, how) {
       for (let attempt = 1; ; attempt++) {
         try {
-          const value = how?.oneStatement ? await work(db) : await db.transaction().execute(work);
+          const value = how?.oneStatement ? await work(db) : await commitUnlessRefused(db, work);
           watch.wake();
           tell.others();
           return value;
@@ -47,7 +47,26 @@ export async function openPostgres(url: string): Promise<Database> {
   };
 }
 
-/** Staff costs our short queries more than running them: those that are prepared are sent under their names. */
+/** Kysely rolls back only when something is thrown, so a refusal is thrown inside and returned outside. */
+async function commitUnlessRefused<T>(db: Query, work: (tx: Query) => Promise<T>): Promise<T> {
+  class RolledBack extends Error {
+    constructor(readonly refusal: T) {
+      super("the work returned a refusal");
+    }
+  }
+  try {
+    return await db.transaction().execute(async (tx) => {
+      const value = await work(tx);
+      if (undoesWrites(value)) throw new RolledBack(value);
+      return value;
+    });
+  } catch (error) {
+    if (error instanceof RolledBack) return error.refusal;
+    throw error;
+  }
+}
+
+/** Planning a short query costs more than running it, so prepared statements are sent by name. */
 function nameStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   client.query = ((...args: unknown[]) => {

@@ -3,25 +3,25 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import Sqlite from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
-import type { Database, Query } from "./database.ts";
+import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
 import { directly } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
-const patienceMs = 60_000;
+const busyTimeoutMs = 60_000;
 const largestBatch = 256;
 
 export async function openSqlite(file: string): Promise<Database> {
   mkdirSync(dirname(file), { recursive: true });
-  const writer = await patiently(() => connect(file));
+  const writer = await retryWhileBusy(() => connect(file));
   refuseBrokenSqlite(writer);
   await migrateSqlite(writer, file);
-  const reader = await patiently(() => connect(file));
+  const reader = await retryWhileBusy(() => connect(file));
   reader.pragma("query_only = ON");
-  // SQLite waits for a lock by sleeping, and the whole process with it. The writer does that only
-  // for a moment and then waits in `patiently`, where everyone else is served meanwhile.
+  // SQLite waits for a lock by blocking the thread. The writer does so for 10 ms only and then
+  // waits in `retryWhileBusy`, which lets the event loop serve other requests.
   writer.pragma("busy_timeout = 10");
 
   const funnel = openFunnel(writer);
@@ -74,11 +74,10 @@ type Waiting = {
 };
 
 /**
- * Group commit. Writes that wait at the same time share one transaction and one fsync, each
- * behind a savepoint of its own, so that one that fails takes nothing else with it. There is
- * one connection, and `work` may await in the middle of its transaction: everything passes
- * through this queue, or another write would be committed as part of a transaction it knows
- * nothing about.
+ * Group commit: writes that wait at the same time share one transaction and one fsync, each behind
+ * its own savepoint, so that one failure or refusal undoes only itself. There is one connection, and
+ * `work` may await in the middle of its transaction. Without this queue another write would be
+ * committed, or rolled back, as part of a transaction that it knows nothing about.
  */
 function openFunnel(connection: Sqlite.Database) {
   const tx = kyselyOver(connection);
@@ -94,12 +93,14 @@ function openFunnel(connection: Sqlite.Database) {
   async function commitTogether(batch: Waiting[]) {
     const settle: (() => void)[] = [];
     try {
-      await patiently(() => connection.exec("BEGIN IMMEDIATE"));
+      await retryWhileBusy(() => connection.exec("BEGIN IMMEDIATE"));
       if (batch.length === 1 && batch[0]) settle.push(await performAlone(batch[0]));
       else for (const item of batch) settle.push(await performOne(item));
-      crashPoint("before-commit");
-      connection.exec("COMMIT");
-      crashPoint("after-commit");
+      if (connection.inTransaction) {
+        crashPoint("before-commit");
+        connection.exec("COMMIT");
+        crashPoint("after-commit");
+      }
     } catch (error) {
       if (connection.inTransaction) connection.exec("ROLLBACK");
       for (const item of batch) item.reject(error);
@@ -108,9 +109,10 @@ function openFunnel(connection: Sqlite.Database) {
     for (const done of settle) done();
   }
 
-  /** With nobody to harm, a failure undoes the whole transaction and needs no savepoint. */
+  /** A batch of one needs no savepoint: a failure or a refusal undoes the whole transaction. */
   async function performAlone(item: Waiting): Promise<() => void> {
     const value = await item.work(tx);
+    if (undoesWrites(value)) connection.exec("ROLLBACK");
     return () => item.resolve(value);
   }
 
@@ -118,7 +120,7 @@ function openFunnel(connection: Sqlite.Database) {
     connection.exec("SAVEPOINT one");
     try {
       const value = await item.work(tx);
-      connection.exec("RELEASE one");
+      connection.exec(undoesWrites(value) ? "ROLLBACK TO one; RELEASE one" : "RELEASE one");
       return () => item.resolve(value);
     } catch (error) {
       // A full disk makes SQLite roll the whole transaction back: then the batch is lost, and says so.
@@ -239,14 +241,14 @@ async function migrateSqlite(connection: Sqlite.Database, file: string) {
     connection.exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)");
     return connection.prepare("SELECT name FROM schema_migrations").pluck().all() as string[];
   };
-  const names = new Set(await patiently(recorded));
+  const names = new Set(await retryWhileBusy(recorded));
   if (migrations.every((m) => names.has(m.name))) return;
 
   // The lock lives in a database of its own, so that a migration may manage its transactions
   // itself, and the kernel lets go of it when the process dies.
   const lock = new Sqlite(`${file}-migrate`, { timeout: 5000 });
   try {
-    await patiently(() => lock.exec("BEGIN EXCLUSIVE"));
+    await retryWhileBusy(() => lock.exec("BEGIN EXCLUSIVE"));
     await migrate(migrations, {
       recorded: async () => recorded(),
       exec: async (sql) => {
@@ -258,9 +260,9 @@ async function migrateSqlite(connection: Sqlite.Database, file: string) {
   }
 }
 
-/** Tries again while another process holds the lock longer than SQLite itself waits. */
-async function patiently<T>(attempt: () => T): Promise<T> {
-  const until = Date.now() + patienceMs;
+/** Retries while another process holds the lock for longer than SQLite itself waits. */
+async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
+  const until = Date.now() + busyTimeoutMs;
   for (;;) {
     try {
       return attempt();

@@ -54,7 +54,7 @@ export function Plan({ run }: { run: Run }) {
           <Button
             loading={save.isPending}
             disabled={text === undefined || text === plan.data.text}
-            onClick={() => save.mutate({ id: run.id, text: text ?? "" })}
+            onClick={() => save.mutate({ id: run.id, text: text ?? "", base_hash: plan.data.plan_hash ?? undefined })}
           >
             Save the plan
           </Button>

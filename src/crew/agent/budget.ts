@@ -2,10 +2,11 @@ import { pricesVersion } from "../../agents/model/prices.ts";
 import type { Meter } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Database } from "../../store/database.ts";
+import { type Database, keepWrites } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
-import { type Claimant, holdClaim, refusingLate } from "../../store/fence.ts";
-import { insertSpend, lockRun, type Sums, settleSpend, spentOn } from "../../store/queries/spends.ts";
+import { type Claimant, holdClaim, recordingLate } from "../../store/fence.ts";
+import { lockRun } from "../../store/queries/runs.ts";
+import { insertSpend, type Sums, settleSpend, spentOn } from "../../store/queries/spends.ts";
 
 /** How much may be spent on one thing; what is left out is without limit. */
 export type Allowance = { tokens?: number | undefined; usd?: number | undefined };
@@ -64,7 +65,7 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
 
   const reserve = (wanted: { tokens: number; usd: number | null }): Promise<Result<Held>> => {
     const claimant = { name: agent, task: task ?? undefined, epoch: epoch ?? undefined };
-    return refusingLate({ db, now }, claimant, "spend", () => reserveUnder(claimant, wanted));
+    return recordingLate({ db, now }, claimant, "spend", () => reserveUnder(claimant, wanted));
   };
 
   const reserveUnder = (claimant: Claimant, wanted: { tokens: number; usd: number | null }) =>
@@ -72,7 +73,8 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
       const row = await lockRun(tx, db.engine, run);
       if (!row) return refuse("not_found", `there is no run ${run}`);
       if (row.state === "cancelled") return refuse("refused", `run ${run} was cancelled`);
-      await holdClaim(tx, db.engine, claimant);
+      const held = await holdClaim(tx, db.engine, claimant);
+      if (!held.ok) return held;
       const budget = { tokens: row.budget_tokens ?? undefined, usd: row.budget_usd ?? undefined };
       const levels: [string, Allowance, { run: string; task?: string; epoch?: number }][] = [["run", budget, { run }]];
       if (task !== null) levels.push(["task", allowances.task, { run, task }]);
@@ -82,7 +84,7 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
         const no = affordable(what, allowance, await spentOn(tx, where), wanted);
         if (!no) continue;
         await appendEvent(tx, event("spend-refused", { reason: no, ...wanted }));
-        return refuse("refused", no, { budget: what });
+        return keepWrites(refuse("refused", no, { budget: what }));
       }
       const id = newId("spend");
       const reserved = { reserved_tokens: wanted.tokens, reserved_usd: wanted.usd, tokens: null, usd: null };

@@ -16,7 +16,13 @@ export const showPlan = operation({
   callers: people,
   http: { method: "get", path: "/runs/{id}/plan" },
   input: z.object({ id }),
-  output: z.object({ id: z.string(), file: z.string(), text: z.string(), editable: z.boolean() }),
+  output: z.object({
+    id: z.string(),
+    file: z.string(),
+    plan_hash: z.string().nullable(),
+    text: z.string(),
+    editable: z.boolean(),
+  }),
   async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
     if (!run) return noRun(id);
@@ -24,7 +30,13 @@ export const showPlan = operation({
     const file = app.runs.chainPath(id);
     const editable = run.state === "planned";
     const kept = editable ? await readFile(file, "utf8").catch(() => undefined) : undefined;
-    return ok({ id, file, text: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }), editable });
+    return ok({
+      id,
+      file,
+      plan_hash: run.planHash,
+      text: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }),
+      editable,
+    });
   },
 });
 
@@ -34,16 +46,21 @@ export const savePlan = operation({
   effect: "writes",
   callers: collaborators,
   http: { method: "put", path: "/runs/{id}/plan" },
-  input: z.object({ id, text: z.string().min(1).max(2_000_000).describe("The whole chain-output.md") }),
+  input: z.object({
+    id,
+    text: z.string().min(1).max(2_000_000).describe("The whole chain-output.md"),
+    base_hash: z.string().max(100).optional().describe("The plan_hash that show_plan gave; a newer plan is a conflict"),
+  }),
   output: z.object({
     id: z.string(),
+    plan_hash: z.string().nullable(),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
-  async run(app: CrewApp, { id, text }, caller) {
+  async run(app: CrewApp, { id, text, base_hash }, caller) {
     const chain = readChain(text);
     if (!chain.ok) return chain;
     if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);
-    const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller));
-    return adopted.ok ? ok({ id, tasks: adopted.value.tasks }) : adopted;
+    const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller), base_hash);
+    return adopted.ok ? ok({ id, plan_hash: adopted.value.run.planHash, tasks: adopted.value.tasks }) : adopted;
   },
 });

@@ -5,7 +5,7 @@ import type { RunTaskRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { openTasks } from "../../store/queries/crew-queue.ts";
-import { findRun, insertRun, listRuns, saveRun, tasksOfRun } from "../../store/queries/runs.ts";
+import { findRun, insertRun, listRuns, lockRun, saveRun, tasksOfRun } from "../../store/queries/runs.ts";
 import { move } from "../../tasks/moves.ts";
 import { chainName, readChain, writeChain } from "../rules/chain.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
@@ -14,6 +14,7 @@ import { type CrewDeps, tasksWithin } from "./deps.ts";
 import { putFile } from "./put-file.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
+type AdoptedPlan = { run: Run; tasks: PlannedTask[] };
 
 /** The runs of a workspace: their record, their tasks and the file in which people change a plan. */
 export function runStore(deps: CrewDeps) {
@@ -88,11 +89,18 @@ export function runStore(deps: CrewDeps) {
     });
   }
 
-  /** Makes a plan the run's plan: its tasks take the place of those of an earlier one. Nothing of it may have begun. */
-  async function adopt(id: string, plan: Plan, by: string): Promise<Result<{ run: Run; tasks: PlannedTask[] }>> {
-    const adopted = await db.write(async (tx): Promise<Result<{ run: Run; tasks: PlannedTask[] }>> => {
-      const row = await findRun(tx, id);
+  /**
+   * Makes a plan the run's plan and replaces the tasks of an earlier one. Nothing of it may have begun.
+   * `base` is the hash of the plan that the new one was edited from: a conflict if it is not the current one.
+   */
+  async function adopt(id: string, plan: Plan, by: string, base?: string): Promise<Result<AdoptedPlan>> {
+    const before = await findRun(db.read, id);
+    if (!before) return noRun(id);
+    const adopted = await db.write(async (tx): Promise<Result<AdoptedPlan>> => {
+      // The lock keeps a concurrent adopt from inserting its tasks between our delete and our insert.
+      const row = await lockRun(tx, db.engine, id);
       if (!row) return noRun(id);
+      if (row.version !== before.version || (base !== undefined && row.plan_hash !== base)) return busy(id);
       const at = stamp();
       const change = runTransition(row, { type: "plan" }, at);
       if (!change.ok) return change;
@@ -128,7 +136,7 @@ export function runStore(deps: CrewDeps) {
     if (chain.value.run !== id)
       return refuse("invalid", `${chainName}: this is the plan of ${chain.value.run}, not of ${id}`);
     if (planHash(chain.value.plan) === run.planHash) return ok(run);
-    const adopted = await adopt(id, chain.value.plan, by);
+    const adopted = await adopt(id, chain.value.plan, by, run.planHash ?? undefined);
     return adopted.ok ? ok(adopted.value.run) : adopted;
   }
 

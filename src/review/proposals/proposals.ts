@@ -1,4 +1,4 @@
-import { ok, type Problem, type Result, refuse } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { kept } from "../../store/kept.ts";
@@ -74,7 +74,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
     note: string | undefined,
     deed: Deed | undefined,
   ): Promise<Result<Proposal>> {
-    return undoable(db, async (tx) => {
+    return db.write(async (tx): Promise<Result<Proposal>> => {
       const at = now().toISOString();
       const marked = await tx
         .updateTable("proposals")
@@ -273,23 +273,6 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
 }
 
 export type ProposalStore = ReturnType<typeof proposalStore>;
-
-/** A refusal inside must undo the whole transaction, so it leaves it as a throw and is caught right here. */
-async function undoable<T>(db: Database, work: (tx: Query) => Promise<Result<T>>): Promise<Result<T>> {
-  const undo = new Error("undo");
-  let problem: Problem | undefined;
-  try {
-    return await db.write(async (tx) => {
-      const done = await work(tx);
-      if (done.ok) return done;
-      problem = done.problem;
-      throw undo;
-    });
-  } catch (error) {
-    if (error === undo && problem) return { ok: false, problem };
-    throw error;
-  }
-}
 
 const blank = {
   status: "open",

@@ -10,11 +10,20 @@ import type {
   ToolCallRow,
   VerdictRow,
 } from "../crew-tables.ts";
-import type { Query } from "../database.ts";
+import type { Database, Query } from "../database.ts";
 import type { StoredTask } from "./tasks.ts";
 
 export const findRun = (query: Query, id: string): Promise<RunRow | undefined> =>
   query.selectFrom("runs").selectAll().where("id", "=", id).executeTakeFirst();
+
+/** Reads a run and locks its row until the transaction ends; SQLite has one writer and needs no lock. */
+export const lockRun = (tx: Query, engine: Database["engine"], id: string): Promise<RunRow | undefined> =>
+  tx
+    .selectFrom("runs")
+    .selectAll()
+    .where("id", "=", id)
+    .$if(engine === "postgres", (q) => q.forNoKeyUpdate())
+    .executeTakeFirst();
 
 /** Newest first, from after the run named. */
 export const listRuns = async (query: Query, limit: number, after?: string): Promise<RunRow[]> => {

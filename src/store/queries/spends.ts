@@ -1,18 +1,8 @@
 import { sql } from "kysely";
 import type { SpendRow } from "../crew-tables.ts";
-import type { Database, Query } from "../database.ts";
+import type { Query } from "../database.ts";
 
 export type Sums = { tokens: number; usd: number };
-
-/** Whoever reserves looks and writes alone: two that look at the same rest would both take it. */
-export async function lockRun(tx: Query, engine: Database["engine"], run: string) {
-  return tx
-    .selectFrom("runs")
-    .select(["id", "state", "budget_tokens", "budget_usd"])
-    .where("id", "=", run)
-    .$if(engine === "postgres", (q) => q.forNoKeyUpdate())
-    .executeTakeFirst();
-}
 
 /** What was spent and what is set aside, together; a settled call counts with what it came to, as far as that is known. */
 export async function spentOn(query: Query, where: { run: string; task?: string; epoch?: number }): Promise<Sums> {

@@ -201,23 +201,24 @@ export function fileStore(deps: Deps): FileStore {
     title: string,
     by: Author,
     make: (row: IndexedEntry | undefined, body: string) => Made | undefined,
-  ): Promise<number | undefined> {
+  ): Promise<Result<number | undefined>> {
     let staged: string | undefined;
     const file = fileOf(id);
     try {
-      return await db.write(async (tx) => {
+      return await db.write(async (tx): Promise<Result<number | undefined>> => {
         await lockEntry(tx, db.engine, id);
-        await holdClaim(tx, db.engine, by);
+        const claim = await holdClaim(tx, db.engine, by);
+        if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
         const held = readIfThere(file, root);
-        if (row ? blobOf(held ?? "") !== row.blob : held) return undefined;
+        if (row ? blobOf(held ?? "") !== row.blob : held) return ok(undefined);
         const document = held ? parseDocument(held) : emptyDocument;
         const made = make(row, document.body);
-        if (!made) return undefined;
+        if (!made) return ok(undefined);
 
         const bytes = withBody(document, made.body, title);
         staged = stage(file, bytes, root, spellNote(blobOf(bytes), by));
-        if (!publish(staged, file, held, root)) return undefined;
+        if (!publish(staged, file, held, root)) return ok(undefined);
         const added = held && made.kind === "entry-appended" && bytes.subarray(0, held.length).equals(held);
         const version = await saveFileVersion(tx, {
           id,
@@ -229,7 +230,7 @@ export function fileStore(deps: Deps): FileStore {
           ...(added ? { added: bytes.subarray(held.length) } : {}),
         });
         crashPoint("version-saved");
-        return version;
+        return ok(version);
       });
     } finally {
       crashPoint("version-committed");
@@ -256,7 +257,8 @@ export function fileStore(deps: Deps): FileStore {
         if ((row?.version ?? 0) !== version) return undefined;
         return { body: text, links, verb: "Commit", kind: "entry-committed" };
       });
-      if (saved !== undefined) return ok({ version: saved });
+      if (!saved.ok) return saved;
+      if (saved.value !== undefined) return ok({ version: saved.value });
     }
   }
 
@@ -266,13 +268,14 @@ export function fileStore(deps: Deps): FileStore {
     const title = await titleOf(id);
     for (;;) {
       let written = "";
-      const version = await writeNext(id, title, by, (row, body) => {
+      const saved = await writeNext(id, title, by, (row, body) => {
         written = logLine(now().toISOString(), remark.value);
         const known = knownLinks(row);
         const links = known && linksWith(known, written, id, deps);
         return { body: appendTo(body, written), links, verb: "Append to", kind: "entry-appended" };
       });
-      if (version !== undefined) return ok({ version, line: written.trimEnd() });
+      if (!saved.ok) return saved;
+      if (saved.value !== undefined) return ok({ version: saved.value, line: written.trimEnd() });
       await current(id);
     }
   }

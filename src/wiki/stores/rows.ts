@@ -63,25 +63,28 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
     async commit(id, content, version, by): Promise<Result<{ version: number }>> {
       const text = content.replaceAll("\r\n", "\n");
       const links = linksIn(text, id, folders);
-      const saved = await db.write(async (tx) => {
+      const saved = await db.write(async (tx): Promise<Result<number | undefined>> => {
         await lockEntry(tx, db.engine, id);
-        await holdClaim(tx, db.engine, by);
+        const claim = await holdClaim(tx, db.engine, by);
+        if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
-        if ((row?.version ?? 0) !== version) return undefined;
-        if (row?.blob === blobOf(text)) return version;
+        if ((row?.version ?? 0) !== version) return ok(undefined);
+        if (row?.blob === blobOf(text)) return ok(version);
         const at = now().toISOString();
         const made = { content: text, blob: blobOf(text), words: countWords(text), links, appended: false, at };
-        return save(tx, row, id, by, made);
+        return ok(await save(tx, row, id, by, made));
       });
-      return saved === undefined ? staleCommit(store, id, text, version) : ok({ version: saved });
+      if (!saved.ok) return saved;
+      return saved.value === undefined ? staleCommit(store, id, text, version) : ok({ version: saved.value });
     },
 
     async append(id, line, by) {
       const remark = logRemark(line, by);
       if (!remark.ok) return remark;
-      const saved = await db.write(async (tx) => {
+      return db.write(async (tx): Promise<Result<{ version: number; line: string }>> => {
         await lockEntry(tx, db.engine, id);
-        await holdClaim(tx, db.engine, by);
+        const claim = await holdClaim(tx, db.engine, by);
+        if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
         const at = now().toISOString();
         const written = logLine(at, remark.value);
@@ -91,9 +94,8 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
         const known = knownLinks(row);
         const links = known && linksWith(known, written, id, folders);
         const version = await save(tx, row, id, by, { content: written, blob, words, links, appended: true, at });
-        return { version, line: written.trimEnd() };
+        return ok({ version, line: written.trimEnd() });
       });
-      return ok(saved);
     },
 
     async replace(tx, id, text, base, by) {

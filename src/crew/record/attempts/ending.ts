@@ -1,6 +1,6 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import type { AttemptRow, VerdictRow } from "../../../store/crew-tables.ts";
-import type { Query } from "../../../store/database.ts";
+import { keepWrites, type Query } from "../../../store/database.ts";
 import { attemptsOf, checksOf, verdictsOf } from "../../../store/queries/runs.ts";
 import type { Task } from "../../../tasks/task.ts";
 import { type ErrorContext, errorContext, failureOf } from "../../rules/failure.ts";
@@ -56,7 +56,7 @@ export function endingRecord(deps: CrewDeps) {
     const tasks = tasksWithin(tx, deps);
     if ((await tasks.find(id))?.state === "qc_passed")
       await tasks.step(id, { type: "reject", score: 0, feedback: reason }, actor);
-    return refuse("conflict", `task ${id}: ${reason}; its verdict is void`, { voided: verdict.id });
+    return keepWrites(refuse("conflict", `task ${id}: ${reason}; its verdict is void`, { voided: verdict.id }));
   }
 
   /** After a failed attempt: the next one with what this one taught, or the end with a report of why. */

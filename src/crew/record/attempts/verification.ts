@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import type { AttemptRow, VerdictRow } from "../../../store/crew-tables.ts";
 import type { Query } from "../../../store/database.ts";
+import { recordingLate } from "../../../store/fence.ts";
 import { attemptsOf, checksOf, runTask } from "../../../store/queries/runs.ts";
 import type { Task } from "../../../tasks/task.ts";
 import { type CheckResult, type Judged, judge, type Said, topicCriteria } from "../../rules/verdict.ts";
@@ -89,41 +90,43 @@ export function verificationRecord(deps: CrewDeps) {
     causedBy: string[],
     verifier: string,
   ): Promise<Result<Judged & { task: Task }>> {
-    return db.write(async (tx) => {
-      const attempt = (await attemptsOf(tx, { task: fence.task })).find(
-        (row) => row.qc_epoch === fence.epoch && row.phase === "qc_executing",
-      );
-      const detail = await runTask(tx, fence.task);
-      if (!attempt || !detail) return late(fence.task, fence.epoch);
-      const checks = (await checksOf(tx, fence.task, attempt.epoch)).map(checkFrom);
-      const judged = judge({
-        said,
-        checks,
-        criteria: [...JSON.parse(detail.criteria), ...topicCriteria(JSON.parse(attempt.topics))],
-        judgedHash: attempt.deliverable_hash ?? "",
-        currentHash: attempt.deliverable_hash ?? "",
-        deliverable: detail.deliverable,
-        output: attempt.output ?? "",
-        worker: attempt.worker,
-        verifier,
-      });
-      const word = { score: said.score, feedback: said.feedback };
-      const passes = judged.outcome === "PASS";
-      const moved = await tasksWithin(tx, deps).step(
-        fence.task,
-        { type: passes ? "pass" : "reject", ...word },
-        verifier,
-        fence.epoch,
-      );
-      if (!moved.ok) return moved;
-      await keepVerdict(tx, deps, { attempt, said, judged, causedBy }, verifier);
-      await update(
-        tx,
-        { task: fence.task, epoch: attempt.epoch },
-        { phase: passes ? "qc_passed" : "qc_failed", ended_at: stamp() },
-      );
-      return ok({ ...judged, task: moved.value });
-    });
+    return recordingLate(deps, { name: verifier, ...fence }, "verdict", () =>
+      db.write(async (tx) => {
+        const attempt = (await attemptsOf(tx, { task: fence.task })).find(
+          (row) => row.qc_epoch === fence.epoch && row.phase === "qc_executing",
+        );
+        const detail = await runTask(tx, fence.task);
+        if (!attempt || !detail) return late(fence.task, fence.epoch);
+        const checks = (await checksOf(tx, fence.task, attempt.epoch)).map(checkFrom);
+        const judged = judge({
+          said,
+          checks,
+          criteria: [...JSON.parse(detail.criteria), ...topicCriteria(JSON.parse(attempt.topics))],
+          judgedHash: attempt.deliverable_hash ?? "",
+          currentHash: attempt.deliverable_hash ?? "",
+          deliverable: detail.deliverable,
+          output: attempt.output ?? "",
+          worker: attempt.worker,
+          verifier,
+        });
+        const word = { score: said.score, feedback: said.feedback };
+        const passes = judged.outcome === "PASS";
+        const moved = await tasksWithin(tx, deps).step(
+          fence.task,
+          { type: passes ? "pass" : "reject", ...word },
+          verifier,
+          fence.epoch,
+        );
+        if (!moved.ok) return moved;
+        await keepVerdict(tx, deps, { attempt, said, judged, causedBy }, verifier);
+        await update(
+          tx,
+          { task: fence.task, epoch: attempt.epoch },
+          { phase: passes ? "qc_passed" : "qc_failed", ended_at: stamp() },
+        );
+        return ok({ ...judged, task: moved.value });
+      }),
+    );
   }
 
   return { claimQc, recordChecks, submitVerdict };

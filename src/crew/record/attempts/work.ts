@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { recordingLate } from "../../../store/fence.ts";
 import { kept } from "../../../store/kept.ts";
 import { runTask } from "../../../store/queries/runs.ts";
 import { lockTasks } from "../../../store/queries/tasks.ts";
@@ -80,28 +81,30 @@ export function workRecord(deps: CrewDeps) {
 
   /** The worker is done: its output and what git says of its files, under one hash that a verdict will be bound to. */
   async function completeWork(fence: Fence, made: Deliverable, spent: Spent, actor: string): Promise<Result<Task>> {
-    return db.write(async (tx) => {
-      const attempt = await under(tx, fence);
-      if (!attempt) return late(fence.task, fence.epoch);
-      if (attempt.output === null)
-        return refuse("conflict", `task ${fence.task}: nothing was submitted, so there is nothing to verify`);
-      const moved = await tasksWithin(tx, deps).step(
-        fence.task,
-        { type: "submit", output: attempt.output },
-        actor,
-        fence.epoch,
-      );
-      if (!moved.ok) return moved;
-      const change = {
-        phase: "worker_completed" as const,
-        worker_ended_at: stamp(),
-        ...deliverableColumns(made),
-        ...spentColumns(spent),
-      };
-      await update(tx, fence, change);
-      await event(tx, actor, "attempt-worker-completed", fence.task, { attempt: attempt.attempt, ...made, ...spent });
-      return moved;
-    });
+    return recordingLate(deps, { name: actor, ...fence }, "submit", () =>
+      db.write(async (tx) => {
+        const attempt = await under(tx, fence);
+        if (!attempt) return late(fence.task, fence.epoch);
+        if (attempt.output === null)
+          return refuse("conflict", `task ${fence.task}: nothing was submitted, so there is nothing to verify`);
+        const moved = await tasksWithin(tx, deps).step(
+          fence.task,
+          { type: "submit", output: attempt.output },
+          actor,
+          fence.epoch,
+        );
+        if (!moved.ok) return moved;
+        const change = {
+          phase: "worker_completed" as const,
+          worker_ended_at: stamp(),
+          ...deliverableColumns(made),
+          ...spentColumns(spent),
+        };
+        await update(tx, fence, change);
+        await event(tx, actor, "attempt-worker-completed", fence.task, { attempt: attempt.attempt, ...made, ...spent });
+        return moved;
+      }),
+    );
   }
 
   /** The worker was stopped, or ended with nothing: the attempt has failed, and what there is of it goes to the next one. */
@@ -111,45 +114,47 @@ export function workRecord(deps: CrewDeps) {
     spent: Spent,
     actor: string,
   ): Promise<Result<Task>> {
-    return db.write(async (tx) => {
-      const attempt = await under(tx, fence);
-      if (!attempt) return late(fence.task, fence.epoch);
-      const tasks = tasksWithin(tx, deps);
-      const partial = cut(why.partial || (attempt.output ?? ""));
-      const submitted = await tasks.step(fence.task, { type: "submit", output: partial }, actor, fence.epoch);
-      if (!submitted.ok) return submitted;
-      const locked = await tasks.lock(fence.task, bySystem);
-      if (!locked.ok || !("epoch" in locked.value)) throw new Error(`task ${fence.task} could not be judged`);
-      const at = stamp();
-      const hash = hashOf(partial);
-      await update(tx, fence, {
-        ...spentColumns(spent),
-        phase: "qc_failed",
-        partial,
-        stopped_because: why.reason,
-        worker_ended_at: at,
-        ended_at: at,
-        verifier: bySystem,
-        qc_epoch: locked.value.epoch,
-        deliverable_hash: hash,
-      });
-      const said: Said = {
-        verdict: "FAIL",
-        score: 0,
-        feedback: why.reason,
-        issues: [why.reason],
-        requiredFixes: [],
-        evidence: [],
-      };
-      const given = {
-        attempt: { ...attempt, deliverable_hash: hash },
-        said,
-        judged: { outcome: "FAIL" as const, objections: [why.reason] },
-        causedBy: [],
-      };
-      await keepVerdict(tx, deps, given, bySystem);
-      return tasks.step(fence.task, { type: "reject", score: 0, feedback: why.reason }, bySystem, locked.value.epoch);
-    });
+    return recordingLate(deps, { name: actor, ...fence }, "fail", () =>
+      db.write(async (tx) => {
+        const attempt = await under(tx, fence);
+        if (!attempt) return late(fence.task, fence.epoch);
+        const tasks = tasksWithin(tx, deps);
+        const partial = cut(why.partial || (attempt.output ?? ""));
+        const submitted = await tasks.step(fence.task, { type: "submit", output: partial }, actor, fence.epoch);
+        if (!submitted.ok) return submitted;
+        const locked = await tasks.lock(fence.task, bySystem);
+        if (!locked.ok || !("epoch" in locked.value)) throw new Error(`task ${fence.task} could not be judged`);
+        const at = stamp();
+        const hash = hashOf(partial);
+        await update(tx, fence, {
+          ...spentColumns(spent),
+          phase: "qc_failed",
+          partial,
+          stopped_because: why.reason,
+          worker_ended_at: at,
+          ended_at: at,
+          verifier: bySystem,
+          qc_epoch: locked.value.epoch,
+          deliverable_hash: hash,
+        });
+        const said: Said = {
+          verdict: "FAIL",
+          score: 0,
+          feedback: why.reason,
+          issues: [why.reason],
+          requiredFixes: [],
+          evidence: [],
+        };
+        const given = {
+          attempt: { ...attempt, deliverable_hash: hash },
+          said,
+          judged: { outcome: "FAIL" as const, objections: [why.reason] },
+          causedBy: [],
+        };
+        await keepVerdict(tx, deps, given, bySystem);
+        return tasks.step(fence.task, { type: "reject", score: 0, feedback: why.reason }, bySystem, locked.value.epoch);
+      }),
+    );
   }
 
   return { begin, submitOutput, completeWork, failWork };
