@@ -2,10 +2,11 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    // Timeouts bound a hang; a loaded machine may be slow.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000, interval: 20 } },
+    // Timeouts end a hang; they are no measurement, for a loaded machine may be ten times slower. So they
+    // stand here and not with each test.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     maxWorkers: 2,
     // The files of a worker share its modules: importing src/ for each file costs more than most files.
     isolate: false,

@@ -13,9 +13,7 @@ import { newWorkspace } from "./support/workspace.ts";
  * machine, so they are asserted; how long it took on this one is only told, on stderr.
  */
 describe("budgets in a browser", needs("chromium"), () => {
-  test("R20: among ten thousand pages the tree stays small, a page costs a few small requests, and typing redraws the editor alone", {
-    timeout: 120_000,
-  }, async () => {
+  test("R20: among ten thousand pages the tree stays small, a page costs a few small requests, and typing redraws the editor alone", async () => {
     const { root } = await newWorkspace();
     writePages(root, 100, 100);
     const { link } = await serveProcess(root);
@@ -64,9 +62,7 @@ describe("budgets in a browser", needs("chromium"), () => {
     tell(`${letters.length} letters typed: ${told(typed)}, ${commits} commits of React`);
   });
 
-  test("O18: a run of 2,000 tasks keeps few of them in the document, and React rests while it is dragged", {
-    timeout: 60_000,
-  }, async () => {
+  test("O18: a run of 2,000 tasks keeps few of them in the document, and React rests while it is dragged", async () => {
     const { root, app } = await newWorkspace();
     const { link } = await serveProcess(root);
     const run = await newRun(app, [planned("0")]);

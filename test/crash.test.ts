@@ -129,7 +129,6 @@ describe.each([
       }
       expect(kills).toBeGreaterThan(8 / stride);
     },
-    120_000,
   );
 });
 

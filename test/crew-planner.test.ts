@@ -47,7 +47,7 @@ test("O3, O5: a plan that is carried out the moment it can be read is carried ou
   while ((await state()) === "planning") await new Promise((soon) => setImmediate(soon));
   const asked = await Promise.all([host.carryOut(run, "Ada"), host.carryOut(run, "Grace")]);
   expect(asked.map(({ ok }) => ok)).toEqual([true, true]);
-  await expect.poll(state, { timeout: 40_000 }).toBe("completed");
+  await expect.poll(state).toBe("completed");
   const started = (await allEvents(app)).filter(({ kind }) => kind === "run-start");
   expect(started).toHaveLength(1);
 });

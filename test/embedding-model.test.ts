@@ -17,9 +17,7 @@ const texts = {
   "office.txt": "The tax return is due at the end of July, with all receipts.",
 };
 
-test("model install brings the real model, search finds what shares no word, and another model takes over unnoticed", {
-  timeout: 240_000,
-}, async (context) => {
+test("model install brings the real model, search finds what shares no word, and another model takes over unnoticed", async (context) => {
   const { app, root } = await newWorkspace();
   for (const [name, text] of Object.entries(texts))
     unwrap(await app.sources.add(name, Buffer.from(text), { name: "Ada" }));

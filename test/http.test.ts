@@ -683,7 +683,7 @@ test("T18: no token appears in logs, output, database or git, but for the printe
   let output = "";
   child.stdout?.on("data", (chunk) => (output += chunk));
   child.stderr?.on("data", (chunk) => (output += chunk));
-  await expect.poll(() => output, { timeout: 10_000 }).toMatch(/token=\S+/);
+  await expect.poll(() => output).toMatch(/token=\S+/);
   const link = /http:\S+/.exec(output)?.[0] ?? "";
   const { origin: url, searchParams } = new URL(link);
   const token = searchParams.get("token") ?? "";
@@ -771,7 +771,7 @@ describe("serving", () => {
           else unexpected++;
         }
       });
-      await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(40);
+      await expect.poll(() => acknowledged.length).toBeGreaterThan(40);
       await stop("SIGTERM");
       await Promise.all(writers);
       expect([child.exitCode, child.signalCode, unexpected]).toEqual([0, null, 0]);

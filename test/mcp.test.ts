@@ -635,7 +635,7 @@ async function rawServer(root: string, role: string, args: string[] = [], initia
     const id = ++last;
     say(id, method, params);
     return expect
-      .poll(() => answers.get(id), { timeout: 10_000, interval: 10 })
+      .poll(() => answers.get(id), { interval: 10 })
       .toBeDefined()
       .then(() => answers.get(id) as Message);
   };

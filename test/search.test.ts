@@ -131,9 +131,7 @@ describe.each(engines)("search on %s", (engine) => {
     expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
   });
 
-  test("T25: any string is a query, and a sentence whose words occur never finds nothing", {
-    timeout: 120_000,
-  }, async () => {
+  test("T25: any string is a query, and a sentence whose words occur never finds nothing", async () => {
     const { call } = await filled(engine);
     const hostile = [
       '"',
@@ -394,9 +392,7 @@ describe.each(engines)("search on %s", (engine) => {
     expect(results).toMatchObject([{ id: "chat.txt", line: 2, why: [expect.stringContaining("linked from")] }]);
   });
 
-  test("vectors are made behind, used once all are there, kept through a change of model, and missed by nobody", {
-    timeout: 60_000,
-  }, async () => {
+  test("vectors are made behind, used once all are there, kept through a change of model, and missed by nobody", async () => {
     const { app, root, open, call } = await filled(engine);
     const server = await embeddingServer();
     const use = (model: string) =>

@@ -64,9 +64,7 @@ describe("the site in a browser", needs("chromium"), () => {
     "/people",
   ];
 
-  test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", {
-    timeout: 200_000,
-  }, async () => {
+  test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", async () => {
     const { link } = example;
     const { page, faults, url } = await visit(link);
     const wrong: string[] = [];

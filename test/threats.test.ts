@@ -215,7 +215,7 @@ function filled(shape: Shape, text: string): unknown {
   return shape.type === "boolean" ? true : text;
 }
 
-test("T22: none of our patterns takes more than one look at a long hostile text", { timeout: 120_000 }, () => {
+test("T22: none of our patterns takes more than one look at a long hostile text", () => {
   // Words are cut to 64 characters before they are taken to their stems.
   const patterns = patternsIn(join(home, "src")).filter(({ file }) => !file.endsWith("/stem.ts"));
   expect(patterns.length).toBeGreaterThan(200);

@@ -39,7 +39,7 @@ async function install(spec: string, folder: string): Promise<void> {
   mkdirSync(draft, { recursive: true });
   try {
     const args = ["install", "--prefix", draft, "--no-audit", "--no-fund", "--no-save", "--loglevel=error", spec];
-    await promisify(execFile)("npm", args, { timeout: 240_000, maxBuffer: 16 * 1024 * 1024 });
+    await promisify(execFile)("npm", args, { timeout: 500_000, maxBuffer: 16 * 1024 * 1024 });
     writeFileSync(join(draft, "installed"), "");
     rmSync(folder, { recursive: true, force: true });
     renameSync(draft, folder);

@@ -22,6 +22,7 @@ export async function visit(
     viewport: { width: 1280, height: 900 },
     ...options,
   });
+  context.setDefaultTimeout(60_000);
   onTestFinished(() => context.close());
   const faults: string[] = [];
   context.on("request", (request) => {
