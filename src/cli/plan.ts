@@ -42,7 +42,7 @@ async function plan(app: App, request: string, brief: boolean): Promise<Result<P
   }
 }
 
-/** What the person left in the file is the plan; a file that cannot be read stays as it is, for them to put right. */
+/** Opens the plan in the editor and adopts the result; an invalid file stays as it is, to be corrected. */
 async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
   const { VISUAL, EDITOR } = app.config.environment;
   const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");

@@ -9,7 +9,8 @@ import {
   requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
-import type { Proposal } from "../review/proposals/proposals.ts";
+import type { Proposal } from "../review/proposals/proposal.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 
@@ -103,7 +104,7 @@ function listed({ proposals }: { proposals: Proposal[] }): string {
   ]);
 }
 
-type Shown = Extract<Awaited<ReturnType<typeof showProposal.perform>>, { ok: true }>["value"];
+type Shown = OutputOf<typeof showProposal>;
 
 const describe = (p: Shown) =>
   [
@@ -125,7 +126,7 @@ const describe = (p: Shown) =>
 const field = ([key, value]: [string, unknown]) =>
   `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`;
 
-/** What approving would do: warnings first, then the change. */
+/** The effect of approving: warnings, then the change. */
 function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
   const { merge, hidden } = impact;
   const moved = merge?.clean

@@ -4,7 +4,7 @@ import { collaborators, everyone, operation, writers } from "../kernel/operation
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
-import { findNode } from "../store/queries/graph.ts";
+import { findNode } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
 import { graphChanges, noEdge, noNode } from "./changes.ts";

@@ -37,7 +37,7 @@ export const refreshPerspective = operation({
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
     if (started.ok) return ok({ status: "started" as const, job_id: started.value.id });
-    // Whoever asks for the same while it is being written waits for that same job.
+    // Requests for the same perspective share one job.
     const same = (await app.jobs.inFlight()).find(
       (job) => job.source_path === source_path && job.kind === "perspective" && job.persona_name === persona,
     );

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import {
   attemptsOf,
   checksOf,
@@ -116,7 +116,7 @@ export const taskRecord = operation({
       workerRole: row.worker_role,
       qcRole: row.qc_role,
       criteria: listed(row.criteria),
-      failure: row.failure === null ? null : kept<unknown>(row.failure, row.failure),
+      failure: row.failure === null ? null : parseJsonOr<unknown>(row.failure, row.failure),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
@@ -162,6 +162,6 @@ export const taskRecord = operation({
 });
 
 const listed = (text: string | null): unknown[] => {
-  const value = text === null ? [] : kept<unknown>(text, text);
+  const value = text === null ? [] : parseJsonOr<unknown>(text, text);
   return Array.isArray(value) ? value : value === "" ? [] : [value];
 };

@@ -79,7 +79,7 @@ export const followSources = operation({
   name: "follow_folder",
   summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
   effect: "writes",
-  // Not over HTTP: it reads whatever path it is given.
+  // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
   input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
   output: z.object({
