@@ -158,10 +158,14 @@ async function withToken(target: string, token: string): Promise<string> {
       const value = headers[name];
       if (typeof value === "string") headers[name] = value.replace(own, new URL(target).host);
     }
-    const forward = request(new URL(asked.url ?? "/", target), { method: asked.method, headers }, (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers);
-      got.pipe(answer);
-    });
+    const forward = request(
+      new URL(asked.url ?? "/", target),
+      { method: asked.method, headers, agent: false },
+      (got) => {
+        answer.writeHead(got.statusCode ?? 502, got.headers);
+        got.pipe(answer);
+      },
+    );
     forward.on("error", () => answer.destroy());
     answer.on("close", () => forward.destroy());
     asked.pipe(forward);
@@ -172,6 +176,8 @@ async function withToken(target: string, token: string): Promise<string> {
 
 function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener);
+  // A connection that is reused in the moment it is closed fails: on a loaded machine five seconds are short.
+  server.keepAliveTimeout = 60_000;
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();

@@ -122,8 +122,7 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
     pool.spawn(6);
     expect(pool.healthCheck().workers).toHaveLength(6);
     pool.scale(2);
-    await sleep(100);
-    expect(pool.healthCheck().workers).toHaveLength(2);
+    await expect.poll(() => pool.healthCheck().workers).toHaveLength(2);
     await pool.stop(100);
     expect(pool.healthCheck().workers).toHaveLength(0);
   });
