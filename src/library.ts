@@ -99,7 +99,8 @@ async function call<N extends OperationName>(
   const operation = operationNamed(name);
   const result = await operation.perform(app, toWire(operation.input, input), caller);
   if (!result.ok) return { ok: false, problem: camelDetails(result.problem) };
-  return { ok: true, value: fromWire(operation.output, result.value) };
+  // TypeScript does not resolve a mapped type by a generic key.
+  return { ok: true, value: fromWire(operation.output, result.value) as Output<N> };
 }
 
 /** Details hold data of users at any depth, so only their own names change. */

@@ -13,7 +13,7 @@ import { metrics } from "../src/crew/run-operations.ts";
 import { ok, type Result, unwrap } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
 import { operations } from "../src/operation-list.ts";
-import { scriptorium, serve } from "./support/commands.ts";
+import { scriptoriumProcess, serve } from "./support/commands.ts";
 import { planned, playing, staffOf } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
@@ -51,7 +51,7 @@ test("O3, O5: a plan that is carried out the moment it can be read is carried ou
   while ((await state()) === "planning") await new Promise((soon) => setImmediate(soon));
   const asked = await Promise.all([host.execute(run, { by: "Ada" }), host.execute(run, { by: "Grace" })]);
   expect(asked.map(({ ok }) => ok)).toEqual([true, true]);
-  await expect.poll(state, { timeout: 40_000 }).toBe("completed");
+  await expect.poll(state).toBe("completed");
   const started = (await allEvents(app)).filter(({ kind }) => kind === "run-start");
   expect(started).toHaveLength(1);
 });
@@ -370,7 +370,7 @@ test("O3, O15: from the shell: plan against a model, open it in an editor, see t
   const editor = join(root, "editor.sh");
   writeFileSync(editor, '#!/bin/sh\nsed -i "s/Task number 1.1/Something better/" "$1"\n');
   chmodSync(editor, 0o755);
-  const run = (...args: string[]) => scriptorium(args, { cwd: root, env: { EDITOR: editor } });
+  const run = (...args: string[]) => scriptoriumProcess(args, { cwd: root, env: { EDITOR: editor } });
   const planned = (await run("plan", "make", "it", "faster", "--open", "--json")).json<{
     run: string;
     chain: string;

@@ -49,9 +49,7 @@ test("T23: an archive is measured by what is in it, whatever it says of itself",
     expect(unpackedSize(Buffer.from(broken, "latin1"), /./, mb)).toBe(0);
 });
 
-test("T23: what takes too much is kept without its text, and the next file is read as ever", {
-  timeout: 120_000,
-}, async () => {
+test("T23: what takes too much is kept without its text, and the next file is read as ever", async () => {
   const extract = extractor(limits);
   const bomb = zipOf("word/document.xml", Buffer.alloc(80 * mb, " "));
   const stream = deflateSync(Buffer.alloc(300 * mb, " "));
