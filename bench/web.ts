@@ -119,7 +119,7 @@ async function manyTasks(place: Place, browser: Browser): Promise<Table> {
     const after = (at: number) => (at === 0 ? [] : at <= 40 ? ["0"] : [`1.${at - 40}`, `1.${at - 39}`]);
     const tasks = Array.from({ length: taskCount }, (_, at) => ({
       ...shown.tasks[0],
-      ...{ id: `t${at}`, number: at === 0 ? "0" : `1.${at}`, title: `Do ${at}`, dependsOn: after(at) },
+      ...{ id: `t${at}`, number: at === 0 ? "0" : `1.${at}`, title: `Do ${at}`, depends_on: after(at) },
     }));
     await route.fulfill({ response: answer, json: { ...shown, tasks } });
   });

@@ -85,7 +85,7 @@ async function prepare(context: Context, base: string, model: Awaited<ReturnType
       .stdout,
   );
   const planned = answerOf((await scriptorium(base, ["plan", "Make it", "--json"])).stdout);
-  if (!proposed?.proposal || !planned?.run) throw new Error("could not prepare a proposal and a plan");
+  if (!proposed?.proposal_id || !planned?.run) throw new Error("could not prepare a proposal and a plan");
   const commit = ["commit-entry", "--role", "planner", "--id", "vision", "--version"];
 
   const writes: Act[] = [
@@ -110,7 +110,7 @@ async function prepare(context: Context, base: string, model: Awaited<ReturnType
     },
     {
       what: "approving a section",
-      run: (root, env) => scriptorium(root, ["proposal", "approve", String(proposed.proposal)], env),
+      run: (root, env) => scriptorium(root, ["proposal", "approve", String(proposed.proposal_id)], env),
     },
   ];
   const execute: Act = {

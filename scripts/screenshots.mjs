@@ -132,8 +132,8 @@ async function fillHandbook(root, link) {
   const words = ["--quote", "read them through views", "--message", question];
   const { id: topic } = JSON.parse(await run(["topic", "open", page, ...words, "--json"], root));
   await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
-  await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--role", "collaborator"], root);
-  await run(["user", "add", "Alan Turing", "--role", "reader"], root);
+  await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--rank", "collaborator"], root);
+  await run(["user", "add", "Alan Turing", "--rank", "reader"], root);
 
   const { origin, searchParams } = new URL(link);
   const headers = { authorization: `Bearer ${searchParams.get("token")}`, "content-type": "application/json" };
@@ -144,11 +144,11 @@ async function fillHandbook(root, link) {
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
     return answer.json();
   };
-  const { text, blob } = await ask(`/pages/${encodeURIComponent(page)}`);
+  const { text, source_sha } = await ask(`/pages/${encodeURIComponent(page)}`);
   const better = text.replace("read them through views", "read them through two views");
-  await run(["proposal", "open", "--topic", topic, "--base", blob], root, better);
+  await run(["proposal", "open", "--topic", topic, "--base", source_sha], root, better);
   await ask("/sections", section);
-  const { run: stopped } = await ask("/runs", plan);
+  const { run: stopped } = await ask("/plans", plan);
   await writeFile(join(root, "scriptorium.yaml"), crewConfig, { flag: "a" });
   await run(["execute", stopped, "--budget-tokens", "2000"], root);
   return topic;

@@ -1,20 +1,25 @@
 import type * as z from "zod";
-import { openApp } from "./app.ts";
+import { type App, openApp } from "./app.ts";
 import { environment, findWorkspace, loadConfig } from "./config/config.ts";
 import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
+import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
-import { type OperationName, type Operations, operations } from "./operation-list.ts";
+import { type OperationName, type Operations, operationNamed } from "./operation-list.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
-type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
-type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
+type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
+type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
+
+/** Input and output of an operation in the library: its fields in camelCase. */
+export type Input<N extends OperationName> = Inputs[N];
+export type Output<N extends OperationName> = Outputs[N];
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
-/** A refusal as agents get it: `status` is denied, conflict, refused, invalid or not_found. */
+/** A refusal as agents get it, its fields in camelCase: `status` is denied, conflict, refused, invalid or not_found. */
 export type Refusal = { status: Problem["code"]; error?: string; message?: string } & Record<string, unknown>;
 
 /** The protocol of K3 for one agent in one role; the backend behind it is configuration. */
@@ -28,8 +33,8 @@ export interface RoleStore {
 
 export interface Workspace {
   root: string;
-  /** Performs any operation, as the person named or as an agent. */
-  call<N extends OperationName>(name: N, input: Input<N>, caller?: Caller): Promise<Result<Output<N>>>;
+  /** Performs any operation, as the person named or as an agent. Names are camelCase, in and out. */
+  call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
@@ -41,7 +46,7 @@ export interface Workspace {
   close(): Promise<void>;
 }
 
-/** Who plays the parts (the configuration says so if left out), and how to stop them. */
+/** The agents of the crew (from the configuration if left out), and a signal that stops them. */
 type Carrying = { agents?: CrewAgents; signal?: AbortSignal };
 
 /** Opens the workspace that holds `folder`: the same operations as every other face, typed. */
@@ -53,7 +58,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
 
   return {
     root,
-    call: (name, input, caller = owner) => operations[name].perform(app, input, caller) as never,
+    call: (name, input, caller = owner) => call(app, name, input, caller),
     as(role, run) {
       const store = app.knowledge({ kind: "agent", role, turn: newTurn(run, true) });
       return {
@@ -85,5 +90,21 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
   };
 }
 
+async function call<N extends OperationName>(
+  app: App,
+  name: N,
+  input: Input<N>,
+  caller: Caller,
+): Promise<Result<Output<N>>> {
+  const operation = operationNamed(name);
+  const result = await operation.perform(app, toWire(operation.input, input), caller);
+  if (!result.ok) return { ok: false, problem: camelDetails(result.problem) };
+  return { ok: true, value: fromWire(operation.output, result.value) };
+}
+
+/** Details hold data of users at any depth, so only their own names change. */
+const camelDetails = ({ details, ...problem }: Problem): Problem =>
+  details ? { ...problem, details: camelKeys(details) } : problem;
+
 const answer = <T>(result: Result<T>): T | Refusal =>
-  result.ok ? result.value : (refusalFor(result.problem) as Refusal);
+  result.ok ? result.value : refusalFor(camelDetails(result.problem));

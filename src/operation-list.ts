@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { executeRun, startRun } from "./crew/execute-operations.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
@@ -134,4 +135,11 @@ export const operations = {
 export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 
-export const allOperations: Operation<CrewApp & PeopleApp>[] = Object.values(operations);
+type WholeApp = CrewApp & PeopleApp;
+
+export const allOperations: Operation<WholeApp>[] = Object.values(operations);
+
+const byName: { [N in OperationName]: Operation<WholeApp, z.ZodType, Operations[N]["output"]> } = operations;
+
+/** An operation by a name that is only known when it is called; its answer is typed all the same. */
+export const operationNamed = <N extends OperationName>(name: N) => byName[name];

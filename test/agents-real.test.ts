@@ -153,7 +153,7 @@ async function circle(
   const topic = await openTopic(app);
   const beside = await operations.open_topic.perform(
     app,
-    { path: "docs/deploy.md", message: "Which light?", quote: "Wait for the light." },
+    { source_path: "docs/deploy.md", message: "Which light?", quote: "Wait for the light." },
     person(),
   );
   await runQueue(app);
@@ -163,7 +163,7 @@ async function circle(
   expect(await survivors(job_id)).toEqual([]);
 
   const [proposal] = await app.proposals.list("open");
-  expect(proposal).toMatchObject({ jobId: job_id, topicId: topic, proposedBy: null });
+  expect(proposal).toMatchObject({ job_id: job_id, topic_id: topic, proposed_by: null });
   unwrap(await operations.approve_proposal.perform(app, { id: proposal?.id }, person()));
   expect(git("show", "HEAD:docs/deploy.md")).toContain("the green button");
   const log = git("log", "-1", "--format=%an%n%B");

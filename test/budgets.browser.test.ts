@@ -124,7 +124,7 @@ const manyTasks = (task: object) =>
   Array.from({ length: 2000 }, (_, at) => ({
     ...task,
     ...{ id: `t${at}`, number: at === 0 ? "0" : `1.${at}`, title: `Do ${at}` },
-    dependsOn: at === 0 ? [] : at <= 40 ? ["0"] : [`1.${at - 40}`, `1.${at - 39}`],
+    depends_on: at === 0 ? [] : at <= 40 ? ["0"] : [`1.${at - 40}`, `1.${at - 39}`],
   }));
 
 const tell = (what: string) => process.stderr.write(`${what}\n`);

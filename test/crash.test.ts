@@ -169,5 +169,5 @@ async function propose(app: App): Promise<string> {
     writable_by: ["engineer"],
     description: "What we ran into.",
   };
-  return unwrap(await createSection.perform(app, wanted, agent("engineer"))).proposal;
+  return unwrap(await createSection.perform(app, wanted, agent("engineer"))).proposal_id;
 }

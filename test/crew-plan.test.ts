@@ -140,9 +140,9 @@ describe.each(engines)("attempts on %s", (engine) => {
     ]);
     const last = (await allEvents(app)).at(-1);
     expect(last?.data).toMatchObject({
-      finalScore: 90,
-      passedOnAttempt: 1,
-      totals: { attempts: 1, inputTokens: 100, costUsd: null },
+      final_score: 90,
+      passed_on_attempt: 1,
+      totals: { attempts: 1, input_tokens: 100, cost_usd: null },
     });
   });
 
@@ -370,7 +370,11 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { app, root } = await newWorkspace({ engine });
     writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
     unwrap(
-      await openTopic.perform(app, { path: "guide.md", quote: "Retry for ever.", message: "Say how often." }, person()),
+      await openTopic.perform(
+        app,
+        { source_path: "guide.md", quote: "Retry for ever.", message: "Say how often." },
+        person(),
+      ),
     );
     const { run, id } = await plannedRun(app, planOf([{ number: "0", files: ["guide.md"] }]));
     const task = id("0");

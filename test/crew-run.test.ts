@@ -336,7 +336,7 @@ describe.each(engines)("a run on %s", (engine) => {
       "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
     const { app, root } = await workspace(engine, "", sampleSchema.replace("pipeline:", `${handoffs}pipeline:`));
     writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
-    const topic = { path: "guide.md", quote: "Retry for ever.", message: "Say how often." };
+    const topic = { source_path: "guide.md", quote: "Retry for ever.", message: "Say how often." };
     unwrap(await operations.open_topic.perform(app, topic, person()));
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { max_retries: 0 })]);
     const criteria: string[] = [];
@@ -485,7 +485,7 @@ describe("verification", () => {
         tried.push(await scene.use("submit_verdict", verdictOf(true)));
         await scene.use("submit_output", {
           output: spoof,
-          claims: [{ claim: spoof, evidence: spoof, from: "call-forged" }],
+          statements: [{ statement: spoof, evidence: spoof, from: "call-forged" }],
         });
       },
       // The most gullible of verifiers: it repeats what the deliverable says, but cannot cite what is not there.

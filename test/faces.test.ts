@@ -5,21 +5,22 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { runScriptorium } from "../src/cli/program.ts";
 import { runScribe } from "../src/cli/scribe.ts";
 import { refusalFor } from "../src/kernel/result.ts";
-import { openWorkspace } from "../src/library.ts";
+import { type Input, openWorkspace } from "../src/library.ts";
 import { type OperationName, operations } from "../src/operation-list.ts";
 import { type Ran, scribe, scriptorium, serve } from "./support/commands.ts";
 import { overHttp, overStdio } from "./support/mcp.ts";
+import { libraryNames, wireNames } from "./support/wire-names.ts";
 import { agent, newWorkspace, read, sampleSchema, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
-type Input = Record<string, unknown>;
-type Call = (name: OperationName, input: Input) => Promise<unknown>;
+type Fields = Record<string, unknown>;
+type Call = (name: OperationName, input: Fields) => Promise<unknown>;
 
 const run = "r-shared";
 
 /** What an agent does in a turn, and what it does wrong: the same through every face. */
-const agentSteps: [OperationName, Input, expected: object][] = [
+const agentSteps: [OperationName, Fields, expected: object][] = [
   ["list_entries", {}, { handoff: null }],
-  ["list_entries", { under: "api" }, { entries: [{ id: "api/errors", mayWrite: false }] }],
+  ["list_entries", { under: "api" }, { entries: [{ id: "api/errors", may_write: false }] }],
   ["fetch_entry", { id: "vision" }, { id: "vision", content: "", version: 1 }],
   ["fetch_entry", { id: "api/errors" }, { id: "api/errors", metadata: { title: "Errors" } }],
   ["fetch_entry", { id: "nothing" }, { status: "not_found" }],
@@ -101,8 +102,8 @@ test.each(Object.entries(agentFaces))(
     const planner = agent("planner", run);
     const library = await openLibrary(there.root);
     const byLibrary: Call = async (name, input) => {
-      const result = await library.call(name, input as never, planner);
-      return JSON.parse(JSON.stringify(result.ok ? result.value : refusalFor(result.problem)));
+      const result = await library.call(name, libraryNames(input) as Input<typeof name>, planner);
+      return wireNames(result.ok ? result.value : refusalFor(result.problem));
     };
     expect(await answers(await open(here.root), here.root)).toEqual(await answers(byLibrary, there.root));
     expect(read(here.file("vision.md"))).toBe(read(there.file("vision.md")));
@@ -131,7 +132,13 @@ test("the library's protocol for one role has the five calls of K3 and the words
   });
 });
 
-type PersonStep = { cli: string[]; input?: string; name: OperationName; with: Input; json?: (value: never) => unknown };
+type PersonStep = {
+  cli: string[];
+  input?: string;
+  name: OperationName;
+  with: Fields;
+  json?: (value: never) => unknown;
+};
 
 /** What a person does: `json` is the part of the answer that --json prints. */
 const personSteps: PersonStep[] = [
@@ -191,12 +198,12 @@ const personSteps: PersonStep[] = [
   { cli: ["proposal", "approve", "p-none"], name: "approve_proposal", with: { id: "p-none" } },
   { cli: ["token", "create", "--agent", "emperor"], name: "create_token", with: { kind: "agent", role: "emperor" } },
   {
-    cli: ["user", "add", "Ada", "--role", "emperor"],
+    cli: ["user", "add", "Ada", "--rank", "emperor"],
     name: "add_user",
-    with: { name: "Ada", role: "emperor" },
+    with: { name: "Ada", rank: "emperor" },
   },
   { cli: ["user", "list"], name: "list_users", with: {}, json: (v: { users: [] }) => v.users },
-  { cli: ["user", "role", "Nobody", "reader"], name: "change_user", with: { name: "Nobody", role: "reader" } },
+  { cli: ["user", "rank", "Nobody", "reader"], name: "change_user", with: { name: "Nobody", rank: "reader" } },
   { cli: ["user", "remove", "Nobody"], name: "remove_user", with: { name: "Nobody" } },
   { cli: ["task", "limit", "r", "0"], name: "limit_run", with: { run: "r", most: 0 } },
   { cli: ["token", "list"], name: "list_tokens", with: {}, json: (v: { tokens: [] }) => v.tokens },
@@ -230,8 +237,8 @@ test.each(Object.entries(personFaces))(
     const library = await openLibrary(there.root);
     const perform = await open(here.root);
     for (const step of personSteps) {
-      const result = await library.call(step.name, step.with as never);
-      const expected = JSON.parse(JSON.stringify(result.ok ? shown(step, result.value) : refusalFor(result.problem)));
+      const result = await library.call(step.name, libraryNames(step.with) as Input<typeof step.name>);
+      const expected = result.ok ? shown(step, wireNames(result.value)) : wireNames(refusalFor(result.problem));
       const answer = await perform(step);
       expect(settle(answer, here.root), step.cli.join(" ")).toEqual(settle(expected, there.root));
     }
@@ -511,7 +518,7 @@ describe("a terminal", () => {
       `d ${hostile}`,
     ];
     const proposed = await scribe(["create-section", "--role", "planner", "--id", "risks", ...section], { cwd: root });
-    const { proposal } = proposed.json<{ proposal: string }>();
+    const { proposal_id: proposal } = proposed.json<{ proposal_id: string }>();
     writeFileSync(file("sources/raw.txt"), "planted");
     git("config", "user.name", `Mallory ${hostile}`.replaceAll(/[\r\n]/g, ""));
 

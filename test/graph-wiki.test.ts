@@ -2,21 +2,20 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type * as z from "zod";
 import type { App } from "../src/app.ts";
 import { exportLines } from "../src/graph/exchange.ts";
 import { reader } from "../src/http/markdown/read.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, type Operations, operations } from "../src/operation-list.ts";
+import { type OperationName, operationNamed, operations } from "../src/operation-list.ts";
 import { linksIn, linksInLog, linksWith } from "../src/wiki/pages/links.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person } from "./support/workspace.ts";
 
-type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
-
 const asking = (app: App, caller: Caller = agent("planner")) => ({
   ask: async <N extends OperationName>(name: N, input: object) =>
-    unwrap((await operations[name].perform(app, input, caller)) as never) as Output<N>,
+    unwrap(await operationNamed(name).perform(app, input, caller)),
   problem: async (name: OperationName, input: object) => {
     const result = await operations[name].perform(app, input, caller);
     if (result.ok) throw new Error(`${name} was not refused`);
@@ -222,7 +221,13 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     const { ask } = asking(app);
     writeFileSync(join(root, "GUIDE.md"), "# Guide\n\nHow we work.\n");
     const open = async (path: string, quote?: string) =>
-      unwrap(await operations.open_topic.perform(app, { path, kind: "question", message: "Why?", quote }, person())).id;
+      unwrap(
+        await operations.open_topic.perform(
+          app,
+          { source_path: path, kind: "question", message: "Why?", quote },
+          person(),
+        ),
+      ).id;
     const onEntry = await open("wiki/vision.md");
     const onPage = await open("GUIDE.md", "How we work.");
     expect(await edgesOf(app, `topic:${onEntry}`)).toEqual(["about entry:vision"]);
@@ -230,10 +235,14 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     const { nodes } = await ask("memory_query_nodes", {
       type: "topic",
       where: [{ property: "status", op: "eq", value: "open" }],
-      fields: ["kind", "path"],
+      fields: ["kind", "source_path"],
     });
     expect(nodes).toMatchObject([
-      { id: `topic:${onPage}`, title: "question about GUIDE.md", properties: { kind: "question", path: "GUIDE.md" } },
+      {
+        id: `topic:${onPage}`,
+        title: "question about GUIDE.md",
+        properties: { kind: "question", source_path: "GUIDE.md" },
+      },
       { id: `topic:${onEntry}`, title: "question about wiki/vision.md" },
     ]);
 
@@ -368,7 +377,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     const edges: string[] = [];
     let cursor: string | undefined;
     do {
-      const page: Output<"memory_get_subgraph"> = await ask("memory_get_subgraph", {
+      const page: z.infer<typeof operations.memory_get_subgraph.output> = await ask("memory_get_subgraph", {
         id: name(0),
         depth: 2,
         max_nodes: 40,

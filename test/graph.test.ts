@@ -1,22 +1,21 @@
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import type * as z from "zod";
 import type { App } from "../src/app.ts";
 import { exportLines, formats } from "../src/graph/exchange.ts";
 import { nodesAround } from "../src/graph/walk.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, type Operations, operations } from "../src/operation-list.ts";
+import { type OperationName, operationNamed, operations } from "../src/operation-list.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import { overStdio } from "./support/mcp.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
-type Output<N extends OperationName> = Extract<Awaited<ReturnType<Operations[N]["perform"]>>, { ok: true }>["value"];
-
 /** Performs an operation as an agent, in few words. */
 const asking = (app: App, caller: Caller = agent("engineer")) => {
   const ask = async <N extends OperationName>(name: N, input: object) =>
-    unwrap((await operations[name].perform(app, input, caller)) as never) as Output<N>;
+    unwrap(await operationNamed(name).perform(app, input, caller));
   const problem = async (name: OperationName, input: object) => {
     const result = await operations[name].perform(app, input, caller);
     if (result.ok) throw new Error(`${name} was not refused`);
@@ -58,7 +57,7 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     });
     expect(id).toMatch(/^n-/);
     const brief = await ask("memory_get_node", { id });
-    expect(brief).toMatchObject({ id, type: "service", title: "Billing", version: 1, createdBy: "engineer" });
+    expect(brief).toMatchObject({ id, type: "service", title: "Billing", version: 1, created_by: "engineer" });
     expect(brief).toMatchObject({ names: ["title", "tier"] });
     expect(brief).not.toHaveProperty("properties");
     expect(await ask("memory_get_node", { id, fields: ["tier", "none"] })).toMatchObject({ properties: { tier: 1 } });
@@ -79,7 +78,7 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     expect(both.filter((result) => result.ok)).toHaveLength(1);
     const { properties } = await ask("memory_get_node", { id, fields: ["*"] });
     const stale = await problem("memory_update_node", { id, version: 1, properties: { b: 3 } });
-    expect(stale).toMatchObject({ code: "conflict", details: { latestVersion: 2, latestProperties: properties } });
+    expect(stale).toMatchObject({ code: "conflict", details: { latestVersion: 2, latest_properties: properties } });
     expect(await problem("memory_update_node", { id: "none", version: 1, properties: {} })).toMatchObject({
       code: "not_found",
     });
@@ -383,7 +382,11 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     ] as const) {
       let read = "";
       for (let next: number | undefined = 0; next !== undefined; ) {
-        const part: Output<"memory_get_node"> = await ask("memory_get_node", { id, fields: [name], offset: next });
+        const part: z.infer<typeof operations.memory_get_node.output> = await ask("memory_get_node", {
+          id,
+          fields: [name],
+          offset: next,
+        });
         read += part.properties?.[name];
         next = part.cut?.[0]?.next;
       }

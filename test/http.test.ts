@@ -14,7 +14,13 @@ type Tokens = Record<"reader" | "collaborator" | "admin" | "agent", string>;
 
 async function tokensFor({ url, token }: Served): Promise<Tokens> {
   const make = async (kind: string, role: string) =>
-    (await ask(url, "/api/tokens", { method: "POST", token, body: { kind, role, name: role } })).json().token as string;
+    (
+      await ask(url, "/api/tokens", {
+        method: "POST",
+        token,
+        body: { kind, [kind === "agent" ? "role" : "rank"]: role, name: role },
+      })
+    ).json().token as string;
   return {
     reader: await make("person", "reader"),
     collaborator: await make("person", "collaborator"),
@@ -66,7 +72,7 @@ describe("signing in", () => {
     expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(200);
 
     const { tokens } = (await ask(url, "/api/tokens", { token })).json();
-    const { id } = tokens.find((made: { role: string }) => made.role === "reader");
+    const { id } = tokens.find((made: { rank: string }) => made.rank === "reader");
     expect((await ask(url, `/api/tokens/${id}`, { method: "DELETE", token })).status).toBe(200);
     expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(401);
     expect((await ask(url, "/api/entries", { token: reader })).status).toBe(401);
@@ -115,7 +121,7 @@ describe.each(engines)("who may do what, on %s", (engine) => {
     const body = { id: "risks", title: "Risks", mode: "log", writable_by: ["planner"], description: "What may fail." };
     const proposed = await ask(url, "/api/sections", { method: "POST", token: agent, body });
     expect(proposed.json()).toMatchObject({ status: "pending" });
-    const id = proposed.json().proposal as string;
+    const id = proposed.json().proposal_id as string;
 
     for (const decision of ["approve", "reject"]) {
       for (const path of [`/api/proposals/${id}/${decision}`, `/api/proposals/${id}/${decision}/`]) {
@@ -129,7 +135,7 @@ describe.each(engines)("who may do what, on %s", (engine) => {
     expect(read(file("wiki/schema.yaml"))).toBe(before);
 
     const approved = await ask(url, `/api/proposals/${id}/approve`, { method: "POST", token: collaborator, body: {} });
-    expect(approved.json()).toMatchObject({ status: "approved", decidedBy: "collaborator" });
+    expect(approved.json()).toMatchObject({ status: "approved", decided_by: "collaborator" });
     expect(read(file("wiki/schema.yaml"))).toContain("id: risks");
   });
 

@@ -46,7 +46,7 @@ describe("a job from the shell", () => {
     expect(readFileSync(job.log, "utf8")).toContain('"status":"denied"');
 
     const [proposal] = (await scriptorium(["proposal", "list", "--json"], { cwd })).json<{ id: string }[]>();
-    expect(proposal).toMatchObject({ proposedBy: null, topicId: topic, jobId: job.job_id });
+    expect(proposal).toMatchObject({ proposed_by: null, topic_id: topic, job_id: job.job_id });
     expect(await scriptorium(["proposal", "approve", proposal?.id ?? "", "--json"], { cwd })).toMatchObject({
       code: 0,
     });

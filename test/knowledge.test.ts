@@ -67,9 +67,9 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     const store = app.knowledge(agent("engineer"));
     const stale = await store.commitEntry("notes", base.replace("beta", "BETA"), version);
     if (stale.ok) throw new Error("expected a conflict");
-    const { merged, mergedVersion } = stale.problem.details as { merged: string; mergedVersion: number };
+    const { merged, merged_version } = stale.problem.details as { merged: string; merged_version: number };
     expect(merged).toBe("# A\n\nALPHA\n\n# B\n\nBETA\n");
-    expect(await store.commitEntry("notes", merged, mergedVersion)).toMatchObject({ ok: true });
+    expect(await store.commitEntry("notes", merged, merged_version)).toMatchObject({ ok: true });
   });
 
   test("K7: changes under the same heading come back as base, theirs and yours", async () => {
@@ -165,7 +165,7 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     for (const id of ["vision", "design", "notes", "glossary", "vision"])
       expect(await store.fetchEntry(id)).toMatchObject({ ok: true });
     const fifth = await store.fetchEntry("decisions");
-    expect(fifth).toMatchObject({ ok: false, problem: { code: "refused", details: { readCap: 4 } } });
+    expect(fifth).toMatchObject({ ok: false, problem: { code: "refused", details: { read_cap: 4 } } });
     if (!fifth.ok) expect(fifth.problem.message).toMatch(/search_entries.*transfer_focus/);
   });
 
@@ -336,11 +336,11 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     });
 
     const { approveProposal } = await import("../src/review/proposals/operations.ts");
-    expect(await approveProposal.perform(app, { id: asked.proposal }, agent("engineer"))).toMatchObject({
+    expect(await approveProposal.perform(app, { id: asked.proposal_id }, agent("engineer"))).toMatchObject({
       problem: { code: "denied" },
     });
-    unwrap(await approveProposal.perform(app, { id: asked.proposal, note: "yes" }, person("collaborator")));
-    expect(await approveProposal.perform(app, { id: asked.proposal }, person())).toMatchObject({
+    unwrap(await approveProposal.perform(app, { id: asked.proposal_id, note: "yes" }, person("collaborator")));
+    expect(await approveProposal.perform(app, { id: asked.proposal_id }, person())).toMatchObject({
       problem: { code: "conflict" },
     });
     expect(await app.knowledge(agent("engineer")).appendLog("api/limits", "64 open files")).toMatchObject({ ok: true });

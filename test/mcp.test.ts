@@ -8,10 +8,9 @@ import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 const version = { name: "test", version: "1" };
 
 /** Those that read come first. */
-const proposalTools = ["insert_proposal", "get_persona", "put_perspective"];
+const proposalTools = ["get_persona"];
 const topicTools = ["get_topic", "list_open_topics", "reply_topic", "reanchor_topic"];
 const todoTools = ["create_todo", "list_todos", "update_todo", "lock_todo", "unlock_todo", "get_task_context"];
-const crewTools = ["submit_plan", "submit_output", "ask"];
 const graphTools = [
   "memory_search_nodes",
   "memory_query_nodes",
@@ -60,7 +59,6 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       ...proposalTools,
       ...topicTools,
       ...todoTools,
-      ...crewTools,
       "recall",
     ]);
     const readers = [
@@ -103,7 +101,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
       lastAuthor: expect.any(String),
       wordCount: 0,
       mode: "snapshot",
-      mayWrite: true,
+      may_write: true,
     });
     expect(JSON.stringify(listed)).not.toContain("content");
 
@@ -165,7 +163,11 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
     for (const id of ["vision", "design", "notes"]) await call("fetch_entry", { id });
     await expect(client.readResource({ uri: "scriptorium://entries/glossary" })).rejects.toThrow(/the cap is 4/);
     const refused = await call("fetch_entry", { id: "decisions" });
-    expect(refused).toMatchObject({ status: "refused", readCap: 4, read: ["api/errors", "vision", "design", "notes"] });
+    expect(refused).toMatchObject({
+      status: "refused",
+      read_cap: 4,
+      read: ["api/errors", "vision", "design", "notes"],
+    });
     await client.readResource({ uri: "scriptorium://entries/vision" });
     await expect(client.readResource({ uri: "scriptorium://entries/nothing" })).rejects.toMatchObject({
       message: expect.stringContaining("there is no section nothing"),
@@ -186,7 +188,6 @@ test("a role sees just the tools it can use", async () => {
     proposalTools,
     topicTools,
     todoTools,
-    crewTools,
   );
   const sees = async (role: string) => {
     const { client } = await overStdio(root, role);
@@ -208,7 +209,7 @@ test("a forbidden write is denied with the role, the section and what the role m
     status: "denied",
     role: "engineer",
     section: "vision",
-    mayWrite: [
+    may_write: [
       { id: "api/errors", mode: "snapshot" },
       { id: "notes", mode: "snapshot" },
       { id: "glossary", mode: "snapshot" },
@@ -244,7 +245,7 @@ test("a stale commit is a conflict that brings a merge where one is possible, an
     content: base.replace("second", "second, by the planner"),
     version: 2,
   });
-  expect(apart).toMatchObject({ status: "conflict", latestContent: theirs, latestVersion: 3, mergedVersion: 3 });
+  expect(apart).toMatchObject({ status: "conflict", latestContent: theirs, latestVersion: 3, merged_version: 3 });
   expect(apart.message).toContain("last written by architect");
   const merged = theirs.replace("second", "second, by the planner");
   expect(apart.merged).toBe(merged);
@@ -265,7 +266,7 @@ test("a fifth entry in one turn is refused with what to do instead, and reading 
   const { call } = await overStdio(root, "engineer");
   for (const id of ["vision", "design", "notes", "glossary"]) await call("fetch_entry", { id });
   const refused = await call("fetch_entry", { id: "api/errors" });
-  expect(refused).toMatchObject({ status: "refused", readCap: 4, read: ["vision", "design", "notes", "glossary"] });
+  expect(refused).toMatchObject({ status: "refused", read_cap: 4, read: ["vision", "design", "notes", "glossary"] });
   for (const way of ["search_entries", "transfer_focus"]) expect(refused.error).toContain(way);
   expect(await call("fetch_entry", { id: "vision" })).toMatchObject({ id: "vision" });
   expect(await call("search_entries", { query: "errors" })).toMatchObject({ results: [{ id: "api/errors" }] });
@@ -357,14 +358,14 @@ test("a new section waits for a person, and is there for every agent once approv
     description: "What could go wrong.",
   };
   const pending = await call("create_section", wanted);
-  expect(pending).toMatchObject({ status: "pending", proposal: expect.stringMatching(/^p-/) });
+  expect(pending).toMatchObject({ status: "pending", proposal_id: expect.stringMatching(/^p-/) });
   expect(pending.message).toContain("waits for a person");
   expect(await call("fetch_entry", { id: "risks" })).toMatchObject({ status: "not_found" });
   expect(await call("create_section", { ...wanted, id: "vision" })).toMatchObject({ status: "conflict" });
   const strangers = await call("create_section", { ...wanted, id: "other", writable_by: ["root"] });
   expect(strangers).toMatchObject({ status: "invalid", error: expect.stringContaining("no role root") });
 
-  const approved = await scriptorium(["proposal", "approve", String(pending.proposal), "--json"], { cwd: root });
+  const approved = await scriptorium(["proposal", "approve", String(pending.proposal_id), "--json"], { cwd: root });
   expect(approved.json()).toMatchObject({ status: "approved" });
   expect(await call("fetch_entry", { id: "risks" })).toMatchObject({ id: "risks", content: "" });
   expect(await call("commit_entry", { id: "risks", content: "# Rain\n", version: 1 })).toEqual({

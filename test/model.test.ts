@@ -6,7 +6,7 @@ import { delayBefore, retryAfterMs } from "../src/agents/model/call.ts";
 import { costOf, priceOf } from "../src/agents/model/prices.ts";
 import { modelRunner } from "../src/agents/model.ts";
 import type { Limits, Meter, RunSpec, Toolset, Usage } from "../src/agents/runner.ts";
-import { everyone, type Operation, operation } from "../src/kernel/operation.ts";
+import { everyone, operation } from "../src/kernel/operation.ts";
 import { ok, refuse } from "../src/kernel/result.ts";
 import { modelServer } from "./support/model-server.ts";
 import type { Reply } from "./support/model-wire.ts";
@@ -16,6 +16,7 @@ const note = operation({
   name: "note",
   summary: "Write a note.",
   effect: "writes",
+  touches: [],
   callers: everyone,
   input: z.object({ text: z.string() }),
   output: z.object({ kept: z.string() }),
@@ -27,7 +28,7 @@ function noting(): Toolset & { notes: unknown[] } {
   const notes: unknown[] = [];
   return {
     notes,
-    operations: [note as unknown as Operation],
+    operations: [note],
     call: async (name, raw) => {
       if (name !== "note") return refuse("not_found", `there is no tool ${name}`);
       notes.push(raw);

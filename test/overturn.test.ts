@@ -49,7 +49,7 @@ describe.each(engines)("T8: a task that turns out to be wrong (%s)", (engine) =>
     expect(await states()).toEqual(["failed", "stale", "stale", "blocked", "blocked", "completed"]);
     expect(await shown(app, grandchild)).toMatchObject({
       result: { stale: wrong, reason: expect.stringContaining("the figures are of last year") },
-      blockedBy: [{ id: wrong }, { id: child }],
+      blocked_by: [{ id: wrong }, { id: child }],
     });
     expect(await tasks.claim("anyone")).toBeUndefined();
     expect(await tasks.step(inWork, { type: "finish", output: "late" }, "busy", claim.epoch)).toMatchObject({

@@ -92,7 +92,7 @@ describe.skipIf(noBrowser)("pages in a browser", () => {
   });
 
   test("T15: hostile titles, authors and tags are shown as text", async () => {
-    const named = { title: bad, lastAuthor: bad, tags: [bad], section: { description: bad, writableBy: [bad] } };
+    const named = { title: bad, lastAuthor: bad, tags: [bad], section: { description: bad, writable_by: [bad] } };
     const look = async (page: Page) => {
       await onlyKnownParts(page);
       expect(await page.locator("h1").textContent()).toBe(bad);
@@ -116,7 +116,7 @@ describe.skipIf(noBrowser)("pages in a browser", () => {
         if (request.url().includes("/api/rendered/texts")) asked.push(request.url());
       });
     });
-    const body = { path: "wiki/vision.md", kind: "change", message: "# Please\n\nMake it **short**." };
+    const body = { source_path: "wiki/vision.md", kind: "change", message: "# Please\n\nMake it **short**." };
     const { id } = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
     await page.goto(`${url}/topics/${id}`);
     await page.waitForURL(/\/entries\/vision/);

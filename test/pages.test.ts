@@ -201,12 +201,17 @@ describe.each(backends)("pages, with entries in $store on $engine", (backend) =>
     expect(pages.map((page) => page.path)).not.toContain("ignored.md");
 
     const deploy = unwrap(await readPage.perform(app, { path: "docs/deploy.md" }, person("reader")));
-    expect(deploy).toMatchObject({ title: "How we deploy", entry: null, blob: blobOf(deploy.text), lastAuthor: null });
+    expect(deploy).toMatchObject({
+      title: "How we deploy",
+      entry: null,
+      source_sha: blobOf(deploy.text),
+      lastAuthor: null,
+    });
     const vision = unwrap(await readPage.perform(app, { path: "wiki/vision.md" }, person("reader")));
     expect(vision).toMatchObject({
       title: backend.store === "files" ? "Vision" : "Far",
       entry: { id: "vision", version: version + 1, mode: "snapshot" },
-      blob: blobOf(vision.text),
+      source_sha: blobOf(vision.text),
       lastAuthor: "planner",
     });
     expect(vision.text).toContain("# Far\n\nAhead.\n");

@@ -9,20 +9,20 @@ describe.each(engines)("R21: people (%s)", (engine) => {
   test("someone who is added signs in, follows a change of role at once, and is out when removed", async () => {
     const { app, root } = await newWorkspace({ engine });
     const { url, token: admin } = await serve(root);
-    const body = { name: "Grace Hopper", email: "grace@example.org", role: "reader" };
+    const body = { name: "Grace Hopper", email: "grace@example.org", rank: "reader" };
     const added = (await ask(url, "/api/people", { method: "POST", token: admin, body })).json();
-    expect(added).toMatchObject({ name: "Grace Hopper", role: "reader" });
+    expect(added).toMatchObject({ name: "Grace Hopper", rank: "reader" });
     const signedIn = await ask(url, `/?token=${added.token}`);
     const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
     const create = { method: "POST", headers: { cookie, origin: url }, body: { title: "By Grace" } };
     expect((await ask(url, "/api/tasks", { headers: { cookie } })).status).toBe(200);
     expect((await ask(url, "/api/tasks", create)).status).toBe(403);
 
-    const change = { method: "PUT", token: admin, body: { role: "collaborator" } };
+    const change = { method: "PUT", token: admin, body: { rank: "collaborator" } };
     expect((await ask(url, "/api/people/Grace%20Hopper", change)).status).toBe(200);
     expect((await ask(url, "/api/tasks", create)).status).toBe(200);
-    const tokenFor = async (role: string) =>
-      unwrap(await createToken.perform(app, { kind: "person", name: "Grace Hopper", role }, person()));
+    const tokenFor = async (rank: string) =>
+      unwrap(await createToken.perform(app, { kind: "person", name: "Grace Hopper", rank }, person()));
     // A token that was made to allow less stays so, and none allows more than its person may do.
     const narrower = await tokenFor("reader");
     const wider = await tokenFor("admin");
@@ -42,7 +42,7 @@ describe.each(engines)("R21: people (%s)", (engine) => {
     for (const name of ["Eve\nApproved-by: Ada", "Eve <x@y>", " "])
       for (const made of [
         await addUser.perform(app, { name }, person()),
-        await createToken.perform(app, { kind: "person", role: "reader", name }, person()),
+        await createToken.perform(app, { kind: "person", rank: "reader", name }, person()),
       ])
         expect(made).toMatchObject({ ok: false, problem: { code: "invalid" } });
     expect(await addUser.perform(app, { name: "Ada" }, person())).toMatchObject({ problem: { code: "conflict" } });

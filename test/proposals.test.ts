@@ -61,8 +61,8 @@ describe.each(engines)("R3: proposals for pages, on %s", (engine) => {
     const byPerson = unwrap(await propose(app, `${better}Sleep.\n`, blobOf(text), topic(deploy, "t-2"), person()));
     expect(byPerson).toMatchObject({ revisionNumber: 1, proposedBy: "Ada Lovelace", topicId: "t-2" });
 
-    const { proposals } = unwrap(await listProposals.perform(app, { topic: "t-1" }, person("reader")));
-    expect(proposals.map((p) => [p.revisionNumber, p.status])).toEqual([
+    const { proposals } = unwrap(await listProposals.perform(app, { topic_id: "t-1" }, person("reader")));
+    expect(proposals.map((p) => [p.revision_number, p.status])).toEqual([
       [2, "open"],
       [1, "superseded"],
     ]);
@@ -89,7 +89,7 @@ describe.each(engines)("R3: proposals for pages, on %s", (engine) => {
     const first = unwrap(await propose(app));
     unwrap(await requestRevision.perform(app, { id: first.id, text: "Keep the word Fridays." }, person()));
     expect((await show(app, first.id)).comments).toMatchObject([
-      { author: "Ada Lovelace", text: "Keep the word Fridays.", wantsRevision: true },
+      { author: "Ada Lovelace", text: "Keep the word Fridays.", wants_revision: true },
     ]);
     const second = unwrap(await propose(app, text.replace("Pray", "Watch")));
     unwrap(await rejectProposal.perform(app, { id: second.id, note: "watching is not enough" }, person()));
@@ -203,15 +203,15 @@ describe("R3: what a proposal would do is worked out beforehand", () => {
     expect(impact).toMatchObject({
       added: 1,
       removed: 1,
-      baseMoved: false,
+      base_moved: false,
       merge: null,
       hidden: [],
-      latest: blobOf(text),
+      source_sha: blobOf(text),
     });
     expect(impact?.diff).toContain("-We deploy on Fridays.\n+We deploy on Tuesdays.\n");
     expect(impact?.hunks[0]).toMatchObject({
-      oldStart: 1,
-      newStart: 1,
+      old_start: 1,
+      new_start: 1,
       lines: expect.arrayContaining(["+We deploy on Tuesdays."]),
     });
   });
@@ -232,10 +232,10 @@ describe("R3: what a proposal would do is worked out beforehand", () => {
     writeFileSync(join(root, deploy), moved);
     git("commit", "-qam", "Pub");
     expect(await approve(app, id)).toMatchObject({
-      problem: { code: "conflict", message: expect.stringContaining("--merge"), details: { mergesCleanly: true } },
+      problem: { code: "conflict", message: expect.stringContaining("--merge"), details: { merges_cleanly: true } },
     });
     const { impact } = await show(app, id);
-    expect(impact).toMatchObject({ baseMoved: true, merge: { clean: true }, latest: blobOf(moved) });
+    expect(impact).toMatchObject({ base_moved: true, merge: { clean: true }, source_sha: blobOf(moved) });
     expect(impact?.merge?.text).toBe(moved.replace("Fridays", "Tuesdays"));
     expect(await approve(app, id, { merge: true, onto: blobOf(text) })).toMatchObject({
       problem: { message: expect.stringContaining("changed since you looked") },
@@ -252,7 +252,7 @@ describe("R3: what a proposal would do is worked out beforehand", () => {
     const moved = text.replace("Fridays", "Mondays");
     writeFileSync(join(root, deploy), moved);
     git("commit", "-qam", "Mondays");
-    expect((await show(app, id)).impact).toMatchObject({ baseMoved: true, merge: { clean: false } });
+    expect((await show(app, id)).impact).toMatchObject({ base_moved: true, merge: { clean: false } });
     for (const merge of [false, true]) {
       expect(await approve(app, id, { merge })).toMatchObject({
         problem: { code: "conflict", message: expect.stringContaining("same lines") },
@@ -352,7 +352,10 @@ describe.each(backends)("R4: an entry, in $store on $engine,", (backend) => {
       summary: expect.stringContaining("approved by Ada Lovelace"),
     });
     const event = (await allEvents(app)).findLast((e) => e.subject === "entry:vision");
-    expect(event).toMatchObject({ kind: "entry-committed", data: { approval: { by: "Ada Lovelace", proposal: id } } });
+    expect(event).toMatchObject({
+      kind: "entry-committed",
+      data: { approval: { by: "Ada Lovelace", proposal_id: id } },
+    });
     const stale = await app.knowledge(agent("planner")).commitEntry("vision", "x", version + 1);
     expect(stale).toMatchObject({ problem: { code: "conflict" } });
     if (backend.store === "database") return;
@@ -467,7 +470,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
   test("R3, R4: a topic is answered by scribe, foreseen, sent back, answered again, approved, and the other topics follow", async () => {
     const { app, root } = await workspace({ engine });
     const open = async (quote: string, kind = "change") =>
-      unwrap(await openTopic.perform(app, { path: deploy, kind, message: `About ${quote}`, quote }, person()));
+      unwrap(await openTopic.perform(app, { source_path: deploy, kind, message: `About ${quote}`, quote }, person()));
     const [about, kept, endangered, question] = [
       await open("on Fridays"),
       await open("sleep until the pager rings"),
@@ -496,7 +499,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
 
     const { revisions } = unwrap(await getTopic.perform(app, { id: about.id }, agent("engineer")));
     expect(revisions).toMatchObject([
-      { revisionNumber: 1, status: "open", comments: [{ text: "Keep the steps.", wantsRevision: true }] },
+      { revision_number: 1, status: "open", comments: [{ text: "Keep the steps.", wants_revision: true }] },
     ]);
     expect(revisions?.[0]?.diff).toContain("-2. Pray.");
 
@@ -516,10 +519,10 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
 
 test("R11: scribe takes the text on stdin and prints the id; a person proposes through scriptorium", async () => {
   const { app, root } = await workspace();
-  const { id, pageBlob } = unwrap(
-    await openTopic.perform(app, { path: deploy, message: "Tuesdays", quote: "Fridays" }, person()),
+  const { id, source_sha } = unwrap(
+    await openTopic.perform(app, { source_path: deploy, message: "Tuesdays", quote: "Fridays" }, person()),
   );
-  const args = ["insert-proposal", "--topic-id", id, "--base-sha", pageBlob ?? ""];
+  const args = ["insert-proposal", "--topic-id", id, "--base-sha", source_sha ?? ""];
   const made = await scribe(args, { cwd: root, input: better });
   expect(made).toMatchObject({ code: 0 });
   expect(made.json()).toMatchObject({ id: expect.stringMatching(/^p-/), revision_number: 1, topic_id: id });
@@ -527,16 +530,16 @@ test("R11: scribe takes the text on stdin and prints the id; a person proposes t
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("says already") });
   expect(refused.json()).toMatchObject({ status: "invalid" });
 
-  const mine = ["proposal", "open", "--topic", id, "--base", pageBlob ?? "", "--json"];
+  const mine = ["proposal", "open", "--topic", id, "--base", source_sha ?? "", "--json"];
   const own = await scriptorium(mine, { cwd: root, input: `${better}Mine. \u001b[2J\u202e\n` });
   expect(own.json()).toMatchObject({ revision_number: 2 });
   const shown = await scriptorium(["proposal", "show", String(own.json().id)], { cwd: root });
   expect(shown.stdout).toContain("+Mine. [U+001B][2J[U+202E]");
   expect(shown.stdout).toContain("characters that nobody sees: U+001B U+202E");
   const listed = (await scriptorium(["proposal", "list", "--json"], { cwd: root })).json<
-    { proposedBy: string | null }[]
+    { proposed_by: string | null }[]
   >();
-  expect(listed.map((p) => p.proposedBy)).toEqual(["Ada Lovelace", null]);
+  expect(listed.map((p) => p.proposed_by)).toEqual(["Ada Lovelace", null]);
 });
 
 test("R4: an approval that is killed anywhere is undone or finished by the next start, with one commit", async () => {

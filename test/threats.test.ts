@@ -26,9 +26,9 @@ describe("T1: texts that give orders", () => {
   const orders: Call[] = [
     { tool: "approve_proposal", input: { id: "PROPOSAL" } },
     { tool: "reject_proposal", input: { id: "PROPOSAL", note: "no" } },
-    { tool: "create_token", input: { kind: "person", name: "mallory", role: "admin" } },
-    { tool: "add_user", input: { name: "mallory", role: "admin" } },
-    { tool: "change_user", input: { name: "Ada Lovelace", role: "reader" } },
+    { tool: "create_token", input: { kind: "person", name: "mallory", rank: "admin" } },
+    { tool: "add_user", input: { name: "mallory", rank: "admin" } },
+    { tool: "change_user", input: { name: "Ada Lovelace", rank: "reader" } },
     { tool: "limit_run", input: { run: "RUN", most: null } },
     { tool: "execute_run", input: { id: "RUN", budget_tokens: 1_000_000_000 } },
     { tool: "cancel_run", input: { id: "RUN" } },
@@ -67,11 +67,11 @@ describe("T1: texts that give orders", () => {
     appendFileSync(made.file("scriptorium.yaml"), "crew: {sandbox: none}\n");
     const app = await made.open();
     const section = { id: "plans", title: "P", mode: "snapshot", writable_by: ["planner"], description: "d" };
-    const { proposal } = unwrap(await operations.create_section.perform(app, section as never, agent("planner")));
+    const { proposal_id } = unwrap(await operations.create_section.perform(app, section, agent("planner")));
     const { id: todo } = unwrap(await operations.create_todo.perform(app, { title: "wait" }, person()));
     const run = await newRun(app, [planned("0", { estimated_tool_calls: 500 })]);
     const [task] = await app.runs.tasks(run);
-    const names: Record<string, string> = { PROPOSAL: proposal, RUN: run, TASK: task?.task_id ?? "", TODO: todo };
+    const names: Record<string, string> = { PROPOSAL: proposal_id, RUN: run, TASK: task?.task_id ?? "", TODO: todo };
     const named = JSON.parse(
       JSON.stringify(orders).replaceAll(/"(PROPOSAL|RUN|TASK|TODO)"/g, (_, n) => `"${names[n]}"`),
     );
@@ -112,12 +112,14 @@ test("T3: a verifier is told of a source that tells the worker's evidence with o
     ["copy.md", `# Report\n\n${fact.replace("3,400", "9,400")}\n`],
     ["other.md", "# Other\n\nThe harbour has 12 cranes.\n"],
   ])
-    unwrap(await operations.add_source.perform(app, { name, content } as never, person()));
+    unwrap(await operations.add_source.perform(app, { name, content }, person()));
   const told: string[] = [];
   const agents = playing({
     worker: async ({ use }) => {
-      const claims = [{ claim: "9,400 were handled", evidence: fact.replace("3,400", "9,400"), from: "copy.md" }];
-      await use("submit_output", { output: "made 0", claims });
+      const statements = [
+        { statement: "9,400 were handled", evidence: fact.replace("3,400", "9,400"), from: "copy.md" },
+      ];
+      await use("submit_output", { output: "made 0", statements });
     },
     qc: async (scene) => {
       told.push(scene.told);
@@ -174,7 +176,7 @@ test("T17: nobody makes the server ask an address by naming it, whatever the spe
   unwrap(
     await operations.add_source.perform(
       app,
-      { name: "canary.html", content: read(join(root, "canary.html")) } as never,
+      { name: "canary.html", content: read(join(root, "canary.html")) },
       person(),
     ),
   );
@@ -283,9 +285,9 @@ describe.each(engines)("T29: a damaged record (%s)", (engine) => {
     const todo = async (title: string) => unwrap(await operations.create_todo.perform(app, { title }, person())).id;
     const [first] = [await todo("harbour one"), await todo("harbour two")];
     const section = { title: "X", mode: "snapshot", writable_by: ["planner"], description: "d" };
-    for (const id of ["x", "y"]) await operations.create_section.perform(app, { ...section, id } as never, person());
+    for (const id of ["x", "y"]) await operations.create_section.perform(app, { ...section, id }, person());
     for (const quote of ["One", "three"])
-      unwrap(await operations.open_topic.perform(app, { path: "docs/a.md", quote, message: "why" } as never, person()));
+      unwrap(await operations.open_topic.perform(app, { source_path: "docs/a.md", quote, message: "why" }, person()));
     const broken = "{broken";
     await app.db.write(async (tx) => {
       await tx.updateTable("tasks").set({ result: broken }).where("id", "=", first).execute();

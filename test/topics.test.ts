@@ -43,7 +43,12 @@ async function handbook(engine: (typeof engines)[number] = "sqlite", text = page
   return { ...workspace, file, do: call(workspace.app), write: (now: string) => writeFileSync(file, now) };
 }
 
-const about = (quote: string, more: object = {}) => ({ path: "docs/deploy.md", message: "Why?", quote, ...more });
+const about = (quote: string, more: object = {}) => ({
+  source_path: "docs/deploy.md",
+  message: "Why?",
+  quote,
+  ...more,
+});
 
 const kinds = async (app: App, prefix: string) =>
   (await allEvents(app)).filter((event) => event.kind.startsWith(prefix)).map((event) => event.kind);
@@ -53,13 +58,17 @@ describe.each(engines)("topics on %s", (engine) => {
     const { app, do: perform } = await handbook(engine);
     const topic = await perform("open_topic", about("one region at a time"));
     expect(topic).toMatchObject({
-      path: "docs/deploy.md",
+      source_path: "docs/deploy.md",
       kind: "change",
       status: "open",
-      createdBy: "Ada Lovelace",
+      created_by: "Ada Lovelace",
       anchor: { state: "anchored", quote: "one region at a time", place: { line: 12, heading: "Production" } },
     });
-    const whole = await perform("open_topic", { path: "docs/deploy.md", kind: "question", message: "Is this *true*?" });
+    const whole = await perform("open_topic", {
+      source_path: "docs/deploy.md",
+      kind: "question",
+      message: "Is this *true*?",
+    });
     expect(whole).toMatchObject({ kind: "question", anchor: null });
 
     const { id } = topic;
@@ -72,15 +81,15 @@ describe.each(engines)("topics on %s", (engine) => {
     const impostor: Caller = { kind: "person", name: "engineer", rank: "admin" };
     expect(await call(app, impostor)("edit_message", { id, seq: 2, text: "No." })).toMatchObject({ status: "denied" });
 
-    expect(await perform("resolve_topic", { id })).toMatchObject({ status: "resolved", resolvedBy: "Ada Lovelace" });
+    expect(await perform("resolve_topic", { id })).toMatchObject({ status: "resolved", resolved_by: "Ada Lovelace" });
     expect(await perform("resolve_topic", { id })).toMatchObject({ status: "conflict" });
     expect(await perform("list_topics", { status: "open" })).toMatchObject({ topics: [{ id: whole.id }] });
-    expect(await perform("reopen_topic", { id })).toMatchObject({ status: "open", resolvedAt: null });
+    expect(await perform("reopen_topic", { id })).toMatchObject({ status: "open", resolved_at: null });
     expect(await perform("get_topic", { id })).toMatchObject({
       messages: [
-        { seq: 1, author: "Ada Lovelace", authorKind: "person", text: "Why so slow?", editedAt: expect.any(String) },
-        { seq: 2, author: "engineer", authorKind: "agent", text: "Because.", editedAt: null },
-        { seq: 3, author: "Grace Hopper", authorKind: "person" },
+        { seq: 1, author: "Ada Lovelace", author_kind: "person", text: "Why so slow?", edited_at: expect.any(String) },
+        { seq: 2, author: "engineer", author_kind: "agent", text: "Because.", edited_at: null },
+        { seq: 3, author: "Grace Hopper", author_kind: "person" },
       ],
     });
     expect(await kinds(app, "topic-")).toEqual([
@@ -122,7 +131,7 @@ describe.each(engines)("topics on %s", (engine) => {
     expect(await where(kept)).toMatchObject({
       state: "moved",
       quote: "one small region at a time",
-      firstQuote: "one region at a time",
+      first_quote: "one region at a time",
     });
 
     // The first of two alike is gone: the second is not taken for it.
@@ -158,10 +167,12 @@ test("words that the page has twice or not at all are refused with what to do, a
   const near = await perform("open_topic", about(quote, { context: "error rate settle. See" }));
   expect(near.anchor.place).toMatchObject({ line: 13, heading: "Production" });
   const start = page.indexOf("smoke");
-  const range = { path: "docs/deploy.md", message: "Which?", start, end: start + 5 };
-  expect(await perform("open_topic", { ...range, blob: near.pageBlob })).toMatchObject({ anchor: { quote: "smoke" } });
-  expect(await perform("open_topic", { ...range, blob: "0".repeat(40) })).toMatchObject({ status: "conflict" });
-  expect(await perform("open_topic", { ...range, path: "../deploy.md" })).toMatchObject({ status: "invalid" });
+  const range = { source_path: "docs/deploy.md", message: "Which?", start, end: start + 5 };
+  expect(await perform("open_topic", { ...range, source_sha: near.source_sha })).toMatchObject({
+    anchor: { quote: "smoke" },
+  });
+  expect(await perform("open_topic", { ...range, source_sha: "0".repeat(40) })).toMatchObject({ status: "conflict" });
+  expect(await perform("open_topic", { ...range, source_path: "../deploy.md" })).toMatchObject({ status: "invalid" });
 });
 
 test("anchors follow a commit of an agent, a git pull and a renamed page; a deleted page leaves orphans (R2)", async () => {
@@ -186,7 +197,11 @@ test("anchors follow a commit of an agent, a git pull and a renamed page; a dele
     content: "# Vision\n\nParcels arrive on time.\n",
     version: 1,
   });
-  const vision = await perform("open_topic", { path: "wiki/vision.md", quote: "arrive on time", message: "Always?" });
+  const vision = await perform("open_topic", {
+    source_path: "wiki/vision.md",
+    quote: "arrive on time",
+    message: "Always?",
+  });
   const longer = "# Vision\n\nWe promise little.\n\nParcels arrive on time.\n";
   await call(app, planner)("commit_entry", { id: "vision", content: longer, version: 2 });
   expect((await perform("get_topic", { id: vision.id })).anchor).toMatchObject({ state: "anchored" });
@@ -194,15 +209,15 @@ test("anchors follow a commit of an agent, a git pull and a renamed page; a dele
   git("mv", "docs/deploy.md", "docs/release.md");
   git("commit", "-qm", "Rename it");
   expect(await perform("get_topic", { id: pulled.id })).toMatchObject({
-    path: "docs/release.md",
+    source_path: "docs/release.md",
     anchor: { state: "anchored", place: { line: 17 } },
   });
   renameSync(join(root, "docs/release.md"), file);
-  expect(await perform("get_topic", { id: pulled.id })).toMatchObject({ path: "docs/deploy.md" });
+  expect(await perform("get_topic", { id: pulled.id })).toMatchObject({ source_path: "docs/deploy.md" });
   rmSync(file);
   expect(await perform("get_topic", { id: pulled.id })).toMatchObject({
-    path: "docs/deploy.md",
-    pageBlob: null,
+    source_path: "docs/deploy.md",
+    source_sha: null,
     anchor: { state: "orphaned", quote: "watch the error rate settle", place: null },
   });
   expect(await kinds(app, "topic-followed")).toHaveLength(2);
@@ -221,7 +236,7 @@ test("a person may point a topic anywhere; an agent only where lost words verifi
     expect(claim.status, quote).toBe("refused");
   }
   expect(await perform("reanchor_topic", { id, quote: "The harbour desk must confirm" })).toMatchObject({
-    anchor: { state: "anchored", firstQuote: "Wait for the harbour desk to confirm." },
+    anchor: { state: "anchored", first_quote: "Wait for the harbour desk to confirm." },
   });
   write(page.replace("Wait for the harbour desk to confirm.", "The harbour desk can confirm it, if you would wait."));
   const lost = await perform("get_topic", { id });
@@ -275,7 +290,7 @@ test("the commands open, show, answer and resolve a topic, and hostile text stay
   expect(shown.stdout).toContain("engineer (agent)");
   expect(shown.stdout).not.toMatch(/[\u001b\u0007\u009b]/);
   const open = await scribe(["list-open-topics", "--role", "engineer", "--source-path", "docs/deploy.md"], cwd);
-  expect(open.json()).toMatchObject({ topics: [{ id, messageCount: 2 }] });
+  expect(open.json()).toMatchObject({ topics: [{ id, message_count: 2 }] });
   expect(await scriptorium(["topic", "resolve", id], cwd)).toMatchObject({ code: 0 });
   const twice = await scriptorium(
     ["topic", "open", "docs/deploy.md", "--quote", "See the dashboard", "--message", "?"],

@@ -1,8 +1,8 @@
-import type { Boot } from "../src/http/site.ts";
+import type { Boot } from "../src/http/web-types.ts";
 
 const element = document.getElementById("boot");
 
-/** What the server wrote into the page: who is signed in, where, and what there is to call. */
+/** Data that the server wrote into the page: the person, the workspace and the operations. */
 export const boot: Boot = JSON.parse(element?.textContent || "{}");
 export const nonce = element?.nonce ?? "";
 

@@ -77,7 +77,7 @@ function catalogue({ entries }: Listed): string {
     String(e.version),
     String(e.wordCount),
     e.lastAuthor || "–",
-    when(e.updatedAt ?? ""),
+    when(e.updated_at ?? ""),
     e.title + (e.mode === "log" ? " (log)" : ""),
   ]);
   return table([["id", "version", "words", "last author", "changed", "title"], ...rows]);

@@ -6,6 +6,7 @@ import type { Outcome } from "../crew/record/run-host.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { snakeKeys } from "../kernel/wire.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
 import { inertly, json, plural, table } from "./text.ts";
@@ -167,20 +168,20 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   const tasks = (read.value.plan?.tasks ?? []).map((task) => ({
     number: task.number,
     title: task.title,
-    dependsOn: dependenciesOf(task),
+    depends_on: dependenciesOf(task),
     attempts: task.max_retries + 1,
     checks: task.verification.filter((one) => one.check).length,
     criteria: task.verification.length,
-    limits: boundsFor("worker", task.estimated_tool_calls ?? null),
+    limits: snakeKeys(boundsFor("worker", task.estimated_tool_calls ?? null)),
   }));
   const plan = { run, title: read.value.title, worker: by("worker"), qc: by("qc"), tasks };
   if (options.json) return void process.stdout.write(`${json(plan)}\n`);
   const rows = inertly(tasks).map((task) => [
     task.number,
-    task.dependsOn.join(", ") || "–",
+    task.depends_on.join(", ") || "–",
     String(task.attempts),
     `${task.checks} of ${task.criteria}`,
-    String(task.limits.toolCalls),
+    String(task.limits.tool_calls),
     task.title,
   ]);
   const head = ["task", "after", "attempts", "checked", "tool calls", "title"];

@@ -16,17 +16,17 @@ function listed({ waiting, proposals, runs }: Waiting): string {
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",
       one.subject,
-      when(one.createdAt),
+      when(one.created_at),
       `scriptorium proposal show ${one.id}`,
     ]),
-    ...runs.flatMap(({ id, state, title, createdAt, reason, questions }) => [
+    ...runs.flatMap(({ id, state, title, created_at, reason, questions }) => [
       ...(state === "stopped"
-        ? [["stopped run", `${title}: ${reason ?? ""}`, when(createdAt), `scriptorium run resume ${id}`]]
+        ? [["stopped run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
         : []),
       ...questions.map((one) => [
         "question",
         `${title}, task ${one.task}: ${one.question}`,
-        when(createdAt),
+        when(created_at),
         `scriptorium run answer ${one.id} "…"`,
       ]),
     ]),

@@ -1,15 +1,16 @@
 import { Command } from "@commander-js/extra-typings";
+import type * as z from "zod";
 import { spellHidden } from "../kernel/hidden.ts";
 import {
   approveProposal,
   commentProposal,
   insertProposal,
   listProposals,
+  type proposal,
   rejectProposal,
   requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
-import type { Proposal } from "../review/proposals/proposal.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
@@ -23,7 +24,12 @@ export const proposalCommand = (common: () => Common) =>
         .option("--status <status>", "open, approved, rejected or superseded; all if left out")
         .option("--topic <id>", "only the answers to this topic")
         .action(({ status, topic }) =>
-          report(common(), listProposals, { status, topic }, { text: listed, json: (found) => found.proposals }),
+          report(
+            common(),
+            listProposals,
+            { status, topic_id: topic },
+            { text: listed, json: (found) => found.proposals },
+          ),
         ),
     )
     .addCommand(
@@ -36,7 +42,7 @@ export const proposalCommand = (common: () => Common) =>
       new Command("open")
         .description("Propose a text of your own for a topic's page. It comes from a file or stdin.")
         .requiredOption("--topic <id>", "the topic that it answers")
-        .requiredOption("--base <blob>", "the page's blob that you started from, as `topic show --json` has it")
+        .requiredOption("--base <sha>", "the page's source_sha that you started from, as `topic show --json` has it")
         .option("--file <path>", "where the whole new text is (- is stdin)", "-")
         .action(async ({ topic, base, file }) => {
           const text = (await readInput(file)).toString("utf8");
@@ -49,7 +55,7 @@ export const proposalCommand = (common: () => Common) =>
         .argument("<id>")
         .option("--note <text>", "what you want to say with it")
         .option("--merge", "the page has moved: approve the merged text that `proposal show` has")
-        .option("--onto <blob>", "the page's blob that you saw, as `proposal show` has it")
+        .option("--onto <sha>", "the page's source_sha that you saw, as `proposal show --json` has it")
         .action((id, { note, merge, onto }) =>
           report(common(), approveProposal, { id, note, merge, onto }, (p) =>
             p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p),
@@ -87,6 +93,8 @@ export const proposalCommand = (common: () => Common) =>
         ),
     );
 
+type Proposal = z.infer<typeof proposal>;
+
 const decided = (p: Proposal) => `${p.status} ${p.id}: ${p.kind} ${p.subject}`;
 
 function listed({ proposals }: { proposals: Proposal[] }): string {
@@ -96,10 +104,10 @@ function listed({ proposals }: { proposals: Proposal[] }): string {
     ...proposals.map((p) => [
       p.id,
       p.status,
-      p.revisionNumber === null ? p.kind : `${p.kind}, revision ${p.revisionNumber}`,
+      p.revision_number === null ? p.kind : `${p.kind}, revision ${p.revision_number}`,
       p.subject,
-      p.proposedBy ?? "agent",
-      when(p.createdAt),
+      p.proposed_by ?? "agent",
+      when(p.created_at),
     ]),
   ]);
 }
@@ -109,16 +117,16 @@ type Shown = OutputOf<typeof showProposal>;
 const describe = (p: Shown) =>
   [
     bold(`${p.kind} ${p.subject}`),
-    `${p.id}, ${p.status}, from ${p.proposedBy ?? "the agent"} at ${when(p.createdAt)}`,
-    ...(p.topicId
-      ? [`revision ${p.revisionNumber} for topic ${p.topicId}${p.jobId ? `, by job ${p.jobId}` : ""}`]
+    `${p.id}, ${p.status}, from ${p.proposed_by ?? "the agent"} at ${when(p.created_at)}`,
+    ...(p.topic_id
+      ? [`revision ${p.revision_number} for topic ${p.topic_id}${p.job_id ? `, by job ${p.job_id}` : ""}`]
       : []),
-    ...(p.decidedBy
-      ? [`${p.status} by ${p.decidedBy} at ${when(p.decidedAt ?? "")}${p.note ? `: ${p.note}` : ""}`]
+    ...(p.decided_by
+      ? [`${p.status} by ${p.decided_by} at ${when(p.decided_at ?? "")}${p.note ? `: ${p.note}` : ""}`]
       : []),
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
-      (c) => `${c.author} at ${when(c.at)}${c.wantsRevision ? ", asking for a revision" : ""}: ${spellHidden(c.text)}`,
+      (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", asking for a revision" : ""}: ${spellHidden(c.text)}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
   ].join("\n");
@@ -133,7 +141,7 @@ function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
     ? "the page has changed since, and both changes fit together: approve the text below with --merge"
     : "the page has changed since, in the same lines: ask for another revision";
   return [
-    ...(impact.baseMoved ? [yellow(impact.latest === null ? "the page is gone" : moved)] : []),
+    ...(impact.base_moved ? [yellow(impact.source_sha === null ? "the page is gone" : moved)] : []),
     ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
     ...hidden.map(({ line, characters }) => red(`line ${line} has characters that nobody sees: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,

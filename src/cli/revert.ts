@@ -17,7 +17,7 @@ type Told = OutputOf<typeof revertRun>;
 
 const numbers = (versions: number[]) => `version${versions.length === 1 ? "" : "s"} ${versions.join(", ")}`;
 
-function told({ reverted, what, entries, removed, restored, handoffs, needsPerson }: Told): string {
+function told({ reverted, what, entries, removed, restored, handoffs, needs_person }: Told): string {
   const lines = [
     ...entries.map(({ id, versions, to, version }) =>
       version === undefined
@@ -27,7 +27,7 @@ function told({ reverted, what, entries, removed, restored, handoffs, needsPerso
     ...removed.map((subject) => `${subject}: removed`),
     ...restored.map((subject) => `${subject}: as it was`),
     ...(handoffs > 0 ? [`${handoffs} handoffs withdrawn`] : []),
-    ...needsPerson.map(({ what: thing, why }) => `${thing}: needs a person; ${why}`),
+    ...needs_person.map(({ what: thing, why }) => `${thing}: needs a person; ${why}`),
   ];
   if (lines.length === 0) return `nothing of ${what} is left`;
   return reverted ? lines.join("\n") : [...lines, "", "Nothing was changed; --confirm does it."].join("\n");

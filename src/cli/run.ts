@@ -54,27 +54,27 @@ export const runCommand = (common: () => Common) =>
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command);
 
-type Line = { id: string; state: string; title: string; createdAt: string };
+type Line = { id: string; state: string; title: string; created_at: string };
 
 function listed({ runs }: { runs: Line[] }): string {
   if (runs.length === 0) return 'no runs; begin one with: scriptorium plan "what you want"';
   return table([
     ["run", "state", "made", "title"],
-    ...runs.map((run) => [run.id, run.state, when(run.createdAt), run.title]),
+    ...runs.map((run) => [run.id, run.state, when(run.created_at), run.title]),
   ]);
 }
 
 type Details = Extract<Awaited<ReturnType<typeof runDetails.of>>, { ok: true }>["value"];
 
 function described(run: Details): string {
-  const { inputTokens, outputTokens, costUsd, agents } = run.used;
+  const { input_tokens, output_tokens, cost_usd, agents } = run.used;
   const tokens =
-    inputTokens === null && outputTokens === null
+    input_tokens === null && output_tokens === null
       ? "tokens not known"
-      : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`;
+      : `${(input_tokens ?? 0) + (output_tokens ?? 0)} tokens`;
   return [
     bold(run.title),
-    `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${costUsd === null ? "cost not known" : `$${costUsd.toFixed(4)}`}`,
+    `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${cost_usd === null ? "cost not known" : `$${cost_usd.toFixed(4)}`}`,
     `plan: ${run.chain}`,
     "",
     table([
@@ -82,9 +82,9 @@ function described(run: Details): string {
       ...run.tasks.map((task) => [
         task.number,
         task.state,
-        `${task.attempts} of ${task.maxRetries + 1}`,
+        `${task.attempts} of ${task.max_retries + 1}`,
         task.score === null ? "–" : String(task.score),
-        task.dependsOn.join(", ") || "–",
+        task.depends_on.join(", ") || "–",
         task.title,
       ]),
     ]),
@@ -117,9 +117,9 @@ function used({ tasks, others, workers }: Usage): string {
           "",
           table([
             ["workers", "claims", "conflicts", "busy", "idle"],
-            ...workers.map(({ name, claims, conflicts, busyMs, idleMs }) => [
+            ...workers.map(({ name, claims, conflicts, busy_ms, idle_ms }) => [
               ...[name, String(claims), String(conflicts)],
-              ...[busyMs, idleMs].map((ms) => `${(ms / 1000).toFixed(1)} s`),
+              ...[busy_ms, idle_ms].map((ms) => `${(ms / 1000).toFixed(1)} s`),
             ]),
           ]),
         ]),

@@ -5,7 +5,7 @@ import type { App } from "../app.ts";
 import { configName } from "../config/config.ts";
 import { jobOperations, jobTools } from "../jobs/tools.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
-import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
 import { Refused, type Result, refusalFor, refuse, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations } from "../operation-list.ts";
@@ -19,8 +19,6 @@ const fromStdin: Record<string, string> = {
   insert_proposal: "text",
   put_perspective: "text",
 };
-
-type Field = { type?: string; description?: string; enum?: string[]; items?: { type?: string } };
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
 export async function runScribe(argv: string[]): Promise<void> {
@@ -51,10 +49,8 @@ const nameOf = (operation: Operation<App>) => operation.name.replaceAll("_", "-"
 const bareCommand = (operation: Operation<App>) => new Command(nameOf(operation)).description(operation.summary);
 
 function commandFor(operation: Operation<App>): Command {
-  const { properties = {}, required = [] } = jsonSchema(operation.input) as {
-    properties?: Record<string, Field>;
-    required?: string[];
-  };
+  const fields = fieldsOf(operation);
+  const names = fields.map(({ name }) => name);
   const stdin = fromStdin[operation.name];
   const command = bareCommand(operation)
     .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
@@ -62,23 +58,26 @@ function commandFor(operation: Operation<App>): Command {
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
   // An operation that takes one of these itself means the same by it.
-  if (!properties.run) command.option("--run <id>", "the run you work for");
-  if (!properties.task) command.option("--task <id>", "the task you work on");
-  if (!properties.epoch) command.option("--epoch <n>", "the epoch of your claim", Number);
-  for (const [name, field] of Object.entries(properties)) {
+  if (!names.includes("run")) command.option("--run <id>", "the run you work for");
+  if (!names.includes("task")) command.option("--task <id>", "the task you work on");
+  if (!names.includes("epoch")) command.option("--epoch <n>", "the epoch of your claim", Number);
+  for (const { name, schema: field, required } of fields) {
     if (name === stdin) continue;
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
     const option = new Option(`--${name.replaceAll("_", "-")}${value}`, field.description ?? "");
-    if (required.includes(name)) option.makeOptionMandatory();
+    if (required) option.makeOptionMandatory();
     if (field.type === "integer" || field.type === "number") option.argParser(Number);
     if (field.type === "object") option.argParser(fromJson);
-    if (field.items?.type === "object")
+    if (itemType(field) === "object")
       option.argParser((text, before: unknown[] | undefined) => [...(before ?? []), fromJson(text)]);
-    if (field.enum) option.choices(field.enum);
+    if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation, Object.keys(properties), stdin, command.opts()));
+  return command.action(() => perform(operation, names, stdin, command.opts()));
 }
+
+const itemType = ({ items }: JsonSchema) =>
+  typeof items === "object" && !Array.isArray(items) ? items.type : undefined;
 
 function fromJson(text: string): unknown {
   try {
@@ -88,7 +87,7 @@ function fromJson(text: string): unknown {
   }
 }
 
-/** What a job's agent calls needs no role: the job says what it may do, or the operation is open to all agents. */
+/** Operations of jobs need no role: the job decides, or the operation is open to all agents. */
 const isJobs = ({ name }: Operation) => jobOperations.has(name);
 
 type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<

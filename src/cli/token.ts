@@ -1,7 +1,7 @@
-import { Command } from "@commander-js/extra-typings";
+import { Command, Option } from "@commander-js/extra-typings";
+import type * as z from "zod";
 import { refuse } from "../kernel/result.ts";
 import { createToken, listTokens, revokeToken } from "../people/operations.ts";
-import type { Token } from "../people/tokens.ts";
 import { type Common, complain, report } from "./session.ts";
 import { table, when } from "./text.ts";
 
@@ -13,28 +13,30 @@ export const tokenCommand = (common: () => Common) =>
         .description(createToken.summary)
         .option("--agent <role>", "for an agent in this role of schema.yaml")
         .option("--person <name>", "for a person of this name")
-        .option("--role <role>", "what the person may do: reader, collaborator or admin")
+        .option("--rank <rank>", "what the person may do: reader, collaborator or admin")
+        .addOption(new Option("--role <rank>", "the older name of --rank").hideHelp())
         .option("--days <n>", "days until it stops working", Number)
-        .action(async ({ agent, person, role, days }) => {
-          if ((agent === undefined) === (person === undefined && role === undefined)) {
+        .action(async ({ agent, person, days, ...given }) => {
+          const rank = given.rank ?? given.role;
+          if ((agent === undefined) === (person === undefined && rank === undefined)) {
             return complain(
               common(),
-              refuse("invalid", "say who it is for: --agent <role>, or --person <name> --role <role>").problem,
+              refuse("invalid", "say who it is for: --agent <role>, or --person <name> --rank <rank>").problem,
             );
           }
           const input = agent
             ? { kind: "agent", role: agent, days }
             : {
                 kind: "person",
-                name: person ?? role,
-                role: role ?? "collaborator",
+                name: person ?? rank,
+                rank: rank ?? "collaborator",
                 days,
               };
           await report(
             common(),
             createToken,
             input,
-            (made) => `${made.token}\n(${made.id}, ${made.role}; it is not shown again)`,
+            (made) => `${made.token}\n(${made.id}, ${made.role ?? made.rank}; it is not shown again)`,
           );
         }),
     )
@@ -50,13 +52,13 @@ export const tokenCommand = (common: () => Common) =>
         .action((id) => report(common(), revokeToken, { id }, () => `revoked ${id}`)),
     );
 
-function listed({ tokens }: { tokens: Token[] }): string {
+function listed({ tokens }: z.infer<typeof listTokens.output>): string {
   if (tokens.length === 0) return "no tokens yet; make one with: scriptorium token create --agent <role>";
   return table([
-    ["id", "for", "name", "role", "made", "state"],
+    ["id", "for", "name", "role or rank", "made", "state"],
     ...tokens.map((t) => {
       const state = t.revoked_at ? "revoked" : t.expires_at ? `until ${when(t.expires_at)}` : "good";
-      return [t.id, t.kind, t.name, t.role, when(t.created_at), state];
+      return [t.id, t.kind, t.name, t.role ?? t.rank ?? "", when(t.created_at), state];
     }),
   ]);
 }

@@ -28,8 +28,8 @@ export const topicCommand = (common: () => Common) =>
           report(
             common(),
             openTopic,
-            { path, message: await worded(message), ...options },
-            (topic) => `opened ${topic.id} on ${topic.path}${where(topic)}`,
+            { source_path: path, message: await worded(message), ...options },
+            (topic) => `opened ${topic.id} on ${topic.source_path}${where(topic)}`,
           ),
         ),
     )
@@ -43,7 +43,7 @@ export const topicCommand = (common: () => Common) =>
           report(
             common(),
             listTopics,
-            { path, status, limit: limit ?? 100 },
+            { source_path: path, status, limit: limit ?? 100 },
             { text: listed, json: (found) => found.topics },
           ),
         ),
@@ -96,7 +96,7 @@ export const topicCommand = (common: () => Common) =>
             common(),
             reanchorTopic,
             { id, ...options },
-            (topic) => `${topic.id} is on ${topic.path}${where(topic)}`,
+            (topic) => `${topic.id} is on ${topic.source_path}${where(topic)}`,
           ),
         ),
     )
@@ -120,11 +120,11 @@ type Anchor = {
   quote: string;
   place: { line: number; heading: string; text: string } | null;
 };
-type Line = { id: string; path: string; kind: string; status: string; anchor: Anchor | null };
+type Line = { id: string; source_path: string; kind: string; status: string; anchor: Anchor | null };
 
 const where = ({ anchor }: Line) => (anchor?.place ? `:${anchor.place.line} (${anchor.state})` : "");
 
-function listed({ topics }: { topics: (Line & { opening: string; messageCount: number })[] }): string {
+function listed({ topics }: { topics: (Line & { opening: string; message_count: number })[] }): string {
   if (topics.length === 0) return "no topics; open one with: scriptorium topic open <page> --message <text>";
   return table([
     ["id", "status", "kind", "page", "anchor", "messages", "begins"],
@@ -132,27 +132,29 @@ function listed({ topics }: { topics: (Line & { opening: string; messageCount: n
       topic.id,
       topic.status,
       topic.kind,
-      topic.anchor?.place ? `${topic.path}:${topic.anchor.place.line}` : topic.path,
+      topic.anchor?.place ? `${topic.source_path}:${topic.anchor.place.line}` : topic.source_path,
       topic.anchor?.state ?? "whole page",
-      String(topic.messageCount),
+      String(topic.message_count),
       topic.opening.slice(0, 60),
     ]),
   ]);
 }
 
-type Said = { seq: number; author: string; authorKind: string; text: string; at: string; editedAt: string | null };
+type Said = { seq: number; author: string; author_kind: string; text: string; at: string; edited_at: string | null };
 
-function described(topic: Line & { createdBy: string; createdAt: string; messages: Said[]; cursor?: string }): string {
+function described(
+  topic: Line & { created_by: string; created_at: string; messages: Said[]; cursor?: string },
+): string {
   const { anchor } = topic;
   const under = anchor?.place?.heading ? `, under “${anchor.place.heading}”` : "";
   return [
-    bold(`${topic.kind} on ${topic.path}${where(topic)}${under}`),
-    `${topic.id}, ${topic.status}, from ${topic.createdBy} at ${when(topic.createdAt)}`,
+    bold(`${topic.kind} on ${topic.source_path}${where(topic)}${under}`),
+    `${topic.id}, ${topic.status}, from ${topic.created_by} at ${when(topic.created_at)}`,
     ...(anchor ? quoteOf(anchor) : []),
     ...topic.messages.flatMap((message) => [
       "",
       dim(
-        `${message.seq}. ${message.author}${message.authorKind === "agent" ? " (agent)" : ""}, ${when(message.at)}${message.editedAt ? ", edited" : ""}`,
+        `${message.seq}. ${message.author}${message.author_kind === "agent" ? " (agent)" : ""}, ${when(message.at)}${message.edited_at ? ", edited" : ""}`,
       ),
       message.text,
     ]),

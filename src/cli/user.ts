@@ -1,4 +1,4 @@
-import { Command } from "@commander-js/extra-typings";
+import { Command, Option } from "@commander-js/extra-typings";
 import { addUser, changeUser, listUsers, removeUser } from "../people/operations.ts";
 import { type Common, report } from "./session.ts";
 import { table, when } from "./text.ts";
@@ -11,11 +11,12 @@ export const userCommand = (common: () => Common) =>
         .description(addUser.summary)
         .argument("<name...>")
         .option("--email <address>", "for the commits they approve")
-        .option("--role <role>", "reader, collaborator or admin", "collaborator")
-        .action((words, { email, role }) =>
-          report(common(), addUser, { name: words.join(" "), email, role }, (made) =>
+        .option("--rank <rank>", "reader, collaborator or admin")
+        .addOption(new Option("--role <rank>", "the older name of --rank").hideHelp())
+        .action((words, { email, rank, role }) =>
+          report(common(), addUser, { name: words.join(" "), email, rank: rank ?? role }, (made) =>
             [
-              `${made.name} may sign in as ${made.role}. Give them this link; it is not shown again:`,
+              `${made.name} may sign in as ${made.rank}. Give them this link; it is not shown again:`,
               `  http://127.0.0.1:<port>/?token=${made.token}`,
               "The port is the one `scriptorium serve` prints.",
             ].join("\n"),
@@ -27,13 +28,8 @@ export const userCommand = (common: () => Common) =>
         .description(listUsers.summary)
         .action(() => report(common(), listUsers, {}, { text: listed, json: (found) => found.users })),
     )
-    .addCommand(
-      new Command("role")
-        .description(changeUser.summary)
-        .argument("<name>")
-        .argument("<role>", "reader, collaborator or admin")
-        .action((name, role) => report(common(), changeUser, { name, role }, (user) => `${user.name} is ${user.role}`)),
-    )
+    .addCommand(rankCommand("rank", common))
+    .addCommand(rankCommand("role", common), { hidden: true })
     .addCommand(
       new Command("remove")
         .description(removeUser.summary)
@@ -41,10 +37,17 @@ export const userCommand = (common: () => Common) =>
         .action((name) => report(common(), removeUser, { name }, () => `${name} can no longer sign in`)),
     );
 
-function listed({ users }: { users: { name: string; role: string; email: string | null; created_at: string }[] }) {
-  if (users.length === 0) return "no users yet; add one with: scriptorium user add <name> --role reader";
+const rankCommand = (name: "rank" | "role", common: () => Common) =>
+  new Command(name)
+    .description(changeUser.summary)
+    .argument("<name>")
+    .argument("<rank>", "reader, collaborator or admin")
+    .action((name, rank) => report(common(), changeUser, { name, rank }, (user) => `${user.name} is ${user.rank}`));
+
+function listed({ users }: { users: { name: string; rank: string; email: string | null; created_at: string }[] }) {
+  if (users.length === 0) return "no users yet; add one with: scriptorium user add <name> --rank reader";
   return table([
-    ["name", "role", "email", "since"],
-    ...users.map((user) => [user.name, user.role, user.email ?? "–", when(user.created_at)]),
+    ["name", "rank", "email", "since"],
+    ...users.map((user) => [user.name, user.rank, user.email ?? "–", when(user.created_at)]),
   ]);
 }

@@ -48,8 +48,8 @@ export const statusCommand = (common: () => Common) =>
           `${s.name} in ${s.root}`,
           `${plural(s.written, "entry", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
           `entries in ${s.store}, ${s.database}`,
-          s.openProposals > 0
-            ? `${plural(s.openProposals, "proposal")} waiting for you: scriptorium proposal list`
+          s.open_proposals > 0
+            ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
             : "nothing waits for you",
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
         ].join("\n"),

@@ -39,8 +39,8 @@ const provider = z.strictObject({
 const price = z.strictObject({
   input: z.number().min(0).describe("US dollars for a million input tokens"),
   output: z.number().min(0),
-  cacheRead: z.number().min(0).optional(),
-  cacheWrite: z.number().min(0).optional(),
+  cache_read: z.number().min(0).optional(),
+  cache_write: z.number().min(0).optional(),
 });
 
 const tokens = z.int().min(1).max(1e12);

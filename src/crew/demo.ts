@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Script, scriptedRunner } from "../agents/scripted.ts";
 import type { CrewPart } from "../kernel/caller.ts";
 import { ok } from "../kernel/result.ts";
+import type { Statement } from "../store/crew-tables.ts";
 import type { CrewAgents } from "./record/run-host.ts";
 import type { PlanTask } from "./rules/plan.ts";
 
@@ -101,10 +102,8 @@ const demoPlan = {
 type Use = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
 type Work = (use: Use, again: boolean) => Promise<void>;
 
-type Claimed = { claim: string; evidence: string; from: string }[];
-
-const done = (use: Use, output: string, claims: Claimed = [], decisions: string[] = []) =>
-  use("submit_output", { output, claims, decisions });
+const done = (use: Use, output: string, statements: Statement[] = [], decisions: string[] = []) =>
+  use("submit_output", { output, statements, decisions });
 
 const workers: Record<string, Work> = {
   async "0"(use) {
@@ -112,8 +111,8 @@ const workers: Record<string, Work> = {
     const tests = await use("run_command", { run: ["node", "--test"] });
     const found = String(version.output).trim();
     await done(use, `Node ${found} is there, and the tests that exist pass.`, [
-      { claim: "Node is there", evidence: found, from: String(version.call) },
-      { claim: "the tests pass", evidence: "pass 1", from: String(tests.call) },
+      { statement: "Node is there", evidence: found, from: String(version.call) },
+      { statement: "the tests pass", evidence: "pass 1", from: String(tests.call) },
     ]);
   },
   async "1.1"(use) {
@@ -128,16 +127,16 @@ const workers: Record<string, Work> = {
         "import { farewell } from './src/farewell.js'; console.log(farewell('Ada'))",
       ],
     });
-    const claims = [{ claim: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
+    const statements = [{ statement: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
     const decision = "farewell has a module of its own, so that greet stays as its users know it";
-    await done(use, "farewell(name) returns `Goodbye, NAME.`", claims, [decision]);
+    await done(use, "farewell(name) returns `Goodbye, NAME.`", statements, [decision]);
   },
   async "1.2"(use) {
     const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says goodbye by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
     await use("write_file", { path: "test/farewell.test.js", text });
     const ran = await use("run_command", { run: ["node", "--test"] });
     await done(use, "A test of farewell; both tests pass.", [
-      { claim: "both tests pass", evidence: "pass 2", from: String(ran.call) },
+      { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
     ]);
   },
   async "1.3"(use, again) {

@@ -9,8 +9,9 @@ export const startRun = operation({
   name: "start_run",
   summary: "Have a request planned; the plan can be read and changed before it is carried out.",
   effect: "writes",
+  touches: ["run"],
   callers: collaborators,
-  http: { method: "post", path: "/plans" },
+  http: { method: "post", path: "/runs" },
   input: z.object({
     request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
     brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
@@ -31,6 +32,7 @@ export const executeRun = operation({
   name: "execute_run",
   summary: "Carry out a plan, or go on with a run that was stopped; what is finished is not done again.",
   effect: "writes",
+  touches: ["run", "task"],
   callers: collaborators,
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { crewPart, workersOnTask } from "../kernel/audience.ts";
 import { type Caller, nameOf } from "../kernel/caller.ts";
 import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -44,8 +45,10 @@ export const submitPlan = operation({
     "Each task must be clear to someone who reads nothing else. Say with `check` how a program can tell that a criterion is met. " +
     "People can change the plan in its file before it runs.",
   effect: "writes",
+  touches: ["run", "task"],
   callers: writers,
-  http: { method: "post", path: "/runs" },
+  visibleTo: crewPart("pm"),
+  http: { method: "post", path: "/plans" },
   input: plan.safeExtend({
     request: z
       .string()
@@ -73,12 +76,14 @@ export const submitPlan = operation({
 
 export const submitOutput = operation({
   name: "submit_output",
-  summary: "Hand in what you made for a task, with evidence for each claim.",
+  summary: "Hand in what you made for a task, with evidence for each statement.",
   guidance:
-    "Call it once, at the end. For every claim quote what a tool really printed (`evidence`) and where (`from`: the id of the tool call, or a file). " +
-    "A claim without evidence counts against you. Files you changed are found by git; do not list them as proof. Another agent verifies it.",
+    "Call it once, at the end. For every one of your `statements` quote what a tool really printed (`evidence`) and where (`from`: the id of the tool call, or a file). " +
+    "A statement without evidence counts against you. Files you changed are found by git; do not list them as proof. Another agent verifies it.",
   effect: "writes",
+  touches: ["task", "attempt"],
   callers: writers,
+  visibleTo: workersOnTask,
   http: { method: "post", path: "/tasks/{task}/output" },
   input: z.object({
     task: taskId,
@@ -88,8 +93,8 @@ export const submitOutput = operation({
       .min(1)
       .max(400_000)
       .describe(`What was done and how; kept to ${longestOutput} characters. For a text task, the text itself`),
-    claims: z
-      .array(z.object({ claim: line, evidence: z.string().max(4000), from: z.string().max(400) }))
+    statements: z
+      .array(z.object({ statement: line, evidence: z.string().max(4000), from: z.string().max(400) }))
       .max(100)
       .default([])
       .describe("Each thing you say is so, what shows it, and where that was seen"),
@@ -145,7 +150,9 @@ export const submitVerdict = operation({
     "Judge the deliverable, not how it was made. For each criterion cite what you saw yourself: `from` is check, file and its path, the id of your tool call, or output when the deliverable is a text. " +
     "PASS takes a score of 80 or more, green checks and evidence for every criterion; the answer tells what it came to. On FAIL say what must be fixed.",
   effect: "writes",
+  touches: ["task", "attempt"],
   callers: ["agent"],
+  visibleTo: crewPart("qc"),
   http: { method: "post", path: "/tasks/{task}/verdict" },
   input: z
     .object({
@@ -206,7 +213,9 @@ export const ask = operation({
     "Only for what you cannot find out yourself: every question is on record as a gap in the plan. Do not wait: go on with the most sensible assumption and say so in your output. " +
     "Call it again with the id to see whether there is an answer.",
   effect: "writes",
+  touches: ["question"],
   callers: writers,
+  visibleTo: workersOnTask,
   http: { method: "post", path: "/tasks/{task}/questions" },
   input: z.object({
     task: taskId,
@@ -222,29 +231,22 @@ export const ask = operation({
   },
 });
 
-type TaskView = z.infer<typeof tasks.getTaskContext.output>;
-const view = z.object({
-  kind: z.enum(["pm", "worker", "qc"]).optional(),
-  context: z.string().optional().describe("What that agent is told"),
-  parts: z.array(z.object({ name: z.string(), characters: z.int(), tokens: z.int() })).optional(),
-});
-// The operation tells only the type of what it gives; it is an object, and one object is what clients can check.
-const taskView = (tasks.getTaskContext.output as unknown as z.ZodObject).extend(view.shape) as unknown as z.ZodType<
-  TaskView & z.infer<typeof view>
->;
-
 export const getTaskContext = operation({
   ...tasks.getTaskContext,
   name: "get_task_context",
   summary: tasks.getTaskContext.summary,
   guidance:
-    "Read it before you start. Outputs of the tasks before are cut to what fits; blockedBy names what stands in the way. " +
+    "Read it before you start. Outputs of the tasks before are cut to what fits; blocked_by names what stands in the way. " +
     "For a task of a run, kind gives what a planner (pm), a worker or a verifier (qc) is told about it, with the size of each part.",
   input: z.object({
     id: z.string().max(64).describe("The task's id, as list_todos shows it"),
     kind: z.enum(["pm", "worker", "qc"]).optional().describe("Whose view of a run's task you want"),
   }),
-  output: taskView,
+  output: tasks.getTaskContext.output.extend({
+    kind: z.enum(["pm", "worker", "qc"]).optional(),
+    context: z.string().optional().describe("What that agent is told"),
+    parts: z.array(z.object({ name: z.string(), characters: z.int(), tokens: z.int() })).optional(),
+  }),
   async run(app: CrewApp, { id, kind }, caller) {
     const part = caller.kind === "agent" ? caller.crew?.part : undefined;
     if (part && kind && part !== "pm" && part !== kind)

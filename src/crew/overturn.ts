@@ -21,6 +21,7 @@ export const overturnTask = operation({
   summary:
     "Say that a completed task is wrong after all: what was made from it is stale, what is being made is stopped.",
   effect: "destroys",
+  touches: ["task", "run", "attempt"],
   callers: collaborators,
   http: { method: "post", path: "/tasks/{id}/overturn" },
   input: z.object({
@@ -94,7 +95,7 @@ async function voidPass(app: CrewApp, tx: Query, task: string, reason: string, a
   const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.outcome === "PASS" && row.voided_at === null);
   if (!verdict) return;
   await markVoid(tx, verdict.id, reason, stamp());
-  await event(tx, actor, "verdict-voided", task, { verdict: verdict.id, reason });
+  await event(tx, actor, "verdict-voided", task, { verdict_id: verdict.id, reason });
 }
 
 /** Marks the attempt that passed as failed, with the error context for the next worker. */

@@ -3,6 +3,7 @@ import { revertGraph } from "../graph/revert.ts";
 import type { Person } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { snakeKeys } from "../kernel/wire.ts";
 import { appendEvent } from "../store/events.ts";
 import { withdrawHandoffs } from "../store/queries/handoffs.ts";
 import { findRun } from "../store/queries/runs.ts";
@@ -24,6 +25,7 @@ export const revertRun = operation({
   name: "revert_run",
   summary: "Take back everything that a run, a task or an agent wrote into the knowledge base and the graph.",
   effect: "destroys",
+  touches: ["run", "entry", "node"],
   callers: collaborators,
   http: { method: "post", path: "/revert" },
   input: z.object({
@@ -40,7 +42,7 @@ export const revertRun = operation({
     removed: z.array(z.string()).describe("Nodes and edges that are gone"),
     restored: z.array(z.string()).describe("Nodes and edges that are as they were"),
     handoffs: z.int().describe("Handoffs that wait for nobody any more"),
-    needsPerson: z.array(open).describe("What others have built on, for a person to decide"),
+    needs_person: z.array(open).describe("What others have built on, for a person to decide"),
   }),
   async run(app: CrewApp, { confirm, ...wanted }, caller) {
     const named = Object.entries(wanted).filter(([, value]) => value !== undefined);
@@ -62,14 +64,14 @@ export const revertRun = operation({
       const handoffs = await withdrawHandoffs(tx, wanted, app.now().toISOString(), !confirm);
       if (confirm) {
         const subject = wanted.run ? `run:${wanted.run}` : wanted.task ? `task:${wanted.task}` : `role:${wanted.role}`;
-        const data = { what, entries, ...done, handoffs };
+        const data = { what, entries, ...snakeKeys(done), handoffs };
         await appendEvent(tx, { at: app.now().toISOString(), actor: person.name, kind: "run-reverted", subject, data });
       }
       return { ...done, handoffs };
     });
     const { removed, restored, handoffs } = graph;
     const left = [...needsPerson, ...graph.needsPerson];
-    return ok({ reverted: confirm, what, entries, removed, restored, handoffs, needsPerson: left });
+    return ok({ reverted: confirm, what, entries, removed, restored, handoffs, needs_person: left });
   },
 });
 

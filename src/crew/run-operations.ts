@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { collaborators, operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
+import { snakeKeys } from "../kernel/wire.ts";
 import { actorOf } from "./operations.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { answer } from "./record/questions.ts";
@@ -14,6 +15,7 @@ export const listRuns = operation({
   name: "list_runs",
   summary: "List runs, newest first.",
   effect: "reads",
+  reads: ["run", "task"],
   callers: people,
   http: { method: "get", path: "/runs" },
   input: z.object({
@@ -24,14 +26,9 @@ export const listRuns = operation({
   async run(app: CrewApp, { limit, after }) {
     const runs = await app.runs.list(limit, after);
     return ok({
-      runs: runs.map(({ id, state, title, createdAt, createdBy, endedAt }) => ({
-        id,
-        state,
-        title,
-        createdAt,
-        createdBy,
-        endedAt,
-      })),
+      runs: runs.map(({ id, state, title, createdAt, createdBy, endedAt }) =>
+        snakeKeys({ id, state, title, createdAt, createdBy, endedAt }),
+      ),
     });
   },
 });
@@ -40,6 +37,7 @@ export const showRun = operation({
   name: "show_run",
   summary: "Show one run: its tasks with attempts and scores, what it used, and its open questions.",
   effect: "reads",
+  reads: ["run", "task", "attempt", "question"],
   callers: people,
   http: { method: "get", path: "/runs/{id}" },
   input: z.object({ id: runId }),
@@ -51,6 +49,7 @@ export const runReport = operation({
   name: "run_report",
   summary: "Read the report of a run: what came of it, what failed and what that means, and the figures.",
   effect: "reads",
+  reads: ["run", "task", "attempt", "question"],
   callers: people,
   http: { method: "get", path: "/runs/{id}/report" },
   input: z.object({ id: runId }),
@@ -65,6 +64,7 @@ export const metrics = operation({
   name: "metrics",
   summary: "Ten figures about how the crew works, of one run or of all, counted from the record.",
   effect: "reads",
+  reads: ["run", "task", "attempt", "question"],
   callers: people,
   http: { method: "get", path: "/metrics" },
   input: z.object({ run: runId.optional() }),
@@ -76,6 +76,7 @@ export const answerQuestion = operation({
   name: "answer_question",
   summary: "Answer what an agent of a run asked; the next attempt at its task is told.",
   effect: "writes",
+  touches: ["question"],
   callers: collaborators,
   http: { method: "post", path: "/questions/{id}" },
   input: z.object({
@@ -90,6 +91,7 @@ export const cancelRun = operation({
   name: "cancel_run",
   summary: "Give a run up: nothing more of it is begun, and what is under way is stopped.",
   effect: "destroys",
+  touches: ["run", "task"],
   callers: collaborators,
   http: { method: "post", path: "/runs/{id}/cancel" },
   input: z.object({

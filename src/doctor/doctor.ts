@@ -30,6 +30,7 @@ export const doctor = operation({
   name: "doctor",
   summary: "Check the workspace: schema, files, logs, sources, history and database.",
   effect: "reads",
+  reads: ["entry", "section", "source", "task"],
   callers: people,
   http: { method: "get", path: "/doctor" },
   input: z.object({}),
@@ -66,6 +67,7 @@ export const status = operation({
   name: "status",
   summary: "Show what this workspace holds and what waits.",
   effect: "reads",
+  reads: ["entry", "source", "proposal"],
   callers: people,
   http: { method: "get", path: "/status" },
   input: z.object({}),
@@ -77,7 +79,7 @@ export const status = operation({
     entries: z.int(),
     written: z.int(),
     sources: z.int(),
-    openProposals: z.int(),
+    open_proposals: z.int(),
     unrecorded: z.int().describe("Versions that git does not have yet"),
   }),
   async run(app: CrewApp) {
@@ -91,7 +93,7 @@ export const status = operation({
       entries: entries.length,
       written: entries.filter((entry) => entry.wordCount > 0).length,
       sources: sources.length,
-      openProposals: proposals.length,
+      open_proposals: proposals.length,
       unrecorded: await countUnrecorded(app.db.read),
     });
   },

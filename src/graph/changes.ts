@@ -1,7 +1,7 @@
 import { type Caller, nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
-import { appendEvent, appendEvents } from "../store/events.ts";
+import { appendEvent, appendEvents, type NewEvent } from "../store/events.ts";
 import { holdClaim, recordingLate } from "../store/fence.ts";
 import {
   countEdges,
@@ -206,7 +206,12 @@ const edgeRow = (edge: Edge, written: WriteContext): NewEdge => ({
   created_by: edge.createdBy,
 });
 
-const nodeAdded = ({ id, type, version, properties }: Node, written: WriteContext, actor: string, at: string) => ({
+const nodeAdded = (
+  { id, type, version, properties }: Node,
+  written: WriteContext,
+  actor: string,
+  at: string,
+): NewEvent => ({
   at,
   actor,
   kind: "node-added",
@@ -214,7 +219,12 @@ const nodeAdded = ({ id, type, version, properties }: Node, written: WriteContex
   data: { type, version, properties, ...said(written) },
 });
 
-const edgeAdded = ({ id, type, from, to, properties }: Edge, written: WriteContext, actor: string, at: string) => ({
+const edgeAdded = (
+  { id, type, from, to, properties }: Edge,
+  written: WriteContext,
+  actor: string,
+  at: string,
+): NewEvent => ({
   at,
   actor,
   kind: "edge-added",
@@ -248,10 +258,10 @@ export const noEdge = (id: string) => refuse("not_found", `no edge ${id}; memory
 export const noNode = (id: string) => refuse("not_found", `no node ${id}; memory_search_nodes finds nodes by words`);
 
 function stale(latest: Node, version: number) {
-  const { properties: latestProperties, ...rest } = choose(latest.properties, { fields: ["*"] });
+  const { properties: latest_properties, ...rest } = choose(latest.properties, { fields: ["*"] });
   return refuse("conflict", `${latest.id} is at version ${latest.version}, not ${version}: change that one`, {
     latestVersion: latest.version,
-    latestProperties,
+    latest_properties,
     ...rest,
   });
 }

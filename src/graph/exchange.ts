@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { snakeKeys } from "../kernel/wire.ts";
 import type { Database } from "../store/database.ts";
 import { edgesFrom, otherEdges, type StoredEdge } from "../store/queries/edges.ts";
 import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/nodes.ts";
@@ -81,8 +82,8 @@ type Form = {
 const forms: Record<Format, Form> = {
   jsonl: {
     head: [],
-    node: (node) => JSON.stringify({ kind: "node", ...node }),
-    edge: (edge) => JSON.stringify({ kind: "edge", ...edge }),
+    node: (node) => JSON.stringify({ kind: "node", ...snakeKeys(node) }),
+    edge: (edge) => JSON.stringify({ kind: "edge", ...snakeKeys(edge) }),
     foot: [],
   },
   dot: {
@@ -144,9 +145,9 @@ const record = z.discriminatedUnion("kind", [
     type: typeName,
     properties,
     version: z.int().min(1).default(1),
-    createdAt: time.optional(),
-    updatedAt: time.optional(),
-    createdBy: name.optional(),
+    created_at: time.optional(),
+    updated_at: time.optional(),
+    created_by: name.optional(),
     written: written.optional(),
   }),
   z.object({
@@ -156,8 +157,8 @@ const record = z.discriminatedUnion("kind", [
     from: anyNodeId,
     to: anyNodeId,
     properties,
-    createdAt: time.optional(),
-    createdBy: name.optional(),
+    created_at: time.optional(),
+    created_by: name.optional(),
     written: written.optional(),
   }),
 ]);
@@ -177,10 +178,14 @@ export function parseLines(text: string, made: { at: string; by: string }): Resu
       const [issue] = parsed.error.issues;
       return refuse("invalid", `line ${index + 1}: ${[...(issue?.path ?? []), issue?.message].join(": ")}`);
     }
-    const { kind: _, ...given } = parsed.data;
-    const said = { ...given, createdAt: given.createdAt ?? made.at, createdBy: given.createdBy ?? made.by };
-    if ("from" in said) edges.push(said);
-    else nodes.push({ ...said, updatedAt: said.updatedAt ?? said.createdAt });
+    const { created_at: createdAt = made.at, created_by: createdBy = made.by } = parsed.data;
+    if (parsed.data.kind === "edge") {
+      const { kind: _, created_at: _at, created_by: _by, ...given } = parsed.data;
+      edges.push({ ...given, createdAt, createdBy });
+    } else {
+      const { kind: _, created_at: _at, created_by: _by, updated_at: updatedAt = createdAt, ...given } = parsed.data;
+      nodes.push({ ...given, createdAt, createdBy, updatedAt });
+    }
   }
   return ok({ nodes, edges });
 }

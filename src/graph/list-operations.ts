@@ -17,6 +17,7 @@ export const queryNodes = operation({
   guidance:
     "All conditions must hold. Types entry, source, task, run, topic and page are what the workspace keeps itself. Answers are short: go on with `cursor`, and name in `fields` the properties you need.",
   effect: "reads",
+  reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   http: { method: "post", path: "/graph/query" },
   input: z.object({
@@ -58,6 +59,7 @@ export const search = operation({
   guidance:
     "Best first, with « » around what matched. Any words work; there are no operators. Start here, then read neighbours or a subgraph.",
   effect: "reads",
+  reads: ["node", "entry", "task"],
   callers: everyone,
   http: { method: "get", path: "/graph/search" },
   input: z.object({
@@ -95,6 +97,7 @@ export const listBacklinks = operation({
   guidance:
     "Give `id` (vision, entry:vision, source:logs/a.txt, service:billing) or the `path` of a file. What nobody has written yet has backlinks too: those are the entries that wait for it.",
   effect: "reads",
+  reads: ["entry", "page", "source", "node"],
   callers: everyone,
   http: { method: "get", path: "/graph/backlinks" },
   input: z.object({

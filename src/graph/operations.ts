@@ -2,6 +2,7 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { snakeKeys } from "../kernel/wire.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
 import { findNode } from "../store/queries/nodes.ts";
@@ -19,6 +20,7 @@ export const addNode = operation({
     "Search first: a thing that is there already is updated, not added again. Give it a `title` or `name` property, " +
     "since lists show only that; an `id` of your own (such as service:billing) makes it easy to link to and can be taken only once.",
   effect: "writes",
+  touches: ["node"],
   callers: writers,
   http: { method: "post", path: "/graph/nodes" },
   input: z.object({
@@ -39,6 +41,7 @@ export const getNode = operation({
   guidance:
     "Without `fields` it tells the names of the node's properties; ask for those you need. Remember the `version`: memory_update_node needs it.",
   effect: "reads",
+  reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   http: { method: "get", path: "/graph/nodes/{id}" },
   input: z.object({
@@ -48,9 +51,9 @@ export const getNode = operation({
   }),
   output: line.extend({
     version: z.int(),
-    createdAt: z.string(),
-    updatedAt: z.string(),
-    createdBy: z.string(),
+    created_at: z.string(),
+    updated_at: z.string(),
+    created_by: z.string(),
     written,
     names: z.array(z.string()).optional().describe("The properties it has"),
     ...chosen.partial().shape,
@@ -65,7 +68,7 @@ export const getNode = operation({
     const shown = fields
       ? choose(properties, { fields, offset })
       : { names: fitting(Object.keys(properties), answerBytes - 1000) };
-    return ok({ ...about, title: row.title, ...shown });
+    return ok({ ...snakeKeys(about), title: row.title, ...shown });
   },
 });
 
@@ -74,8 +77,9 @@ export const updateNode = operation({
   summary: "Change properties of a node.",
   guidance:
     "Only the properties you send change; null takes one away. Send the version you read: if someone changed the node in between " +
-    "nothing is overwritten and you get status `conflict` with latestVersion and latestProperties.",
+    "nothing is overwritten and you get status `conflict` with latestVersion and latest_properties.",
   effect: "writes",
+  touches: ["node"],
   callers: writers,
   http: { method: "post", path: "/graph/nodes/{id}" },
   input: z.object({
@@ -93,6 +97,7 @@ export const deleteNode = operation({
   summary: "Delete a node and every edge that touches it.",
   guidance: "Without `confirm` nothing is deleted: you see what would go. Call again with confirm: true to delete it.",
   effect: "destroys",
+  touches: ["node"],
   callers: writers,
   http: { method: "delete", path: "/graph/nodes/{id}" },
   input: z.object({ id, confirm: z.boolean().default(false).describe("True to delete; otherwise a preview") }),
@@ -123,6 +128,7 @@ export const addEdge = operation({
     "Read it as a sentence: from, type, to (service:billing depends_on service:ledger). One edge of a type between two nodes. " +
     "Ends may also be what the workspace keeps: entry:vision, source:logs/a.txt, task:task-01.",
   effect: "writes",
+  touches: ["node"],
   callers: writers,
   http: { method: "post", path: "/graph/edges" },
   input: z.object({
@@ -141,6 +147,7 @@ export const deleteEdge = operation({
   summary: "Delete one edge of the knowledge graph.",
   guidance: "The nodes at its ends stay. memory_get_neighbors shows the ids of a node's edges.",
   effect: "destroys",
+  touches: ["node"],
   callers: writers,
   http: { method: "delete", path: "/graph/edges/{id}" },
   input: z.object({ id: edgeId }),
@@ -154,6 +161,7 @@ export const getEdge = operation({
   guidance:
     "Says what it connects, since when, who made it and for which task. All properties unless `fields` names some; long ones come in parts.",
   effect: "reads",
+  reads: ["node", "entry"],
   callers: everyone,
   http: { method: "get", path: "/graph/edges/{id}" },
   input: z.object({
@@ -163,8 +171,8 @@ export const getEdge = operation({
   }),
   output: step.extend({
     id: z.string(),
-    createdAt: z.string(),
-    createdBy: z.string(),
+    created_at: z.string(),
+    created_by: z.string(),
     written,
     ...chosen.shape,
   }),
@@ -175,7 +183,7 @@ export const getEdge = operation({
     const row = await readEdge(app.db, id);
     if (!row) return noEdge(id);
     const { properties, ...about } = edgeFrom(row);
-    return ok({ ...about, ...choose(properties, { fields, offset }) });
+    return ok({ ...snakeKeys(about), ...choose(properties, { fields, offset }) });
   },
 });
 
@@ -183,6 +191,7 @@ export const importGraph = operation({
   name: "import_graph",
   summary: "Add the nodes and edges of an export, all of them or none.",
   effect: "writes",
+  touches: ["node"],
   callers: collaborators,
   http: { method: "post", path: "/graph/import" },
   input: z.object({ lines: z.string().describe("JSON Lines, as `scriptorium graph export` writes them") }),

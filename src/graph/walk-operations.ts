@@ -16,6 +16,7 @@ export const getNeighbors = operation({
   summary: "List the nodes that one node is connected to, with the edges between.",
   guidance: "Oldest edge first; direction `out` is from the node you name. Go on with `cursor` when there are many.",
   effect: "reads",
+  reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   http: { method: "get", path: "/graph/nodes/{id}/neighbors" },
   input: z.object({
@@ -60,6 +61,7 @@ export const getSubgraph = operation({
   guidance:
     "Edges are followed in both directions. When `truncated` is true there is more than fits: go on with `cursor`, or ask for less depth or for certain edge_types.",
   effect: "reads",
+  reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   http: { method: "get", path: "/graph/nodes/{id}/subgraph" },
   input: z.object({
@@ -104,6 +106,7 @@ export const findPath = operation({
   guidance:
     "Edges are followed in both directions; `edges` are in the order of the way. Not found means: not within max_depth edges.",
   effect: "reads",
+  reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   http: { method: "get", path: "/graph/path" },
   input: z.object({

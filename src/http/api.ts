@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { App } from "../app.ts";
-import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
 import { eventStream } from "./events.ts";
@@ -77,14 +77,14 @@ export async function readBody(c: Context<Env>): Promise<Record<string, unknown>
 
 /** Query strings are text; the operation's own schema says which of them are numbers, truths and lists. */
 function fromText(operation: Operation<App>, query: Record<string, string[]>): Record<string, unknown> {
-  const { properties = {} } = jsonSchema(operation.input) as { properties?: Record<string, { type?: string }> };
-  const read = (type: string | undefined, texts: string[]) => {
+  const types = new Map(fieldsOf(operation).map(({ name, schema }) => [name, schema.type]));
+  const read = (type: JsonSchema["type"], texts: string[]) => {
     const [text = ""] = texts;
     if (type === "array") return texts;
     if ((type === "integer" || type === "number") && text.trim() !== "") return Number(text);
     return type === "boolean" ? (truths.get(text) ?? text) : text;
   };
-  return Object.fromEntries(Object.entries(query).map(([name, texts]) => [name, read(properties[name]?.type, texts)]));
+  return Object.fromEntries(Object.entries(query).map(([name, texts]) => [name, read(types.get(name), texts)]));
 }
 
 const truths = new Map([

@@ -1,10 +1,8 @@
-import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import { fieldsOf, jsonSchema, type Operation } from "../kernel/operation.ts";
 import { version } from "../kernel/version.ts";
 
-type Schema = { properties?: Record<string, object>; required?: string[] } & Record<string, unknown>;
-
 /** OpenAPI 3.1 of the operations: the same names, shapes and sentences as everywhere else. */
-export function openApi(operations: Operation[]): object {
+export function openApi(operations: readonly Operation[]): object {
   const paths: Record<string, Record<string, object>> = { "/healthz": { get: health }, "/api/events": { get: events } };
   for (const operation of operations) {
     if (!operation.http) continue;
@@ -31,31 +29,29 @@ export function openApi(operations: Operation[]): object {
 }
 
 function describe(operation: Operation, path: string, method: string): object {
-  const input = schemaOf(operation.input) as Schema;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-  const properties = Object.entries(input.properties ?? {});
-  const required = new Set(input.required ?? []);
-  const rest = properties.filter(([name]) => !inPath.includes(name));
-  const asParameter = ([name, schema]: [string, object], place: "path" | "query") => ({
+  const fields = fieldsOf(operation);
+  const rest = fields.filter(({ name }) => !inPath.includes(name));
+  const asParameter = ({ name, schema, required }: (typeof fields)[number], place: "path" | "query") => ({
     name,
     in: place,
-    required: place === "path" || required.has(name),
+    required: place === "path" || required,
     schema,
-    description: (schema as { description?: string }).description,
+    description: schema.description,
   });
   const hasBody = method === "post" || method === "put";
   const body = {
     type: "object",
-    properties: Object.fromEntries(rest),
-    required: rest.map(([name]) => name).filter((name) => required.has(name)),
+    properties: Object.fromEntries(rest.map(({ name, schema }) => [name, schema])),
+    required: rest.filter(({ required }) => required).map(({ name }) => name),
   };
   return {
     operationId: operation.name,
     summary: operation.summary,
     ...(operation.guidance ? { description: operation.guidance } : {}),
     parameters: [
-      ...properties.filter(([name]) => inPath.includes(name)).map((entry) => asParameter(entry, "path")),
-      ...(hasBody ? [] : rest.map((entry) => asParameter(entry, "query"))),
+      ...fields.filter(({ name }) => inPath.includes(name)).map((field) => asParameter(field, "path")),
+      ...(hasBody ? [] : rest.map((field) => asParameter(field, "query"))),
     ],
     ...(hasBody ? { requestBody: { required: body.required.length > 0, content: json(body) } } : {}),
     responses: {

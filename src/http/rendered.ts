@@ -9,28 +9,13 @@ import { type Env, readBody, refusalAnswer } from "./api.ts";
 import type { Stretch } from "./markdown/compare.ts";
 import type { Renderer } from "./renderer.ts";
 import type { SignIn } from "./sign-in.ts";
+import type { RenderedPage } from "./web-types.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
 const none: string[] = [];
 const text = z.string().max(2_000_000);
 const several = z.object({ texts: z.array(text).max(500) });
 const two = z.object({ before: text, after: text });
-
-/** A page as the browser shows it. */
-export type RenderedPage = {
-  path: string;
-  title: string;
-  blob: string;
-  html: string;
-  /** Where the body begins in the file. */
-  bodyFrom: number;
-  tags: string[];
-  lastAuthor: string | null;
-  updatedAt: string | null;
-  words: number;
-  entry: { id: string; version: number; latest: number; mode: "snapshot" | "log" } | null;
-  section: { description: string; writableBy: string[] } | null;
-};
 
 /** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
@@ -74,15 +59,15 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const shown: RenderedPage = {
       path,
       title: page.title,
-      blob: page.blob,
+      source_sha: page.source_sha,
       html,
-      bodyFrom,
+      body_from: bodyFrom,
       tags: tagsOf(page.text, path),
       lastAuthor: page.lastAuthor,
-      updatedAt: metadata?.updatedAt || null,
+      updated_at: metadata?.updatedAt || null,
       words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,
       entry: page.entry && { ...page.entry, version: older ?? page.entry.version, latest: page.entry.version },
-      section: section ? { description: section.description, writableBy: section.writable_by } : null,
+      section: section ? { description: section.description, writable_by: section.writable_by } : null,
     };
     return c.json(shown);
   });

@@ -4,25 +4,14 @@ import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
-import type { Person } from "../kernel/caller.ts";
-import type { CallerKind } from "../kernel/operation.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { allOperations } from "../operation-list.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";
+import type { Boot } from "./web-types.ts";
 
 const folder = packageFile("dist/web/");
-
-/** What the web application knows before it asks anything. */
-export type Boot = {
-  workspace: { name: string; wiki: string };
-  person: { name: string; rank: Person["rank"] };
-  /** Method, path and callers of every operation that HTTP has. */
-  operations: Record<string, [method: string, path: string, callers: readonly CallerKind[]]>;
-  /** Where the event log ended before anything was asked: whoever reads on from here misses nothing. */
-  cursor: string;
-};
 
 /** The web application's own files. They hold nothing of the workspace, so they need no token. */
 export function assetRoutes(): Hono<Env> {
@@ -59,8 +48,10 @@ export function assetRoutes(): Hono<Env> {
 export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env> {
   const site = new Hono<Env>();
   const page = existsSync(folder) ? readFileSync(new URL("index.html", folder), "utf8") : "";
-  const operations = Object.fromEntries(
-    allOperations.flatMap(({ name, http, callers }) => (http ? [[name, [http.method, http.path, callers]]] : [])),
+  const operations: Boot["operations"] = Object.fromEntries(
+    allOperations.flatMap(({ name, http, callers, reads, touches }) =>
+      http ? [[name, { ...http, callers, reads, touches }]] : [],
+    ),
   );
 
   site.use(async (c, next) => {
@@ -74,7 +65,7 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
     const boot: Boot = {
       workspace: { name: app.config.name, wiki: app.config.wiki },
       person: { name: person?.name ?? "", rank: person?.rank ?? "reader" },
-      operations: operations as Boot["operations"],
+      operations,
       cursor: (await lastEventId(app.db)) ?? "0",
     };
     return shell(c, page, boot);

@@ -1,7 +1,8 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
-import { appendEvent } from "../store/events.ts";
+import { appendEvent, type NewEvent } from "../store/events.ts";
 import {
   adoptJobs,
   beatJobs,
@@ -13,13 +14,13 @@ import {
   jobsOf,
 } from "../store/queries/jobs.ts";
 import { isGone } from "./holder.ts";
-import { type Job, type Outcome, restarted } from "./job.ts";
+import { type Job, type JobOutcome, restarted } from "./job.ts";
 
 type Deps = { db: Database; now(): Date; newId(prefix: string): string };
 
 export type NewJob = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name"> & { by: string };
 
-export type Spent = Pick<
+export type JobUsage = Pick<
   Job,
   | "input_tokens"
   | "output_tokens"
@@ -31,7 +32,7 @@ export type Spent = Pick<
   | "duration_ms"
 >;
 
-const nothingSpent: Spent = {
+const nothingSpent: JobUsage = {
   input_tokens: null,
   output_tokens: null,
   cache_read_tokens: null,
@@ -49,27 +50,33 @@ export function jobStore({ db, now, newId }: Deps) {
   /** The holder of jobs that are started in this process, if it runs jobs. */
   let holder: string | null = null;
 
-  const tell = (tx: Query, job: Job, kind: string, actor: string, data: Record<string, unknown> = {}) =>
+  const tell = (tx: Query, job: Job, kind: NewEvent["kind"], actor: string, data: WireData = {}) =>
     appendEvent(tx, {
       at: now().toISOString(),
       actor,
       kind,
       subject: `job:${job.id}`,
-      data: { kind: job.kind, source: job.source_path, topic: job.topic_id, persona: job.persona_name, ...data },
+      data: {
+        kind: job.kind,
+        source_path: job.source_path,
+        topic_id: job.topic_id,
+        persona_name: job.persona_name,
+        ...data,
+      },
     });
 
   async function end(
     id: string,
     from: Job["status"][],
-    outcome: Outcome,
+    outcome: JobOutcome,
     actor: string,
     spent = nothingSpent,
   ): Promise<Job | undefined> {
     return db.write(async (tx) => {
       const ended = await endJob(tx, id, from, { ...outcome, ...spent, completed_at: now().toISOString() });
       if (ended) {
-        const { status, exit_code: exitCode, message, cost_usd: costUsd } = ended;
-        await tell(tx, ended, "job-settled", actor, { status, exitCode, message, costUsd });
+        const { status, exit_code, message, cost_usd } = ended;
+        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd });
       }
       return ended;
     });
@@ -77,7 +84,7 @@ export function jobStore({ db, now, newId }: Deps) {
 
   const ageOf = (job: Job) => now().getTime() - Date.parse(job.created_at);
 
-  const failure = (message: string, tail: string): Outcome => ({
+  const failure = (message: string, tail: string): JobOutcome => ({
     status: "failed",
     exit_code: null,
     error_tail: tail,
@@ -119,7 +126,7 @@ export function jobStore({ db, now, newId }: Deps) {
       }
       const [other] = (await jobsInFlight(db.read)).filter((job) => job.source_path === asked.source_path);
       return refuse("conflict", `a job for ${asked.source_path} is in flight; wait for it or cancel it`, {
-        ...(other ? { job_id: other.id, latestStatus: other.status } : {}),
+        ...(other ? { job_id: other.id, job_status: other.status } : {}),
       });
     },
 
@@ -138,7 +145,7 @@ export function jobStore({ db, now, newId }: Deps) {
     adopt: (by: string) => db.write((tx) => adoptJobs(tx, db.engine, by)),
     beat: (by: string) => db.write((tx) => beatJobs(tx, db.engine, by)),
 
-    settle: (id: string, outcome: Outcome, spent: Spent) => end(id, ["running"], outcome, "agent", spent),
+    settle: (id: string, outcome: JobOutcome, spent: JobUsage) => end(id, ["running"], outcome, "agent", spent),
 
     /** Ends a queued job, or marks a running one as cancelled for its holder. */
     async cancel(id: string, by: string): Promise<Result<Job>> {

@@ -11,6 +11,7 @@ export const jobLog = operation({
   name: "job_log",
   summary: "Read the end of what the agent of a job has printed so far.",
   effect: "reads",
+  reads: ["job"],
   callers: collaborators,
   http: { method: "get", path: "/agent/jobs/{id}/log" },
   input: z.object({ id: z.string().max(64).describe("The job's id") }),

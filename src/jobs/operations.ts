@@ -45,6 +45,7 @@ export const startJob = operation({
   name: "start_job",
   summary: "Have the agent turn a topic into a proposal, or re-tell a page for a persona.",
   effect: "writes",
+  touches: ["job"],
   callers: collaborators,
   http: { method: "post", path: "/agent/jobs" },
   input: z.object({
@@ -70,6 +71,7 @@ export const listJobs = operation({
   name: "list_jobs",
   summary: "List the last jobs, newest first, of one page or of all.",
   effect: "reads",
+  reads: ["job"],
   callers: collaborators,
   http: { method: "get", path: "/agent/jobs" },
   input: z.object({
@@ -85,6 +87,7 @@ export const showJob = operation({
   name: "show_job",
   summary: "Show one job: how it ended, what the agent last said, and what it used.",
   effect: "reads",
+  reads: ["job"],
   callers: collaborators,
   http: { method: "get", path: "/agent/jobs/{id}" },
   input: z.object({ id }),
@@ -99,6 +102,7 @@ export const cancelJob = operation({
   name: "cancel_job",
   summary: "Cancel a job: one that waits is dropped, the agent of one that runs is ended.",
   effect: "writes",
+  touches: ["job"],
   callers: collaborators,
   http: { method: "post", path: "/agent/jobs/{id}/cancel" },
   input: z.object({ id }),

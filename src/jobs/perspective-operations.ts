@@ -12,6 +12,7 @@ export const refreshPerspective = operation({
   name: "refresh_perspective",
   summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
   effect: "writes",
+  touches: ["job", "perspective"],
   callers: collaborators,
   http: { method: "post", path: "/perspectives/refresh" },
   input: z.object({

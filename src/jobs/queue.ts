@@ -8,7 +8,7 @@ import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
-import type { Spent } from "./jobs.ts";
+import type { JobUsage } from "./jobs.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
 import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
@@ -201,7 +201,7 @@ async function keepEarlier({ earlier }: Material, file: string): Promise<{ earli
 const instructions = (job: Job) =>
   `The operations of job ${job.id}, for the skill ${skillNames[job.kind]}. They act on its own page and end with it.`;
 
-const spentOf = (ran: RunResult | undefined): Spent => ({
+const spentOf = (ran: RunResult | undefined): JobUsage => ({
   input_tokens: ran?.usage.inputTokens ?? null,
   output_tokens: ran?.usage.outputTokens ?? null,
   cache_read_tokens: ran?.usage.cacheReadTokens ?? null,

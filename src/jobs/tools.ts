@@ -52,7 +52,7 @@ function withPagePath(app: JobsApp, job: Job, input: Fields): Fields {
 }
 
 /** A job may see the other topics of its page, but none of other pages. */
-const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && topic.path !== job.source_path;
+const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && topic.source_path !== job.source_path;
 
 /** The reason why an input is outside this job; undefined when it is not. */
 function outsideOf(name: string, input: Fields, job: Job): string | undefined {

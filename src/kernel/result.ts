@@ -1,9 +1,11 @@
+import type { WireData } from "./wire.ts";
+
 /** A failure that a well-behaved caller may meet. Every other failure is thrown. */
 export type Problem = {
   code: "invalid" | "not_found" | "denied" | "conflict" | "refused";
   message: string;
-  /** Data for the next step: the latest content, the sections a role may write, the place of a mistake. */
-  details?: Record<string, unknown>;
+  /** Data for the next step: the latest content, the sections a role may write, the place of a mistake. Keys are wire names. */
+  details?: WireData & { latestContent?: string; latestVersion?: number };
 };
 
 export type Refusal = { ok: false; problem: Problem };
@@ -11,7 +13,7 @@ export type Result<T> = { ok: true; value: T } | Refusal;
 
 export const ok = <T>(value: T): Result<T> => ({ ok: true, value });
 
-export const refuse = (code: Problem["code"], message: string, details?: Record<string, unknown>): Refusal => ({
+export const refuse = (code: Problem["code"], message: string, details?: Problem["details"]): Refusal => ({
   ok: false,
   problem: details ? { code, message, details } : { code, message },
 });

@@ -1,6 +1,7 @@
 import { type Document, isAlias, isNode, isPair, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ok, type Problem, type Result, refuse } from "./result.ts";
+import { snakeCase } from "./wire.ts";
 
 export type Complaint = { file: string; line: number; column: number; message: string };
 
@@ -38,7 +39,8 @@ export function readYaml<T>(text: string, schema: z.ZodType<T>, options: Options
       const path = issue.path.filter((part): part is string | number => typeof part !== "symbol");
       const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
       const offset = offsetOf(document, unknown === undefined ? path : [...path, unknown]);
-      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${issue.message}`);
+      const hint = unknown !== undefined && /[A-Z]/.test(unknown) ? `; keys are snake_case: ${snakeCase(unknown)}` : "";
+      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${issue.message}${hint}`);
     }),
   );
 }

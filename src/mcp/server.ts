@@ -8,7 +8,6 @@ import {
 import { addTool } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
-import type { Operation } from "../kernel/operation.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations, operations } from "../operation-list.ts";
@@ -22,24 +21,12 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
     { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
   );
   for (const operation of allOperations) {
-    if (!canUse(operation, caller, schema.ok ? schema.value : undefined)) continue;
+    const isVisible = operation.visibleTo?.(caller, schema.ok ? schema.value : undefined) ?? true;
+    if (!isVisible || !operation.callers.includes(kindOf(caller))) continue;
     addTool(server, operation, (raw) => operation.perform(app, raw, caller));
   }
   addResources(server, app, caller);
   return server;
-}
-
-/** A role sees just the tools it can use: none for sections it may not write, none for a pipeline it is not in. */
-function canUse(operation: Operation<App>, caller: Caller, schema: Schema | undefined): boolean {
-  if (!operation.callers.includes(kindOf(caller))) return false;
-  if (operation.name === "submit_verdict") return caller.kind === "agent" && caller.crew?.part === "qc";
-  if (caller.kind === "person" || !schema) return true;
-  const writes = (mode: "snapshot" | "log") =>
-    schema.sections.some((section) => section.mode === mode && section.writable_by.includes(caller.role));
-  if (operation.name === "commit_entry") return writes("snapshot");
-  if (operation.name === "append_log") return writes("log");
-  if (operation.name === "transfer_focus") return schema.pipeline.includes(caller.role);
-  return true;
 }
 
 const entryUri = "scriptorium://entries/";
@@ -88,4 +75,4 @@ function instructions(app: App, caller: Caller, schema: Schema | undefined): str
 const someOf = (names: string[]) =>
   names.length <= 20
     ? names.join(", ")
-    : `${names.slice(0, 20).join(", ")} and ${names.length - 20} more, which list_entries marks with mayWrite`;
+    : `${names.slice(0, 20).join(", ")} and ${names.length - 20} more, which list_entries marks with may_write`;

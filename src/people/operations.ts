@@ -4,12 +4,18 @@ import { operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import type { PeopleApp } from "./people-app.ts";
+import type { Token } from "./tokens.ts";
+import type { User } from "./users.ts";
+
+const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
+const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("What they may do");
 
 const token = z.object({
   id: z.string(),
   kind: z.enum(["agent", "person"]),
   name: z.string(),
-  role: z.string(),
+  role: z.string().nullable().describe("An agent's role in schema.yaml; null for a person"),
+  rank: z.enum(ranks).nullable().describe("What a person may do with it; null for an agent"),
   created_at: z.string(),
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
@@ -29,31 +35,32 @@ export const createToken = operation({
   name: "create_token",
   summary: "Make a token for an agent in a role, or for a person; it is shown once.",
   effect: "writes",
+  touches: ["token"],
   callers: ["admin"],
   http: { method: "post", path: "/tokens" },
   input: z.object({
     kind: z.enum(["agent", "person"]),
-    role: z
-      .string()
-      .min(1)
-      .max(64)
-      .describe("An agent's role in schema.yaml; a person's is reader, collaborator or admin"),
+    role: z.string().min(1).max(64).optional().describe("For an agent: its role in schema.yaml"),
+    rank: rank.optional().describe("For a person: what they may do with it"),
     name: personName.optional().describe("Whose it is; for an agent, the role if left out"),
     days,
   }),
   output: token.extend({ token: z.string() }),
-  async run(app: PeopleApp, { kind, role, name, days }, caller) {
+  async run(app: PeopleApp, { kind, name, days, ...given }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    const roles = kind === "agent" ? rolesOf(schema.value) : ["reader", "collaborator", "admin"];
-    if (!roles.includes(role))
-      return refuse(
-        "invalid",
-        `no role ${role} for ${kind === "agent" ? "an agent" : "a person"}; there are ${roles.join(", ")}`,
-      );
+    const [field, other] = kind === "agent" ? (["role", "rank"] as const) : (["rank", "role"] as const);
+    const who = kind === "agent" ? "an agent" : "a person";
+    if (given[other] !== undefined) return refuse("invalid", `${other}: ${who} has a ${field}, not a ${other}`);
+    const allowed: readonly string[] = kind === "agent" ? rolesOf(schema.value) : ranks;
+    const role = given[field];
+    if (role === undefined) return refuse("invalid", `${field}: this is missing; there are ${allowed.join(", ")}`);
+    if (!allowed.includes(role))
+      return refuse("invalid", `no ${field} ${role} for ${who}; there are ${allowed.join(", ")}`);
     if (kind === "person" && !name) return refuse("invalid", "say whose token it is: --name");
     const expiresAt = days === undefined ? undefined : new Date(app.now().getTime() + days * 86_400_000).toISOString();
-    return ok(await app.tokens.create({ kind, role, name: name ?? role, expiresAt, by: nameOf(caller) }));
+    const made = await app.tokens.create({ kind, role, name: name ?? role, expiresAt, by: nameOf(caller) });
+    return ok({ ...shownToken(made), token: made.token });
   },
 });
 
@@ -61,17 +68,31 @@ export const listTokens = operation({
   name: "list_tokens",
   summary: "List the tokens that were made, without their texts.",
   effect: "reads",
+  reads: ["token", "user"],
   callers: ["admin"],
   http: { method: "get", path: "/tokens" },
   input: z.object({}),
   output: z.object({ tokens: z.array(token) }),
-  run: async (app: PeopleApp) => ok({ tokens: await app.tokens.list() }),
+  run: async (app: PeopleApp) => ok({ tokens: (await app.tokens.list()).map(shownToken) }),
+});
+
+/** One column keeps what an agent is and what a person may do; the wire tells them apart. */
+const shownToken = ({ id, kind, name, role, created_at, expires_at, revoked_at }: Token): z.infer<typeof token> => ({
+  id,
+  kind,
+  name,
+  role: kind === "agent" ? role : null,
+  rank: kind === "person" ? rank.parse(role) : null,
+  created_at,
+  expires_at,
+  revoked_at,
 });
 
 export const revokeToken = operation({
   name: "revoke_token",
   summary: "Make a token useless from now on.",
   effect: "destroys",
+  touches: ["token"],
   callers: ["admin"],
   http: { method: "delete", path: "/tokens/{id}" },
   input: z.object({ id: z.string().max(64) }),
@@ -79,35 +100,36 @@ export const revokeToken = operation({
   run: (app: PeopleApp, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
 });
 
-const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
-const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("What they may do");
 const userName = personName.describe("Their name, as it will stand in the record");
 const user = z.object({
   name: z.string(),
   email: z.string().nullable(),
-  role: rank,
+  rank,
   created_at: z.string(),
   removed_at: z.string().nullable(),
 });
+
+const shownUser = ({ role, ...rest }: User): z.infer<typeof user> => ({ ...rest, rank: role });
 
 export const addUser = operation({
   name: "add_user",
   summary: "Let a person in; the token they sign in with is shown once.",
   effect: "writes",
+  touches: ["user", "token"],
   callers: ["admin"],
   http: { method: "post", path: "/people" },
   input: z.object({
     name: userName,
     email: z.email().max(200).optional().describe("For the commits they approve"),
-    role: rank.default("collaborator"),
+    rank: rank.default("collaborator"),
   }),
   output: user.extend({ token: z.string() }),
-  async run(app: PeopleApp, { name, email, role }, caller) {
+  async run(app: PeopleApp, { name, email, rank }, caller) {
     const by = nameOf(caller);
-    const added = await app.users.add({ name, email, role }, by);
+    const added = await app.users.add({ name, email, role: rank }, by);
     if (!added.ok) return added;
-    const { token } = await app.tokens.create({ kind: "person", name, role, expiresAt: undefined, by });
-    return ok({ ...added.value, token });
+    const { token } = await app.tokens.create({ kind: "person", name, role: rank, expiresAt: undefined, by });
+    return ok({ ...shownUser(added.value), token });
   },
 });
 
@@ -115,31 +137,40 @@ export const listUsers = operation({
   name: "list_users",
   summary: "List the people who may sign in.",
   effect: "reads",
+  reads: ["user"],
   callers: ["admin"],
   http: { method: "get", path: "/people" },
   input: z.object({}),
   output: z.object({ users: z.array(user) }),
-  run: async (app: PeopleApp) => ok({ users: await app.users.list() }),
+  run: async (app: PeopleApp) => ok({ users: (await app.users.list()).map(shownUser) }),
 });
 
 export const changeUser = operation({
   name: "change_user",
   summary: "Change what a person may do; tokens that allow just what they may follow at once.",
   effect: "writes",
+  touches: ["user", "token"],
   callers: ["admin"],
   http: { method: "put", path: "/people/{name}" },
-  input: z.object({ name: userName, role: rank }),
+  input: z.object({ name: userName, rank }),
   output: user,
-  run: (app: PeopleApp, { name, role }, caller) => app.users.change(name, role, nameOf(caller)),
+  async run(app: PeopleApp, { name, rank }, caller) {
+    const changed = await app.users.change(name, rank, nameOf(caller));
+    return changed.ok ? ok(shownUser(changed.value)) : changed;
+  },
 });
 
 export const removeUser = operation({
   name: "remove_user",
   summary: "Keep a person out from now on: none of their tokens and sessions is good any more.",
   effect: "destroys",
+  touches: ["user", "token"],
   callers: ["admin"],
   http: { method: "delete", path: "/people/{name}" },
   input: z.object({ name: userName }),
   output: user,
-  run: (app: PeopleApp, { name }, caller) => app.users.remove(name, nameOf(caller)),
+  async run(app: PeopleApp, { name }, caller) {
+    const removed = await app.users.remove(name, nameOf(caller));
+    return removed.ok ? ok(shownUser(removed.value)) : removed;
+  },
 });

@@ -52,7 +52,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
       };
       await db.write(async (tx) => {
         await insertToken(tx, row);
-        const data = { kind: row.kind, name: row.name, role: row.role };
+        const data = { kind: row.kind, name: row.name, [row.kind === "agent" ? "role" : "rank"]: row.role };
         await appendEvent(tx, {
           at: row.created_at,
           actor: made.by,

@@ -20,7 +20,7 @@ export function userStore(db: Database, now: () => Date) {
         if (there && !there.removed_at) return refuse("conflict", `there is a user ${name} already, ${there.role}`);
         await putUser(tx, row);
         const event = { at: row.created_at, actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-added", data: { role, email: row.email } });
+        await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
         return ok(row);
       });
     },
@@ -33,7 +33,7 @@ export function userStore(db: Database, now: () => Date) {
         if (!row || !before) return noUser(name);
         await changeRankOfTokens(tx, name, { from: before.role, to: role });
         const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-changed", data: { role } });
+        await appendEvent(tx, { ...event, kind: "user-changed", data: { rank: role } });
         return ok(row);
       });
     },

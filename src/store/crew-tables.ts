@@ -233,7 +233,7 @@ export interface RunWorkersRow {
 }
 
 /** A statement of a worker about its work, and where its evidence can be seen. Column `attempts.claims`. */
-export type Claim = { claim: string; evidence: string; from: string };
+export type Statement = { statement: string; evidence: string; from: string };
 
 /** A verifier's evidence for one criterion, numbered from 1. Column `verdicts.evidence`. */
 export type Evidence = { criterion: number; met: boolean; quote: string; from: string };

@@ -1,4 +1,6 @@
 import { sql } from "kysely";
+import type { EventKind } from "../kernel/noun.ts";
+import type { WireData } from "../kernel/wire.ts";
 import type { Database, Query } from "./database.ts";
 import { parseJsonOr } from "./json.ts";
 import { prepared, withAll, withEach } from "./prepared.ts";
@@ -15,12 +17,15 @@ export type Event = {
   data: unknown;
 };
 
-export async function appendEvent(tx: Query, event: Omit<Event, "id">): Promise<void> {
+/** An event to be written. */
+export type NewEvent = Omit<Event, "id" | "kind" | "data"> & { kind: EventKind; data: WireData };
+
+export async function appendEvent(tx: Query, event: NewEvent): Promise<void> {
   await insertEvent(tx, { ...event, data: JSON.stringify(event.data) });
 }
 
 /** Appends many events with one statement, for bulk changes. */
-export async function appendEvents(tx: Query, engine: Database["engine"], events: Omit<Event, "id">[]): Promise<void> {
+export async function appendEvents(tx: Query, engine: Database["engine"], events: NewEvent[]): Promise<void> {
   const rows = events.map((event): WrittenEvent => ({ ...event, data: JSON.stringify(event.data) }));
   if (engine === "sqlite") insertEach(tx, rows);
   else if (rows.length > 0) await insertAll(tx, rows);

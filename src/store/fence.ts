@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { clockByNow } from "./clock.ts";
 import type { Database, Query } from "./database.ts";
-import { appendEvent } from "./events.ts";
+import { appendEvent, type NewEvent } from "./events.ts";
 
 type Engine = Database["engine"];
 
@@ -65,6 +65,12 @@ export async function recordLate(
   { db, now }: Deps,
   { actor, task, step, epoch }: { actor: string; task: string; step: string; epoch: number | undefined },
 ): Promise<void> {
-  const event = { at: now().toISOString(), actor, kind: "task-write-refused", subject: `task:${task}` };
-  await db.write((tx) => appendEvent(tx, { ...event, data: { step, epoch: epoch ?? null } }));
+  const event: NewEvent = {
+    at: now().toISOString(),
+    actor,
+    kind: "task-write-refused",
+    subject: `task:${task}`,
+    data: { step, epoch: epoch ?? null },
+  };
+  await db.write((tx) => appendEvent(tx, event));
 }

@@ -107,12 +107,12 @@ async function insert(
   await appendEvents(
     tx,
     engine,
-    rows.map(({ id, run, title, description, dependsOn, priority, max_retries: maxRetries, state }) => ({
+    rows.map(({ id, run, title, description, dependsOn, priority, max_retries, state }) => ({
       at,
       actor: by,
       kind: "task-created",
       subject: `task:${id}`,
-      data: { run, title, description, dependsOn, priority, maxRetries, state },
+      data: { run, title, description, depends_on: dependsOn, priority, max_retries, state },
     })),
   );
   const awaited = new Set(rows.flatMap(({ dependsOn }) => dependsOn));

@@ -299,8 +299,13 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
     async limit(run: string, most: number | null, actor: string): Promise<void> {
       await db.write(async (tx) => {
         await limitRun(tx, run, most);
-        const event = { at: now().toISOString(), actor, kind: "run-limited", subject: `run:${run}` };
-        await appendEvent(tx, { ...event, data: { most } });
+        await appendEvent(tx, {
+          at: now().toISOString(),
+          actor,
+          kind: "run-limited",
+          subject: `run:${run}`,
+          data: { most },
+        });
       });
       situationUntil = 0;
     },

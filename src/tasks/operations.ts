@@ -11,6 +11,7 @@ const id = z.string().max(64).describe("The task's id, as list_todos shows it");
 const epoch = z.int().min(1).optional().describe("The epoch lock_todo gave you; needed while you hold the task");
 const title = z.string().trim().min(1, "a task needs a title").max(300).describe("What is to be done, in one line");
 const description = z.string().max(20_000).describe("What done means, and what to look at");
+const agentId = z.string().trim().min(1).max(200);
 const priority = z.int().min(-1000).max(1000).describe("Higher is taken first");
 
 const line = z.object({
@@ -21,7 +22,7 @@ const line = z.object({
   run: z.string().optional(),
   attempt: z.int().optional(),
   holder: z.string().optional(),
-  waitsFor: z.int().optional().describe("How many tasks it depends on are not completed"),
+  waits_for: z.int().optional().describe("How many tasks it depends on are not completed"),
 });
 
 export const createTodo = operation({
@@ -30,6 +31,7 @@ export const createTodo = operation({
   guidance:
     "It can be claimed once every task in depends_on is completed. Do not create one for what you do at once yourself.",
   effect: "writes",
+  touches: ["task"],
   callers: writers,
   http: { method: "post", path: "/tasks" },
   input: z.object({
@@ -51,6 +53,7 @@ export const listTodos = operation({
   summary: "List tasks with their states, oldest first.",
   guidance: "Small lines only; get_task_context gives one task whole. Go on with `cursor` when there are more.",
   effect: "reads",
+  reads: ["task", "run"],
   callers: everyone,
   http: { method: "get", path: "/tasks" },
   input: z.object({
@@ -76,19 +79,26 @@ export const lockTodo = operation({
   name: "lock_todo",
   summary: "Claim a task, so that nobody else works on it.",
   guidance:
-    "Status `locked`: it is yours until expiresAt; remember the epoch, every write about the task needs it. " +
+    "Status `locked`: it is yours until expires_at; remember the epoch, every write about the task needs it. " +
     "Status `held`: someone else has it; take another. Locking again with your epoch makes the lease longer.",
   effect: "writes",
+  touches: ["task"],
   callers: writers,
   http: { method: "post", path: "/tasks/{id}/lock" },
-  input: z.object({
-    id,
-    agentId: z.string().trim().min(1).max(200).describe("Who you are, so that others see who holds it"),
-    epoch,
-    lease_seconds: z.number().min(1).max(86_400).optional().describe("How long it is yours without a sign of life"),
-  }),
+  input: z
+    .object({
+      id,
+      agent_id: agentId.optional().describe("Who you are, so that others see who holds it"),
+      agentId: agentId.optional().describe("The older name of agent_id"),
+      epoch,
+      lease_seconds: z.number().min(1).max(86_400).optional().describe("How long it is yours without a sign of life"),
+    })
+    .refine(({ agent_id, agentId }) => (agent_id ?? agentId) !== undefined, {
+      path: ["agent_id"],
+      error: "this is missing; say who you are",
+    }),
   output: z.union([
-    z.object({ status: z.literal("locked"), epoch: z.int(), expiresAt: z.string() }),
+    z.object({ status: z.literal("locked"), epoch: z.int(), expires_at: z.string() }),
     z.object({
       status: z.literal("held"),
       holder: z.string(),
@@ -97,16 +107,16 @@ export const lockTodo = operation({
       alive: z.boolean(),
     }),
   ]),
-  async run(app: TasksApp, { id, agentId, epoch, lease_seconds }) {
+  async run(app: TasksApp, { id, agent_id, agentId, epoch, lease_seconds }) {
     const ms = lease_seconds === undefined ? undefined : lease_seconds * 1000;
     if (epoch !== undefined) {
       const renewed = await app.tasks.renew(id, epoch, ms);
-      return renewed.ok ? ok({ status: "locked" as const, epoch, expiresAt: renewed.value.expiresAt }) : renewed;
+      return renewed.ok ? ok({ status: "locked" as const, epoch, expires_at: renewed.value.expiresAt }) : renewed;
     }
-    const locked = await app.tasks.lock(id, agentId, ms);
+    const locked = await app.tasks.lock(id, agent_id ?? agentId ?? "", ms);
     if (!locked.ok) return locked;
     if (!("epoch" in locked.value)) return ok({ status: "held" as const, ...locked.value });
-    return ok({ status: "locked" as const, epoch: locked.value.epoch, expiresAt: locked.value.expiresAt });
+    return ok({ status: "locked" as const, epoch: locked.value.epoch, expires_at: locked.value.expiresAt });
   },
 });
 
@@ -116,6 +126,7 @@ export const unlockTodo = operation({
   guidance:
     "The next worker takes it over at once instead of waiting for your lease to run out; what you did on it counts as no attempt.",
   effect: "writes",
+  touches: ["task"],
   callers: writers,
   http: { method: "post", path: "/tasks/{id}/unlock" },
   input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
@@ -130,6 +141,7 @@ export const releaseTask = operation({
   name: "release_task",
   summary: "Break a claim: take a task from whoever holds it.",
   effect: "destroys",
+  touches: ["task"],
   callers: collaborators,
   http: { method: "post", path: "/tasks/{id}/release" },
   input: z.object({ id }),
@@ -148,6 +160,7 @@ export const limitRun = operation({
   name: "limit_run",
   summary: "Say how many tasks of a run may be in work at once.",
   effect: "writes",
+  touches: ["run"],
   callers: collaborators,
   http: { method: "put", path: "/runs/{run}/limit" },
   input: z.object({
@@ -168,6 +181,7 @@ export const updateTodo = operation({
     "status `completed` with the output ends a task that you hold (a task of a run is `submitted` instead, and verified before it counts). " +
     "Without status, title, description and priority are changed.",
   effect: "writes",
+  touches: ["task"],
   callers: writers,
   http: { method: "put", path: "/tasks/{id}" },
   input: z.object({
@@ -228,8 +242,9 @@ export const getTaskContext = operation({
   name: "get_task_context",
   summary: "Read one task: what is asked, what it depends on, and what those left behind.",
   guidance:
-    "Read it before you start. Outputs of the tasks before are cut to what fits; blockedBy names what stands in the way.",
+    "Read it before you start. Outputs of the tasks before are cut to what fits; blocked_by names what stands in the way.",
   effect: "reads",
+  reads: ["task", "run", "attempt", "question"],
   callers: everyone,
   http: { method: "get", path: "/tasks/{id}" },
   input: z.object({ id }),
@@ -240,8 +255,8 @@ export const getTaskContext = operation({
     dependencies: z.array(
       z.object({ id: z.string(), title: z.string(), state: z.string(), output: z.string().optional() }),
     ),
-    blockedBy: z.array(z.object({ id: z.string(), title: z.string(), state: z.string() })).optional(),
-    heldUntil: z.string().optional(),
+    blocked_by: z.array(z.object({ id: z.string(), title: z.string(), state: z.string() })).optional(),
+    held_until: z.string().optional(),
   }),
   async run(app: TasksApp, { id }) {
     const task = await app.tasks.find(id);
@@ -261,8 +276,8 @@ export const getTaskContext = operation({
       epoch: task.epoch,
       result: task.result,
       dependencies,
-      ...(blocked ? { blockedBy: await app.tasks.lostAncestors(id) } : {}),
-      ...(task.leaseUntil === null ? {} : { heldUntil: new Date(task.leaseUntil).toISOString() }),
+      ...(blocked ? { blocked_by: await app.tasks.lostAncestors(id) } : {}),
+      ...(task.leaseUntil === null ? {} : { held_until: new Date(task.leaseUntil).toISOString() }),
     });
   },
 });
@@ -278,5 +293,5 @@ const brief = (task: Task): z.infer<typeof line> => ({
   ...(task.run ? { run: task.run } : {}),
   ...(task.attempt > 0 ? { attempt: task.attempt } : {}),
   ...(task.holder ? { holder: task.holder } : {}),
-  ...(task.blockersLeft > 0 ? { waitsFor: task.blockersLeft } : {}),
+  ...(task.blockersLeft > 0 ? { waits_for: task.blockersLeft } : {}),
 });

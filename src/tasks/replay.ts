@@ -5,7 +5,10 @@ import { type Step, transition } from "./transition.ts";
 /** A task rebuilt from its events. Leases are left out: renewals write no event. */
 export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil">;
 
-type Created = Pick<Task, "run" | "title" | "description" | "priority" | "maxRetries"> & { dependsOn: string[] };
+type Created = Pick<Task, "run" | "title" | "description" | "priority"> & {
+  depends_on: string[];
+  max_retries: number;
+};
 
 /**
  * Applies every recorded step again by the rules of `transition`, in order. The rows must equal the
@@ -19,7 +22,7 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
     if (!kind.startsWith("task-") || kind === "task-write-refused") continue;
     const id = subject.slice("task:".length);
     if (kind === "task-created") {
-      const { dependsOn: before, ...words } = data as Created;
+      const { depends_on: before, max_retries: maxRetries, ...words } = data as Created;
       dependsOn.set(id, before);
       for (const other of before) {
         dependents.set(other, [...(dependents.get(other) ?? []), id]);
@@ -28,7 +31,7 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
       }
       const blockersLeft = before.filter((other) => tasks.get(other)?.state !== "completed").length;
       const born = { createdAt: at, createdBy: actor, updatedAt: at };
-      tasks.set(id, { ...fresh, ...words, id, blockersLeft, awaited: dependents.has(id), ...born });
+      tasks.set(id, { ...fresh, ...words, maxRetries, id, blockersLeft, awaited: dependents.has(id), ...born });
       continue;
     }
     const task = tasks.get(id);

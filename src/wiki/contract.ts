@@ -16,7 +16,7 @@ export function mayWrite(schema: Schema, role: string | undefined, id: string, w
     return refuse(
       "denied",
       `the role ${role} may not write ${id}, which is written by ${section.writable_by.join(", ") || "people only"}; ${role} ${may}`,
-      { role, section: id, mayWrite: allowed.slice(0, mostNamed).map((s) => ({ id: s.id, mode: s.mode })) },
+      { role, section: id, may_write: allowed.slice(0, mostNamed).map((s) => ({ id: s.id, mode: s.mode })) },
     );
   }
   if (section.mode === "log" && write === "commit") {
@@ -51,7 +51,7 @@ export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string):
     "refused",
     `this turn has read ${reads.size} entries (${[...reads].join(", ")}) and the cap is ${schema.readCap}: ` +
       "work with those, look for a passage with search_entries, or end the turn with transfer_focus; the next turn starts with list_entries",
-    { readCap: schema.readCap, read: [...reads] },
+    { read_cap: schema.readCap, read: [...reads] },
   );
 }
 

@@ -106,6 +106,16 @@ export const writerColumns = ({ name, role, run, task, epoch }: Author) => ({
   epoch: epoch ?? null,
 });
 
+/** An approval as event data. */
+export const approvalData = ({ by, email, proposal, topic, job, note }: Approval) => ({
+  by,
+  email,
+  proposal_id: proposal,
+  topic_id: topic,
+  job_id: job,
+  note,
+});
+
 /** The author as git names them. */
 export const identityOf = (author: Author): Identity => ({
   name: author.name,

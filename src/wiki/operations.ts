@@ -1,5 +1,6 @@
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
+import { rolesInPipeline, writersOf } from "../kernel/audience.ts";
 import { everyone, operation, people, writers } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
@@ -17,8 +18,8 @@ const line = z.object({
   wordCount: z.int(),
   mode: z.enum(["snapshot", "log"]),
   summary: z.string().optional(),
-  mayWrite: z.boolean().optional().describe("Whether your role may write it"),
-  updatedAt: z.string().optional(),
+  may_write: z.boolean().optional().describe("Whether your role may write it"),
+  updated_at: z.string().optional(),
 });
 
 const metadata = z.object({
@@ -27,7 +28,7 @@ const metadata = z.object({
   version: z.int(),
   lastAuthor: z.string(),
   wordCount: z.int(),
-  updatedAt: z.string(),
+  updated_at: z.string(),
 });
 
 const catalogueSize = 50;
@@ -40,6 +41,7 @@ export const listEntries = operation({
     "It also gives you the handoff that the role before you wrote. Then fetch only the 2 to 4 entries that your task needs. " +
     "Large bases show folders: list one with `under`.",
   effect: "reads",
+  reads: ["entry", "section", "proposal"],
   callers: everyone,
   http: { method: "get", path: "/entries" },
   input: z.object({
@@ -96,7 +98,7 @@ function describeAll(schema: Schema, entries: EntryMetadata[], role: string | un
         ...entry,
         mode: section.mode,
         ...(section.summary ? { summary: section.summary } : {}),
-        ...(role === undefined ? { updatedAt } : { mayWrite: section.writable_by.includes(role) }),
+        ...(role === undefined ? { updated_at: updatedAt } : { may_write: section.writable_by.includes(role) }),
       },
     ];
   });
@@ -109,17 +111,21 @@ export const fetchEntry = operation({
     "Remember the `version`: commit_entry needs it. A turn may fetch only a few different entries (4 unless the schema says otherwise); " +
     "fetching one again, after a conflict for example, is free.",
   effect: "reads",
+  reads: ["entry"],
   callers: everyone,
   http: { method: "get", path: "/entries/{id}" },
   input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; the latest if left out") }),
   output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
   async run(app: WikiApp, { id, version }, caller) {
-    const entry = await app.knowledge(caller).fetchEntry(id);
-    if (!entry.ok || version === undefined || version === entry.value.version) return entry;
+    const fetched = await app.knowledge(caller).fetchEntry(id);
+    if (!fetched.ok) return fetched;
+    const { updatedAt, ...known } = fetched.value.metadata;
+    const entry = { ...fetched.value, metadata: { ...known, updated_at: updatedAt } };
+    if (version === undefined || version === entry.version) return ok(entry);
     const content = await app.entries.contentAt(id, version);
     if (content === undefined)
-      return refuse("not_found", `${id} has no version ${version}; the latest is ${entry.value.version}`);
-    return ok({ ...entry.value, content, version });
+      return refuse("not_found", `${id} has no version ${version}; the latest is ${entry.version}`);
+    return ok({ ...entry, content, version });
   },
 });
 
@@ -129,10 +135,12 @@ export const commitEntry = operation({
   guidance:
     "Send the whole new body (markdown, without frontmatter) and the version you fetched. " +
     "If someone wrote in between, nothing is overwritten and you get status `conflict` with latestContent and latestVersion: " +
-    "when `merged` is there, check it and commit it with mergedVersion; otherwise bring your change into latestContent and commit that with latestVersion. " +
+    "when `merged` is there, check it and commit it with merged_version; otherwise bring your change into latestContent and commit that with latestVersion. " +
     "Status `denied` tells what your role may write.",
   effect: "writes",
+  touches: ["entry"],
   callers: writers,
+  visibleTo: writersOf("snapshot"),
   http: { method: "put", path: "/entries/{id}" },
   input: z.object({
     id,
@@ -150,7 +158,9 @@ export const appendLog = operation({
     "Time, your role and the run are put in front of it. One line of plain text, no line breaks; earlier lines cannot be changed by anyone. " +
     "Needs no version: appends never conflict.",
   effect: "writes",
+  touches: ["entry"],
   callers: writers,
+  visibleTo: writersOf("log"),
   http: { method: "post", path: "/entries/{id}/log" },
   input: z.object({ id, line: z.string().describe("One line, such as: chose SQLite because one process writes") }),
   output: z.object({ status: z.literal("success"), version: z.int(), line: z.string() }),
@@ -164,7 +174,9 @@ export const transferFocus = operation({
     "Every turn ends with this, after your work is committed or appended. The summary is what the next role sees: what you did, what is open, which entries to read. " +
     "Handoffs only move forward along the pipeline; asking for an earlier role or your own sends the focus to the next one.",
   effect: "writes",
+  touches: ["run", "entry"],
   callers: ["agent"],
+  visibleTo: rolesInPipeline,
   http: { method: "post", path: "/focus" },
   input: z.object({
     target: roleName.describe("The role to hand over to"),
@@ -195,6 +207,7 @@ export const searchEntries = operation({
     "Ranked passages with « » around what matched, and the heading and line they stand under. Use it to find which entry to fetch, or to check one fact without spending a read. " +
     "Words or a whole question; there are no operators. `suggestion` is what was probably meant by a word that nobody wrote.",
   effect: "reads",
+  reads: ["entry"],
   callers: everyone,
   http: { method: "get", path: "/search/entries" },
   input: z.object({
@@ -234,6 +247,7 @@ export const entryHistory = operation({
   name: "entry_history",
   summary: "List the versions of an entry: who, in which role, when, and what changed.",
   effect: "reads",
+  reads: ["entry"],
   callers: people,
   http: { method: "get", path: "/entries/{id}/history" },
   input: z.object({
@@ -276,6 +290,7 @@ export const showSchema = operation({
   name: "show_schema",
   summary: "Show the sections of the knowledge base with who may write them, and the roles there are.",
   effect: "reads",
+  reads: ["section", "proposal"],
   callers: people,
   http: { method: "get", path: "/schema" },
   input: z.object({}),

@@ -45,7 +45,11 @@ export function program(root: string, text: string, mode = 0o755): string {
 
 export async function openTopic(app: App, kind: "change" | "question" = "change", path = "docs/deploy.md") {
   const quote = path === "docs/deploy.md" ? { quote: "Push the button." } : {};
-  const opened = await operations.open_topic.perform(app, { path, kind, message: "Which button?", ...quote }, person());
+  const opened = await operations.open_topic.perform(
+    app,
+    { source_path: path, kind, message: "Which button?", ...quote },
+    person(),
+  );
   return unwrap(opened).id;
 }
 

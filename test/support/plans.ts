@@ -65,7 +65,7 @@ export async function work(app: App, task: string, worker: string, output: strin
   const claim = unwrap(await app.tasks.lock(task, worker)) as { epoch: number };
   const fence = { task, epoch: claim.epoch };
   unwrap(await app.attempts.begin(fence, worker));
-  unwrap(await app.attempts.submitOutput(fence, { output, claims: [], decisions: [], cites: [] }, worker));
+  unwrap(await app.attempts.submitOutput(fence, { output, statements: [], decisions: [], cites: [] }, worker));
   unwrap(await app.attempts.completeWork(fence, { hash, filesChanged: [], branch: null, commit: null }, spent, worker));
   return fence;
 }

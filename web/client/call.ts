@@ -18,7 +18,8 @@ export class Refusal extends Error {
 }
 
 /** True when the signed-in person's rank may call the operation. */
-export const mayCall = (name: OperationName): boolean => boot.operations[name]?.[2].includes(boot.person.rank) ?? false;
+export const mayCall = (name: OperationName): boolean =>
+  boot.operations[name]?.callers.includes(boot.person.rank) ?? false;
 
 /** Performs an operation over its HTTP route. */
 export async function call<N extends OperationName>(
@@ -28,7 +29,7 @@ export async function call<N extends OperationName>(
 ): Promise<Output<N>> {
   const route = boot.operations[name];
   if (!route) throw new Refusal(404, `this server knows no ${name}; reload the page`);
-  const [method, template] = route;
+  const { method, path: template } = route;
   const rest: Record<string, unknown> = { ...input };
   const path = template.replace(/\{(\w+)\}/g, (_, key: string) => {
     const value = String(rest[key] ?? "");

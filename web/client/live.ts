@@ -1,57 +1,35 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createParser } from "eventsource-parser";
+import { type Noun, nounsOfEvent } from "../../src/kernel/noun.ts";
+import type { OperationName } from "../../src/operation-list.ts";
+import { boot } from "../boot.ts";
 
 export type LiveState = "connecting" | "live" | "offline";
 
-// Which queries an event makes old: the first word of its kind, and the names of operations that show it.
-const shows: Record<string, RegExp> = {
-  entry:
-    /^(rendered|list_entries|list_pages|read_page|fetch_entry|entry_|search|status|show_schema|memory_|list_topics|get_topic|show_proposal|.*perspective)/,
-  index: /./,
-  section: /^(list_entries|show_schema|rendered)/,
-  page: /^(rendered|list_pages|read_page|list_topics|get_topic|.*perspective)/,
-  proposal: /(proposal|^status|^rendered|topic|inbox)/,
-  topic: /(topic|inbox)/,
-  message: /topic/,
-  job: /(job|topic|proposal|perspective|inbox)/,
-  perspective: /(perspective|persona)/,
-  persona: /(perspective|persona)/,
-  task: /(todo|task|run|plan|metric|inbox)/,
-  todo: /(todo|task|run|plan|metric|inbox)/,
-  run: /(run|todo|task|plan|metric|report|inbox)/,
-  ask: /(question|ask|run|inbox|task)/,
-  question: /(question|ask|run|inbox|task)/,
-  attempt: /(run|task|metric)/,
-  verdict: /(run|task|metric)/,
-  agent: /(run|task|metric)/,
-  worker: /(run|task|metric)/,
-  qc: /(run|task|metric)/,
-  check: /(run|task|metric)/,
-  node: /^memory_/,
-  edge: /^memory_/,
-  source: /source|^status/,
-  token: /token/,
-  user: /user|token/,
+/** Views that are not operations, and the nouns whose change makes them stale. */
+const viewReads: Record<string, readonly Noun[]> = {
+  rendered: ["entry", "section", "page", "proposal"],
+  "rendered texts": ["entry", "section", "page", "proposal"],
 };
 
+const readsOf = (query: string): readonly Noun[] => boot.operations[query]?.reads ?? viewReads[query] ?? [];
+
 // Lists of every page. In a large base they are megabytes, and a busy crew writes every second.
-const catalogues = /^list_(entries|pages)$/;
+const catalogues: ReadonlySet<string> = new Set<OperationName>(["list_entries", "list_pages"]);
 const catalogueEveryMs = 3000;
 /** The server says something every five seconds: a line that is silent for so long is dead, whatever the system says. */
 const silentMs = 20_000;
 /** An answer that takes longer than this no longer keeps others waiting. */
 const longestReadMs = 5000;
 
-/** Makes old whatever shows the nouns of these operations or events; of `which`, if given. */
-export async function touchedBy(
+/** Invalidates the queries that read one of these nouns; only those in `which`, if given. */
+export async function invalidate(
   queries: QueryClient,
-  names: string[],
-  which: (operation: string) => boolean = () => true,
+  nouns: readonly Noun[],
+  which: (query: string) => boolean = () => true,
 ): Promise<void> {
-  const words = names.flatMap((name) => name.split(/[-_.]/));
-  const patterns = words.flatMap((word) => shows[word] ?? shows[word.replace(/ies$/, "y").replace(/s$/, "")] ?? []);
-  const predicate = ({ queryKey: [operation] }: { queryKey: readonly unknown[] }) =>
-    which(String(operation)) && patterns.some((pattern) => pattern.test(String(operation)));
+  const predicate = ({ queryKey: [name] }: { queryKey: readonly unknown[] }) =>
+    which(String(name)) && readsOf(String(name)).some((noun) => nouns.includes(noun));
   // A first answer that is still on its way may have been made before the change: it is asked for again.
   await queries.cancelQueries({ predicate: (query) => predicate(query) && query.state.data === undefined });
   await queries.invalidateQueries({ predicate });
@@ -68,14 +46,13 @@ export function follow({ queries, from, onState }: Feed): () => void {
   let cursor = from;
   let waitMs = 500;
   // Events come in bursts; what they make old is read again once.
-  const soon = gathered(150, (nouns) => touchedBy(queries, nouns, (operation) => !catalogues.test(operation)));
-  const later = gathered(catalogueEveryMs, (nouns) =>
-    touchedBy(queries, nouns, (operation) => catalogues.test(operation)),
-  );
+  const soon = gathered(150, (nouns) => invalidate(queries, nouns, (query) => !catalogues.has(query)));
+  const later = gathered(catalogueEveryMs, (nouns) => invalidate(queries, nouns, (query) => catalogues.has(query)));
   function mark(kind: string): void {
-    const noun = kind.split("-", 1)[0] ?? kind;
-    soon.add(noun);
-    later.add(noun);
+    for (const noun of nounsOfEvent(kind)) {
+      soon.add(noun);
+      later.add(noun);
+    }
   }
 
   async function read(): Promise<void> {
@@ -143,8 +120,8 @@ export function follow({ queries, from, onState }: Feed): () => void {
  * Works on everything that was added, shortly after the first, and then at most once in `everyMs`. What is
  * being read is read to its end first: a busy crew would otherwise cut off every answer before it came.
  */
-function gathered(everyMs: number, work: (nouns: string[]) => Promise<void>) {
-  const pending = new Set<string>();
+function gathered(everyMs: number, work: (nouns: Noun[]) => Promise<void>) {
+  const pending = new Set<Noun>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isWorking = false;
   let last = 0;
@@ -163,7 +140,7 @@ function gathered(everyMs: number, work: (nouns: string[]) => Promise<void>) {
     plan();
   };
   return {
-    add(noun: string) {
+    add(noun: Noun) {
       pending.add(noun);
       plan();
     },

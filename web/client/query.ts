@@ -6,11 +6,12 @@ import {
   useMutation,
   useQuery,
 } from "@tanstack/react-query";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import type { OperationName } from "../../src/operation-list.ts";
+import { boot } from "../boot.ts";
 import { complain } from "../parts/toast.tsx";
 import { ask, call, type Input, type Output, Refusal } from "./call.ts";
-import { touchedBy } from "./live.ts";
+import { invalidate } from "./live.ts";
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -72,7 +73,7 @@ export function useWrite<N extends OperationName>(
     mutationFn: (input: Input<N>) => call(name, input),
     async onSuccess(value, input) {
       options.onDone?.(value, input);
-      await touchedBy(queries, [name]);
+      await invalidate(queries, boot.operations[name]?.touches ?? []);
     },
     onError(error) {
       const dealtWith = error instanceof Refusal && options.onRefused?.(error);

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -52,7 +52,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
         theirs: String(refusal.details.latestContent ?? ""),
         version: Number(refusal.details.latestVersion),
         ...(typeof refusal.details.merged === "string"
-          ? { merged: refusal.details.merged, mergedVersion: Number(refusal.details.mergedVersion) }
+          ? { merged: refusal.details.merged, mergedVersion: Number(refusal.details.merged_version) }
           : {}),
       });
       return true;

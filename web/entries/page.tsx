@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Code2, History, Pencil, Users } from "lucide-react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
+import { Code2, History, Pencil, Users } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading, NotHere } from "../parts/state.tsx";
@@ -138,9 +138,9 @@ function Page({ path }: { path: string }) {
           {shown.lastAuthor && (
             <span>
               <Shown text={shown.lastAuthor} />
-              {shown.updatedAt && (
+              {shown.updated_at && (
                 <>
-                  , <Time at={shown.updatedAt} />
+                  , <Time at={shown.updated_at} />
                 </>
               )}
             </span>

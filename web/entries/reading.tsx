@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { useOperation } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -18,7 +18,7 @@ export function Reading({ page, search, show }: Props) {
   const [headings, setHeadings] = useState<Heading[]>([]);
   const [draft, setDraft] = useState<Draft>();
   const isLatest = search.version === undefined;
-  const topics = useOperation("list_topics", { path: page.path, limit: 100 }, { enabled: isLatest });
+  const topics = useOperation("list_topics", { source_path: page.path, limit: 100 }, { enabled: isLatest });
   const open = (topics.data?.topics ?? []).filter(({ status }) => status === "open").length;
   const side = isLatest ? (search.topic ? "talk" : (search.side ?? (open > 0 ? "talk" : "about"))) : "about";
   const tab = (name: "talk" | "about", label: string) => (
@@ -77,7 +77,7 @@ function About({ page, headings }: { page: RenderedPage; headings: Heading[] }) 
             <Shown text={page.section.description} />
           </p>
           <h2>Who may write</h2>
-          <Writers roles={page.section.writableBy} />
+          <Writers roles={page.section.writable_by} />
         </section>
       )}
     </>

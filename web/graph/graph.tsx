@@ -13,7 +13,7 @@ const Drawing = later(() => import("./drawing.tsx").then(({ Drawing }) => Drawin
 
 type Asked = { node?: string; type?: string; depth?: number; q?: string };
 
-/** What is connected to what: choose a node, see what lies around it, go on from there. */
+/** The knowledge graph: choose a node, see its neighbours, continue from there. */
 export function GraphPage() {
   useTitle("Graph");
   const { node, type, depth = 1, q = "" } = useSearch({ strict: false }) as Asked;
@@ -133,7 +133,7 @@ function About({ id, truncated }: { id: string; truncated: boolean }) {
         <span className="mode">{node.data.type}</span>
         <span>version {node.data.version}</span>
         <span>
-          by <Shown text={node.data.createdBy} />
+          by <Shown text={node.data.created_by} />
         </span>
       </p>
       {home && <Link to={home}>Open it</Link>}

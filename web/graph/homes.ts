@@ -1,4 +1,4 @@
-/** Where a node of the graph is at home in the application, if it stands for something else. */
+/** The address of a node that stands for an entry, page, task or other thing with a page of its own. */
 export function homeOf(id: string): string | undefined {
   const colon = id.indexOf(":");
   const rest = id.slice(colon + 1);

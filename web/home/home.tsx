@@ -16,7 +16,7 @@ type Line = {
   wordCount: number;
   mode: "snapshot" | "log";
   summary?: string;
-  updatedAt?: string;
+  updated_at?: string;
 };
 
 /** The catalogue: what was written last, and every entry by folder. */
@@ -46,8 +46,8 @@ export function Home() {
 }
 
 function Recent({ entries }: { entries: Line[] }) {
-  const written = entries.filter(({ updatedAt }) => updatedAt);
-  const newest = written.sort((a, b) => ((a.updatedAt ?? "") < (b.updatedAt ?? "") ? 1 : -1)).slice(0, 6);
+  const written = entries.filter(({ updated_at }) => updated_at);
+  const newest = written.sort((a, b) => ((a.updated_at ?? "") < (b.updated_at ?? "") ? 1 : -1)).slice(0, 6);
   return (
     <section className="folder" aria-labelledby="recent">
       <h2 id="recent" className="folder-name">
@@ -61,7 +61,7 @@ function Recent({ entries }: { entries: Line[] }) {
                 <Shown text={entry.title} />
               </strong>
               <span className="facts">
-                <Shown text={entry.lastAuthor} />, <Time at={entry.updatedAt ?? ""} />
+                <Shown text={entry.lastAuthor} />, <Time at={entry.updated_at ?? ""} />
               </span>
             </Link>
           </li>
@@ -133,9 +133,9 @@ export function Facts({ entry }: { entry: Omit<Line, "id" | "title"> }) {
       {entry.lastAuthor && (
         <span>
           <Shown text={entry.lastAuthor} />
-          {entry.updatedAt && (
+          {entry.updated_at && (
             <>
-              , <Time at={entry.updatedAt} />
+              , <Time at={entry.updated_at} />
             </>
           )}
         </span>

@@ -1,7 +1,7 @@
 import { Link, useSearch } from "@tanstack/react-router";
-import { Check } from "lucide-react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { Check } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -87,7 +87,7 @@ function Decided() {
 type Proposal = Output<"list_proposals">["proposals"][number];
 
 function ProposalLine({ proposal }: { proposal: Proposal }) {
-  const { kind, subject, data, status, revisionNumber, proposedBy, decidedBy, createdAt } = proposal;
+  const { kind, subject, data, status, revision_number, proposed_by, decided_by, created_at } = proposal;
   return (
     <li>
       <h2>
@@ -103,13 +103,13 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
       )}
       <p className="facts">
         <span className={`state state-${status}`}>{status}</span>
-        {revisionNumber !== null && <span>revision {revisionNumber}</span>}
+        {revision_number !== null && <span>revision {revision_number}</span>}
         <span>
-          <Shown text={proposedBy ?? "the agent"} />, <Time at={createdAt} />
+          <Shown text={proposed_by ?? "the agent"} />, <Time at={created_at} />
         </span>
-        {decidedBy && (
+        {decided_by && (
           <span>
-            {status} by <Shown text={decidedBy} />
+            {status} by <Shown text={decided_by} />
           </span>
         )}
       </p>
@@ -130,7 +130,7 @@ function WaitingRun({ run }: { run: Run }) {
       <p className="facts">
         <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
         <span>
-          <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+          <Shown text={run.created_by} />, <Time at={run.created_at} />
         </span>
       </p>
       {run.state === "stopped" && <Resume run={run} />}

@@ -8,7 +8,7 @@ import { Failed, Loading } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
 import type { Proposal } from "./proposal.tsx";
 
-/** What a rewrite does to its page: as it reads, and as its source changes. */
+/** The change a proposal makes to its page: rendered, and as source. */
 export function PageChange({ proposal }: { proposal: Proposal }) {
   const { impact } = proposal;
   const navigate = useNavigate();
@@ -16,7 +16,7 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
   const isOpen = proposal.status === "open";
   const page = useOperation("read_page", { path: proposal.subject }, { enabled: isOpen });
   if (!impact) return null;
-  const after = (impact.baseMoved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.text ?? "";
+  const after = (impact.base_moved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.text ?? "";
   return (
     <section aria-label="The change">
       <div className="change-head">
@@ -39,7 +39,7 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
           />
         )}
       </div>
-      {isOpen && impact.baseMoved && impact.merge?.clean && (
+      {isOpen && impact.base_moved && impact.merge?.clean && (
         <p className="note">The page has changed since this was written. What you see is the two changes together.</p>
       )}
       {impact.hidden.length > 0 && (

@@ -1,10 +1,10 @@
 import { Textarea } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
-import { Check, MessageSquare, RotateCcw, X } from "lucide-react";
 import { useState } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Check, MessageSquare, RotateCcw, X } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -48,21 +48,21 @@ function Whole({ proposal }: { proposal: Proposal }) {
         </h1>
         <p className="facts">
           <span className={`state state-${proposal.status}`}>{proposal.status}</span>
-          {proposal.revisionNumber && <span>revision {proposal.revisionNumber}</span>}
+          {proposal.revision_number && <span>revision {proposal.revision_number}</span>}
           <span>
-            proposed by <Shown text={proposal.proposedBy ?? "the agent"} />, <Time at={proposal.createdAt} />
+            proposed by <Shown text={proposal.proposed_by ?? "the agent"} />, <Time at={proposal.created_at} />
           </span>
-          {proposal.topicId && (
-            <Link to={addressOf(proposal.subject, boot.workspace.wiki)} search={{ topic: proposal.topicId } as never}>
+          {proposal.topic_id && (
+            <Link to={addressOf(proposal.subject, boot.workspace.wiki)} search={{ topic: proposal.topic_id } as never}>
               the topic
             </Link>
           )}
-          {proposal.decidedBy && (
+          {proposal.decided_by && (
             <span>
-              {proposal.status} by <Shown text={proposal.decidedBy} />
-              {proposal.decidedAt && (
+              {proposal.status} by <Shown text={proposal.decided_by} />
+              {proposal.decided_at && (
                 <>
-                  , <Time at={proposal.decidedAt} />
+                  , <Time at={proposal.decided_at} />
                 </>
               )}
             </span>
@@ -79,7 +79,7 @@ function Whole({ proposal }: { proposal: Proposal }) {
         <section>
           <h2>What was said about it</h2>
           <Messages
-            messages={proposal.comments.map(({ wantsRevision, ...comment }) => ({
+            messages={proposal.comments.map(({ wants_revision: wantsRevision, ...comment }) => ({
               ...comment,
               id: `comment-${comment.id}`,
               remark: wantsRevision && <span className="state tone-busy">wants another revision</span>,
@@ -100,13 +100,13 @@ function Decide({ proposal }: { proposal: Proposal }) {
   const comment = useWrite("comment_proposal", { onDone: () => setNote("") });
   const again = useWrite("request_revision", { onDone: () => setNote("") });
   const words = note.trim();
-  const isStale = impact?.baseMoved === true && !impact.merge?.clean;
+  const isStale = impact?.base_moved === true && !impact.merge?.clean;
   const isBusy = approve.isPending || reject.isPending || again.isPending;
-  const onto = impact?.latest ? { onto: impact.latest } : {};
+  const onto = impact?.source_sha ? { onto: impact.source_sha } : {};
   const actions: Record<"approve" | "reject" | "again" | "comment", Action> = {
     approve: {
       id: "approve",
-      label: impact?.baseMoved ? "Approve the merged text" : "Approve",
+      label: impact?.base_moved ? "Approve the merged text" : "Approve",
       group: "Decision",
       keys: "a",
       operation: "approve_proposal",
@@ -116,7 +116,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
           id,
           ...onto,
           ...(words ? { note: words } : {}),
-          ...(impact?.baseMoved ? { merge: true } : {}),
+          ...(impact?.base_moved ? { merge: true } : {}),
         }),
     },
     reject: {

@@ -1,4 +1,4 @@
-/** What is added to a rendered page once it can be read: colours in code, and diagrams. */
+/** Adds syntax colours and diagrams to a page after it is shown. */
 export function enrich(root: HTMLElement, signal: AbortSignal): void {
   const blocks = [...root.querySelectorAll<HTMLElement>("pre > code[class*='language-']:not([data-done])")];
   if (blocks.length === 0) return;

@@ -31,7 +31,7 @@ export function Rendered({ html, title, within, body, onReady }: Props) {
     if (title !== undefined && first?.tagName === "H1" && first.textContent?.trim() === title.trim()) first.remove();
     if (within !== undefined) subordinate(parsed, within);
     place.current.replaceChildren(...parsed.childNodes);
-    // What scrolls sideways must be reachable by keys as well.
+    // A block that scrolls sideways must be focusable, or keyboard users cannot scroll it.
     for (const wide of place.current.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]")) {
       if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
     }

@@ -7,13 +7,17 @@ type Line = { kind: "same" | "added" | "removed"; text: string; old?: number; no
 /** Two texts line by line, as git shows them, with hidden characters spelled out (T35). */
 export function SourceDiff({ before, after }: { before: string; after: string }) {
   const hunks = useMemo(
-    () => structuredPatch("", "", before, after, undefined, undefined, { context: 3 }).hunks,
+    () =>
+      structuredPatch("", "", before, after, undefined, undefined, { context: 3 }).hunks.map(
+        ({ oldStart, newStart, lines }) => ({ old_start: oldStart, new_start: newStart, lines }),
+      ),
     [before, after],
   );
   return <SourceHunks hunks={hunks} />;
 }
 
-type PatchHunk = { oldStart: number; newStart: number; lines: string[] };
+/** As show_proposal gives it. */
+type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 
 /** The same, when what changed is known already. */
 export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
@@ -90,7 +94,7 @@ function pairOf(lines: Line[], at: number): Line | undefined {
   return line.kind === "removed" ? added[removed.indexOf(line)] : removed[added.indexOf(line)];
 }
 
-function linesOf({ oldStart, newStart, lines }: PatchHunk): Line[] {
+function linesOf({ old_start: oldStart, new_start: newStart, lines }: PatchHunk): Line[] {
   let old = oldStart;
   let now = newStart;
   return lines

@@ -4,7 +4,7 @@ import { useTitle } from "../parts/title.ts";
 import { Tokens } from "./tokens.tsx";
 import { Users } from "./users.tsx";
 
-/** Who may come in, and as what. */
+/** People with their ranks, and tokens. */
 export function People() {
   useTitle("People");
   return (

@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -9,9 +10,9 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Secret } from "./secret.tsx";
-import { ranks } from "./users.tsx";
+import { type Rank, ranks } from "./users.tsx";
 
-/** What agents, and scripts of people, come in with. */
+/** The access tokens of agents and people. */
 export function Tokens() {
   const tokens = useOperation("list_tokens", {});
   const [isAdding, setAdding] = useState(false);
@@ -44,7 +45,7 @@ export function Tokens() {
   );
 }
 
-type Token = { id: string; kind: string; name: string; role: string; created_at: string; expires_at: string | null };
+type Token = Output<"list_tokens">["tokens"][number];
 
 function TokenTable({ tokens }: { tokens: Token[] }) {
   const revoke = useWrite("revoke_token", { onDone: () => say("The token no longer works") });
@@ -58,7 +59,7 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
             <th scope="col" className="minor">
               Kind
             </th>
-            <th scope="col">Role</th>
+            <th scope="col">Role or rank</th>
             <th scope="col" className="minor">
               Made
             </th>
@@ -74,7 +75,7 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
               </th>
               <td className="minor">{token.kind}</td>
               <td>
-                <Shown text={token.role} />
+                <Shown text={token.role ?? token.rank ?? ""} />
               </td>
               <td className="minor">
                 <Time at={token.created_at} />
@@ -103,10 +104,11 @@ function NewToken({ onClose }: { onClose(): void }) {
   const [kind, setKind] = useState<"person" | "agent">("person");
   const [name, setName] = useState("");
   const [role, setRole] = useState("");
+  const [rank, setRank] = useState<Rank>("reader");
   const [days, setDays] = useState("");
   const create = useWrite("create_token");
-  const roles = kind === "person" ? ranks : (schema.data?.roles ?? []);
-  const chosen = (roles as string[]).includes(role) ? role : (roles[0] ?? "");
+  const roles = schema.data?.roles ?? [];
+  const chosen = kind === "person" ? { rank } : { role: roles.includes(role) ? role : (roles[0] ?? "") };
   const made = create.data;
   return (
     <Dialog onClose={onClose} title={made ? "The token" : "New token"}>
@@ -117,7 +119,7 @@ function NewToken({ onClose }: { onClose(): void }) {
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
-            create.mutate({ kind, role: chosen, ...(name ? { name } : {}), ...(days ? { days: Number(days) } : {}) });
+            create.mutate({ kind, ...chosen, ...(name ? { name } : {}), ...(days ? { days: Number(days) } : {}) });
           }}
         >
           <NativeSelect
@@ -129,12 +131,21 @@ function NewToken({ onClose }: { onClose(): void }) {
               { value: "agent", label: "An agent" },
             ]}
           />
-          <NativeSelect
-            label={kind === "person" ? "Rank" : "Role"}
-            value={chosen}
-            onChange={(event) => setRole(event.currentTarget.value)}
-            data={roles}
-          />
+          {kind === "person" ? (
+            <NativeSelect
+              label="Rank"
+              value={rank}
+              onChange={(event) => setRank(event.currentTarget.value as Rank)}
+              data={ranks}
+            />
+          ) : (
+            <NativeSelect
+              label="Role"
+              value={chosen.role ?? ""}
+              onChange={(event) => setRole(event.currentTarget.value)}
+              data={roles}
+            />
+          )}
           <TextInput
             label="Name"
             required={kind === "person"}

@@ -13,7 +13,7 @@ import { type Action, useActions } from "../shell/actions.ts";
 import { Secret } from "./secret.tsx";
 
 type User = Output<"list_users">["users"][number];
-type Rank = User["role"];
+export type Rank = User["rank"];
 
 export const ranks: Rank[] = ["reader", "collaborator", "admin"];
 
@@ -78,11 +78,11 @@ export function Users() {
 
 function Line({ user, onRemove }: { user: User; onRemove(): void }) {
   const change = useWrite("change_user", {
-    onDone: ({ name, role }) =>
-      say(`${name} is ${role} now`, role === user.role ? undefined : () => change.mutate({ name, role: user.role })),
+    onDone: ({ name, rank }) =>
+      say(`${name} is ${rank} now`, rank === user.rank ? undefined : () => change.mutate({ name, rank: user.rank })),
   });
   // While it is on its way the new rank is shown; a refusal brings the old one back.
-  const shown = change.isPending ? change.variables?.role : user.role;
+  const shown = change.isPending ? change.variables?.rank : user.rank;
   return (
     <tr>
       <th scope="row">
@@ -95,8 +95,8 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
           size="xs"
           aria-label={`What ${user.name} may do`}
           data={ranks}
-          value={shown ?? user.role}
-          onChange={(event) => change.mutate({ name: user.name, role: event.currentTarget.value as Rank })}
+          value={shown ?? user.rank}
+          onChange={(event) => change.mutate({ name: user.name, rank: event.currentTarget.value as Rank })}
         />
       </td>
       <td className="minor">
@@ -138,7 +138,7 @@ function Removing({ user, onClose }: { user: User; onClose(): void }) {
 function NewUser({ onClose }: { onClose(): void }) {
   const [name, setName] = useState("");
   const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Rank>("collaborator");
+  const [rank, setRank] = useState<Rank>("collaborator");
   const add = useWrite("add_user");
   return (
     <Dialog onClose={onClose} title={add.data ? `${add.data.name} may come in` : "Add a person"}>
@@ -149,7 +149,7 @@ function NewUser({ onClose }: { onClose(): void }) {
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
-            add.mutate({ name: name.trim(), role, ...(email.trim() ? { email: email.trim() } : {}) });
+            add.mutate({ name: name.trim(), rank, ...(email.trim() ? { email: email.trim() } : {}) });
           }}
         >
           <TextInput
@@ -172,8 +172,8 @@ function NewUser({ onClose }: { onClose(): void }) {
           <NativeSelect
             label="May"
             data={ranks}
-            value={role}
-            onChange={(event) => setRole(event.currentTarget.value as Rank)}
+            value={rank}
+            onChange={(event) => setRank(event.currentTarget.value as Rank)}
           />
           <Button type="submit" loading={add.isPending} disabled={!name.trim()}>
             Add them

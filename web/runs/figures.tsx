@@ -76,7 +76,7 @@ function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usag
     { title: "Claims of each pool of workers", bars: byWorker(({ claims }) => claims), spell: count },
     {
       title: "Share of time that each pool was idle",
-      bars: byWorker(({ idleMs, busyMs }) => (100 * idleMs) / Math.max(1, idleMs + busyMs)),
+      bars: byWorker(({ idle_ms: idleMs, busy_ms: busyMs }) => (100 * idleMs) / Math.max(1, idleMs + busyMs)),
       spell: (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} %`,
     },
   ];

@@ -6,7 +6,7 @@ import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 import type { Run } from "./run.tsx";
 
-/** What agents of the run want to know from a person. */
+/** The questions of a run's agents to a person. */
 export function Questions({ run }: { run: Pick<Run, "questions"> }) {
   const open = run.questions.filter(({ answer }) => answer === null);
   if (open.length === 0) return null;

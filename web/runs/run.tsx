@@ -1,7 +1,7 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Ban, Play } from "lucide-react";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Ban, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -150,17 +150,17 @@ function Planning({ run }: { run: Run }) {
 
 function Facts({ run }: { run: Run }) {
   const { used } = run;
-  const tokens = (used.inputTokens ?? 0) + (used.outputTokens ?? 0);
+  const tokens = (used.input_tokens ?? 0) + (used.output_tokens ?? 0);
   return (
     <p className="facts">
       <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
       <span>
-        <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+        <Shown text={run.created_by} />, <Time at={run.created_at} />
       </span>
       <span>{used.agents} agents</span>
       {tokens > 0 && <span>{tokens.toLocaleString("en-GB")} tokens</span>}
-      {used.costUsd !== null && <span>${used.costUsd.toFixed(2)}</span>}
-      {used.toolCalls !== null && <span>{used.toolCalls} tool calls</span>}
+      {used.cost_usd !== null && <span>${used.cost_usd.toFixed(2)}</span>}
+      {used.tool_calls !== null && <span>{used.tool_calls} tool calls</span>}
     </p>
   );
 }
@@ -217,7 +217,7 @@ function TaskList({ run }: { run: Run }) {
                 <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>
               </td>
               <td className="number minor">
-                {task.attempts} of {task.maxRetries + 1}
+                {task.attempts} of {task.max_retries + 1}
               </td>
               <td className="number">{task.score ?? ""}</td>
               <td className="minor">{task.holder && <Shown text={task.holder} />}</td>

@@ -58,7 +58,7 @@ export function Runs() {
             <p className="facts">
               <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
               <span>
-                <Shown text={run.createdBy} />, <Time at={run.createdAt} />
+                <Shown text={run.created_by} />, <Time at={run.created_at} />
               </span>
             </p>
           </li>

@@ -1,8 +1,8 @@
 import "../style/task-graph.css";
 import { useComputedColorScheme } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { LocateFixed, Maximize, ZoomIn, ZoomOut } from "lucide-react";
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { LocateFixed, Maximize, ZoomIn, ZoomOut } from "../parts/icons.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { spellKeys } from "../shell/keys.tsx";
 import { useCovered } from "./task-graph/covered.ts";
@@ -16,7 +16,7 @@ import { areaInSight, centred, contains, farthest, fitted, revealing, zoomedAt }
 
 /** From so many on a map of the whole helps. */
 const many = 24;
-/** Where a run is shown that is too large to be read as a whole. */
+/** The initial zoom of a run that is too large to fit at a readable size. */
 const reading = 0.7;
 
 /**
@@ -37,7 +37,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
   const [isWhole, setWhole] = useState(true);
   const [current, setCurrent] = useState(tasks[0]?.number);
 
-  const shape = tasks.map(({ number, dependsOn }) => `${number}<${dependsOn.join()}`).join(" ");
+  const shape = tasks.map(({ number, depends_on: dependsOn }) => `${number}<${dependsOn.join()}`).join(" ");
   // biome-ignore lint/correctness/useExhaustiveDependencies: tasks are placed again only when the plan itself changes
   const places = useMemo(() => placesOf(tasks), [shape]);
   const boxes = useMemo(() => boxesOf(tasks, places), [tasks, places]);

@@ -1,11 +1,11 @@
 import { TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Search as SearchIcon } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { homeOf } from "../graph/homes.ts";
+import { Search as SearchIcon } from "../parts/icons.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { countOf, Time } from "../parts/time.tsx";
@@ -14,7 +14,7 @@ import { useTitle } from "../parts/title.ts";
 type Asked = { q?: string; in?: string; type?: string };
 type Hit = Output<"search">["results"][number];
 
-/** What is written down anywhere: ranked passages, narrowed to a type or a folder if wanted. */
+/** Search over everything: ranked passages, optionally narrowed to a type or a folder. */
 export function Search() {
   const { q = "", in: section, type } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();

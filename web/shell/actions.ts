@@ -33,7 +33,7 @@ const subscribe = (listener: () => void) => {
   return () => void listeners.delete(listener);
 };
 
-/** What can be done here and now. */
+/** The actions that are available on the current page. */
 export const useAvailable = (): Action[] => useSyncExternalStore(subscribe, () => snapshot);
 
 /** Offers actions for as long as the component is shown. */

@@ -1,10 +1,10 @@
 import { useMantineColorScheme } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { Menu, Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
+import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { type Action, listenToKeys, useActions } from "./actions.ts";
@@ -14,7 +14,7 @@ import { Nav, places } from "./nav.tsx";
 
 const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
-/** What stands around every page: navigation, the palette, the help, the live feed. */
+/** The frame of every page: navigation, palette, help, live feed. */
 export function Frame() {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -32,7 +32,7 @@ export function Frame() {
   useEffect(() => {
     if (arrived === undefined || arrived === first.current) return;
     first.current = "";
-    // What had the focus went with the page that is left; Tab goes on in the new one, not at the top.
+    // The focused element is gone with the old page. Without this, Tab would start at the top of the document.
     if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
   }, [arrived]);
 

@@ -1,17 +1,27 @@
 import { Link } from "@tanstack/react-router";
-import { BookOpen, FileStack, GitFork, Inbox, ListChecks, MessagesSquare, Network, Search, Users } from "lucide-react";
 import type { ReactNode } from "react";
 import type { OperationName } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import type { LiveState } from "../client/live.ts";
 import { useOperation } from "../client/query.ts";
+import {
+  BookOpen,
+  FileStack,
+  GitFork,
+  Inbox,
+  ListChecks,
+  MessagesSquare,
+  Network,
+  Search,
+  Users,
+} from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Tree } from "./tree.tsx";
 
 type Place = { to: string; label: string; icon: ReactNode; keys: string; operation?: OperationName };
 
-/** Where one can go from anywhere. */
+/** The main navigation. */
 export const places: Place[] = [
   { to: "/", label: "Catalogue", icon: <BookOpen size={17} />, keys: "g h" },
   { to: "/inbox", label: "Inbox", icon: <Inbox size={17} />, keys: "g i" },

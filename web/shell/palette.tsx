@@ -1,10 +1,10 @@
 import { useDebouncedValue } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
-import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { CornerDownLeft } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { withoutSigns } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -71,7 +71,7 @@ export function Palette({ onClose }: { onClose(): void }) {
     const talks = (topics.data?.topics ?? [])
       .filter(({ opening, anchor }) => words.length > 0 && fits(`${opening} ${anchor?.quote ?? ""}`))
       .slice(0, 5)
-      .map(({ id, opening, path }) => ({
+      .map(({ id, opening, source_path: path }) => ({
         key: `d${id}`,
         kind: "Topic",
         label: opening,

@@ -48,7 +48,7 @@ export function SourcePage() {
           <p className="facts">
             <span>{bytes(source.size)}</span>
             <span>
-              <Shown text={source.addedBy} />, <Time at={source.at} />
+              <Shown text={source.added_by} />, <Time at={source.at} />
             </span>
             <span>
               SHA-256 <code title={source.sha256}>{source.sha256.slice(0, 12)}</code>

@@ -66,7 +66,7 @@ export function Sources() {
                     </code>
                   </td>
                   <td>
-                    <Shown text={source.addedBy} />, <Time at={source.at} />
+                    <Shown text={source.added_by} />, <Time at={source.at} />
                   </td>
                 </tr>
               ))}

@@ -13,7 +13,7 @@ export function TaskRecord({ id }: { id: string }) {
   const record = useOperation("task_record", { id });
   if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
   if (!record.data) return <Loading />;
-  const { attempts, contexts, calls, criteria, requirements, workerRole, qcRole, number, failure } = record.data;
+  const { attempts, contexts, calls, criteria, requirements, worker_role, qc_role, number, failure } = record.data;
   return (
     <>
       <section>
@@ -21,13 +21,13 @@ export function TaskRecord({ id }: { id: string }) {
           <div>
             <dt>Worker</dt>
             <dd>
-              <Shown text={workerRole} />
+              <Shown text={worker_role} />
             </dd>
           </div>
           <div>
             <dt>Verifier</dt>
             <dd>
-              <Shown text={qcRole} />
+              <Shown text={qc_role} />
             </dd>
           </div>
         </dl>
@@ -44,7 +44,7 @@ export function TaskRecord({ id }: { id: string }) {
           ))}
         </ol>
       </section>
-      {failure !== null && failure !== undefined && <List title="Why it failed" items={[failure]} />}
+      {failure !== null && <List title="Why it failed" items={[failure]} />}
       {contexts.length > 0 && (
         <section>
           <h2>What the agents were told</h2>
@@ -89,9 +89,9 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
   const { used } = attempt;
   const facts = [
     used.ms !== null && duration(used.ms),
-    used.outputTokens !== null && `${used.outputTokens} tokens out`,
-    used.toolCalls !== null && `${used.toolCalls} tool calls`,
-    used.contextTokens !== null && `${used.contextTokens} tokens of context`,
+    used.output_tokens !== null && `${used.output_tokens} tokens out`,
+    used.tool_calls !== null && `${used.tool_calls} tool calls`,
+    used.context_tokens !== null && `${used.context_tokens} tokens of context`,
     used.usd !== null && `$${used.usd.toFixed(3)}`,
   ].filter(Boolean);
   return (
@@ -99,18 +99,18 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
       <h3>
         Attempt {attempt.attempt}{" "}
         <span className="muted">
-          by <Shown text={attempt.worker} />, <Time at={attempt.startedAt} />
+          by <Shown text={attempt.worker} />, <Time at={attempt.started_at} />
         </span>
       </h3>
       <p className="facts">{facts.join(" · ")}</p>
-      {attempt.retryReason && (
+      {attempt.retry_reason && (
         <p className="note">
-          <Shown text={attempt.retryReason} />
+          <Shown text={attempt.retry_reason} />
         </p>
       )}
-      {attempt.stoppedBecause && (
+      {attempt.stopped_because && (
         <p className="note bad">
-          <Shown text={attempt.stoppedBecause} />
+          <Shown text={attempt.stopped_because} />
         </p>
       )}
       {attempt.output && (
@@ -121,8 +121,8 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
           </pre>
         </details>
       )}
-      {attempt.claims.length > 0 && <List title="Claims with evidence" items={attempt.claims} />}
-      {attempt.filesChanged.length > 0 && <List title="Files changed" items={attempt.filesChanged} />}
+      {attempt.statements.length > 0 && <List title="Statements with evidence" items={attempt.statements} />}
+      {attempt.files_changed.length > 0 && <List title="Files changed" items={attempt.files_changed} />}
       {attempt.checks.map((check) => (
         <details key={check.criterion}>
           <summary>
@@ -152,7 +152,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
             <Shown text={verdict.feedback} />
           </p>
           {verdict.issues.length > 0 && <List title="Issues" items={verdict.issues} />}
-          {verdict.requiredFixes.length > 0 && <List title="Required fixes" items={verdict.requiredFixes} />}
+          {verdict.required_fixes.length > 0 && <List title="Required fixes" items={verdict.required_fixes} />}
           {verdict.evidence.length > 0 && <List title="Evidence" items={verdict.evidence} />}
           {verdict.objections.length > 0 && <List title="What the rules object" items={verdict.objections} />}
         </div>
@@ -187,7 +187,7 @@ function spell(item: unknown): string {
     .join(" · ");
 }
 
-const leading = new Set(["criterion", "claim", "evidence", "quote", "text", "detail", "message"]);
+const leading = new Set(["criterion", "statement", "evidence", "quote", "text", "detail", "message"]);
 
 function spellValue(value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no";

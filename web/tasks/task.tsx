@@ -92,10 +92,10 @@ export function TaskPage() {
             {task.holder && (
               <span>
                 held by <Shown text={task.holder} />
-                {task.heldUntil && (
+                {task.held_until && (
                   <>
                     {" "}
-                    until <Time at={task.heldUntil} />
+                    until <Time at={task.held_until} />
                   </>
                 )}
               </span>
@@ -109,10 +109,10 @@ export function TaskPage() {
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
         </div>
       </div>
-      {task.blockedBy && task.blockedBy.length > 0 && (
+      {task.blocked_by && task.blocked_by.length > 0 && (
         <p className="note bad">
           It cannot be done until{" "}
-          {task.blockedBy.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}{" "}
+          {task.blocked_by.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}{" "}
           is.
         </p>
       )}

@@ -95,7 +95,7 @@ export function Tasks() {
                   </th>
                   <td>
                     <span className={`state tone-${toneOf(todo.state)}`}>{stateWords[todo.state]}</span>
-                    {todo.waitsFor ? <span className="muted"> waits for {todo.waitsFor}</span> : null}
+                    {todo.waits_for ? <span className="muted"> waits for {todo.waits_for}</span> : null}
                   </td>
                   <td className="minor">{todo.holder && <Shown text={todo.holder} />}</td>
                   <td className="number minor">{todo.attempt ?? ""}</td>

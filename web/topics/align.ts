@@ -3,7 +3,7 @@ export type Card = { id: string; wanted: number; height: number };
 const gap = 10;
 
 /**
- * Where each card stands beside the text: as near to its passage as the others let it. The active
+ * Positions of the cards beside the text: each as near to its passage as the others allow. The active
  * one stands exactly there; those above it make room upwards, those below it downwards.
  */
 export function align(cards: Card[], active: string | undefined): Map<string, number> {

@@ -6,14 +6,14 @@ import type { Span } from "./place.ts";
 
 type Props = {
   path: string;
-  blob?: string;
+  sourceSha?: string;
   span?: Span & { quote: string };
   onClose(): void;
   onOpened(id: string): void;
 };
 
 /** A new topic: on some words, or on the whole page. */
-export function Composer({ path, blob, span, onClose, onOpened }: Props) {
+export function Composer({ path, sourceSha, span, onClose, onOpened }: Props) {
   const [text, setText] = useState("");
   const [kind, setKind] = useState<"change" | "question">("change");
   const open = useWrite("open_topic", {
@@ -25,10 +25,10 @@ export function Composer({ path, blob, span, onClose, onOpened }: Props) {
   const send = () => {
     if (!text.trim() || open.isPending) return;
     open.mutate({
-      path,
+      source_path: path,
       kind,
       message: text.trim(),
-      ...(span && blob ? { start: span.start, end: span.end, blob } : {}),
+      ...(span && sourceSha ? { start: span.start, end: span.end, source_sha: sourceSha } : {}),
     });
   };
   return (

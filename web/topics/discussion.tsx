@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -32,14 +32,14 @@ type Filter = keyof typeof filters;
 const fits = (topic: Topic, filter: Filter) => {
   if (filter === "resolved") return topic.status === "resolved";
   if (topic.status !== "open") return false;
-  if (filter === "mine") return topic.createdBy === boot.person.name;
+  if (filter === "mine") return topic.created_by === boot.person.name;
   return filter === "open" || topic.kind === "question";
 };
 
-/** What people and agents say about the page, each beside the words it is about. */
+/** The topics of a page, each beside the passage it is about. */
 export function Discussion({ page, body, search, show, draft, onDraft: setDraft }: Props) {
   const queries = useQueryClient();
-  const all = useOperation("list_topics", { path: page.path, limit: 100 });
+  const all = useOperation("list_topics", { source_path: page.path, limit: 100 });
   const [filter, setFilter] = useState<Filter>("open");
   const active = search.topic;
   const topics = useMemo(
@@ -140,7 +140,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
           <div className="thread-place" data-topic="draft">
             <Composer
               path={page.path}
-              blob={page.blob}
+              sourceSha={page.source_sha}
               span={draft}
               onClose={() => setDraft(undefined)}
               onOpened={choose}
@@ -159,7 +159,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
         onReanchor={(span) => {
           if (!chosen) return;
           reanchor.mutate(
-            { id: chosen.id, start: span.start, end: span.end, blob: page.blob },
+            { id: chosen.id, start: span.start, end: span.end, source_sha: page.source_sha },
             { onSuccess: () => void queries.invalidateQueries({ queryKey: ["list_topics"] }) },
           );
         }}

@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { Bot } from "lucide-react";
 import type { ReactNode } from "react";
 import { textsQuery } from "../client/query.ts";
+import { Bot } from "../parts/icons.tsx";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 
 export type Message = { id: string; author: string; isAgent?: boolean; at: string; text: string; remark?: ReactNode };
 
-/** What was said, in order. Until the server has rendered it, and should it fail to, the text itself is shown. */
+/** Messages in order. Plain text is shown until the server has rendered them, or if it fails. */
 export function Messages({ messages, waiting }: { messages: Message[]; waiting?: string | undefined }) {
   const { data: htmls = [] } = useQuery(textsQuery(messages.map(({ text }) => text)));
   return (

@@ -92,7 +92,7 @@ function rangeIn(element: HTMLElement, from: number, to: number): Range | undefi
   return undefined;
 }
 
-/** Where in the source a point of the page is. */
+/** The offset in the source of a point in the rendered page. */
 export function offsetAt(root: HTMLElement, x: number, y: number): number | undefined {
   const caret = document.caretPositionFromPoint?.(x, y);
   const element = caret?.offsetNode.parentElement?.closest<HTMLElement>("[data-s]");

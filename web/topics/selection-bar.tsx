@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
-import { MapPin, MessageSquarePlus } from "lucide-react";
 import { type RefObject, useEffect, useState } from "react";
 import { mayCall } from "../client/call.ts";
+import { MapPin, MessageSquarePlus } from "../parts/icons.tsx";
 import { useActions } from "../shell/actions.ts";
 import { type Span, selectedSpan } from "./place.ts";
 
@@ -14,7 +14,7 @@ type Props = {
   onReanchor?: (span: Span) => void;
 };
 
-/** What can be done with selected words, right where they are. */
+/** The actions on a selection, shown beside it. */
 export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) {
   const [found, setFound] = useState<Chosen & { left: number; top: number }>();
   useEffect(() => {

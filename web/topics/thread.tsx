@@ -1,8 +1,8 @@
 import { Button, Textarea } from "@mantine/core";
-import { Check, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Check, RotateCcw } from "../parts/icons.tsx";
 import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -60,8 +60,9 @@ export function Thread({ topic, isActive, onChoose }: Props) {
             <Shown text={firstWords(topic.opening, 180)} />
           </span>
           <span className="by">
-            <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
-            {topic.messageCount > 1 && ` · ${topic.messageCount - 1} ${topic.messageCount === 2 ? "reply" : "replies"}`}
+            <Shown text={topic.created_by} />, <Time at={topic.created_at} />
+            {topic.message_count > 1 &&
+              ` · ${topic.message_count - 1} ${topic.message_count === 2 ? "reply" : "replies"}`}
           </span>
         </button>
       )}
@@ -112,7 +113,7 @@ function Talk({ topic }: { topic: Topic }) {
   return (
     <>
       <Messages
-        messages={whole.data.messages.map(({ seq, authorKind, editedAt, ...message }) => ({
+        messages={whole.data.messages.map(({ seq, author_kind: authorKind, edited_at: editedAt, ...message }) => ({
           ...message,
           id: `${topic.id}-${seq}`,
           isAgent: authorKind === "agent",

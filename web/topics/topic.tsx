@@ -16,5 +16,7 @@ export function TopicPage() {
       </div>
     );
   }
-  return <Navigate to={addressOf(found.data.path, boot.workspace.wiki)} search={{ topic: id } as never} replace />;
+  return (
+    <Navigate to={addressOf(found.data.source_path, boot.workspace.wiki)} search={{ topic: id } as never} replace />
+  );
 }

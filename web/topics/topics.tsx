@@ -21,7 +21,7 @@ export function Topics() {
   useTitle("Discussions");
   const { show = "open" } = useSearch({ strict: false }) as { show?: keyof typeof filters };
   const list = useOperation("list_topics", { status: show === "resolved" ? "resolved" : "open", limit: 100 });
-  const topics = (list.data?.topics ?? []).filter(({ createdBy, kind, anchor }) => {
+  const topics = (list.data?.topics ?? []).filter(({ created_by: createdBy, kind, anchor }) => {
     if (show === "mine") return createdBy === boot.person.name;
     if (show === "lost") return anchor?.state === "orphaned" || anchor?.state === "needs-review";
     return show !== "questions" || kind === "question";
@@ -53,7 +53,7 @@ export function Topics() {
         {topics.map((topic) => (
           <li key={topic.id}>
             <h2>
-              <Link to={addressOf(topic.path, boot.workspace.wiki)} search={{ topic: topic.id } as never}>
+              <Link to={addressOf(topic.source_path, boot.workspace.wiki)} search={{ topic: topic.id } as never}>
                 <Shown text={firstWords(topic.opening, 120)} />
               </Link>
             </h2>
@@ -68,10 +68,10 @@ export function Topics() {
                 <span className="state tone-off">{topic.anchor.state.replace("-", " ")}</span>
               )}
               <span>
-                <Shown text={topic.path} />
+                <Shown text={topic.source_path} />
               </span>
               <span>
-                <Shown text={topic.createdBy} />, <Time at={topic.createdAt} />
+                <Shown text={topic.created_by} />, <Time at={topic.created_at} />
               </span>
             </p>
           </li>

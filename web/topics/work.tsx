@@ -1,17 +1,21 @@
 import { Link } from "@tanstack/react-router";
-import { Bot } from "lucide-react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Bot } from "../parts/icons.tsx";
 import { Time } from "../parts/time.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import type { Topic } from "./discussion.tsx";
 import { JobState } from "./job.tsx";
 
-/** What came of a topic: the agent's jobs, and the rewrites that were proposed. */
+/** The jobs and proposals of a topic. */
 export function TopicWork({ topic }: { topic: Topic }) {
-  const proposals = useOperation("list_proposals", { topic: topic.id });
-  const jobs = useOperation("list_jobs", { source_path: topic.path, limit: 20 }, { enabled: mayCall("list_jobs") });
+  const proposals = useOperation("list_proposals", { topic_id: topic.id });
+  const jobs = useOperation(
+    "list_jobs",
+    { source_path: topic.source_path, limit: 20 },
+    { enabled: mayCall("list_jobs") },
+  );
   const start = useWrite("start_job");
   const own = (jobs.data?.jobs ?? []).filter((job) => job.topic_id === topic.id);
   const [latest] = own;
@@ -24,7 +28,7 @@ export function TopicWork({ topic }: { topic: Topic }) {
     keys: "a",
     operation: "start_job",
     when: topic.status === "open" && !isBusy && !start.isPending,
-    run: () => start.mutate({ kind: "incorporate", topic_id: topic.id, source_path: topic.path }),
+    run: () => start.mutate({ kind: "incorporate", topic_id: topic.id, source_path: topic.source_path }),
   };
   useActions([ask]);
   const found = proposals.data?.proposals ?? [];
@@ -32,8 +36,8 @@ export function TopicWork({ topic }: { topic: Topic }) {
     <div className="work">
       {found.map((proposal) => (
         <p key={proposal.id} className="proposal-line">
-          <Link to={`/proposals/${proposal.id}`}>Proposal {proposal.revisionNumber}</Link>{" "}
-          <span className={`state state-${proposal.status}`}>{proposal.status}</span> <Time at={proposal.createdAt} />
+          <Link to={`/proposals/${proposal.id}`}>Proposal {proposal.revision_number}</Link>{" "}
+          <span className={`state state-${proposal.status}`}>{proposal.status}</span> <Time at={proposal.created_at} />
         </p>
       ))}
       {latest && <JobState id={latest.id} />}

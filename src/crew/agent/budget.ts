@@ -3,7 +3,7 @@ import type { Meter } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { type Database, keepWrites } from "../../store/database.ts";
-import { appendEvent } from "../../store/events.ts";
+import { appendEvent, type NewEvent } from "../../store/events.ts";
 import { type Claimant, holdClaim, recordingLate } from "../../store/fence.ts";
 import { lockRun } from "../../store/queries/runs.ts";
 import { insertSpend, type Sums, settleSpend, spentOn } from "../../store/queries/spends.ts";
@@ -53,7 +53,7 @@ export function affordable(
  */
 export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: Allowances): Meter {
   const { run, task, epoch, part, context, model, agent } = purpose;
-  const event = (kind: string, data: object) => ({
+  const event = (kind: NewEvent["kind"], data: object): NewEvent => ({
     at: now().toISOString(),
     actor: agent,
     kind,
@@ -91,7 +91,7 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
       const owner = { run_id: run, context_id: context, task_id: task, epoch, part, model };
       const at = now().toISOString();
       await insertSpend(tx, { id, ...owner, state: "reserved", ...reserved, at, settled_at: null });
-      await appendEvent(tx, event("spend-reserved", { spend: id, model, ...wanted }));
+      await appendEvent(tx, event("spend-reserved", { spend_id: id, model, ...wanted }));
       const isLimited = (unit: keyof Allowance) => levels.some(([, allowance]) => allowance[unit] !== undefined);
       return ok({ id, limits: { tokens: isLimited("tokens"), usd: isLimited("usd") } });
     });
@@ -101,7 +101,7 @@ export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: 
       const state = spent?.tokens === 0 ? "released" : "settled";
       const settled_at = now().toISOString();
       await settleSpend(tx, id, { state, tokens: spent?.tokens ?? null, usd: spent?.usd ?? null, settled_at });
-      await appendEvent(tx, event("spend-settled", { spend: id, state, prices: pricesVersion, ...(spent ?? {}) }));
+      await appendEvent(tx, event("spend-settled", { spend_id: id, state, prices: pricesVersion, ...(spent ?? {}) }));
     });
 
   return {

@@ -48,6 +48,7 @@ const readTool = (desk: Desk) =>
     guidance:
       "Lines are numbered from 1. Long files come in parts: give `from` and `lines`, and go on where the answer says there is more.",
     effect: "reads",
+    reads: [],
     callers: agents,
     input: z.object({
       path,
@@ -69,6 +70,7 @@ const listTool = (desk: Desk) =>
     summary: "List the files of your folder, or of one folder in it.",
     guidance: "Paths are relative to your folder, sorted, without .git and node_modules; narrow it down with `under`.",
     effect: "reads",
+    reads: [],
     callers: agents,
     input: z.object({ under: path.optional().describe("Only files under this folder") }),
     output: z.object({ files: z.array(z.string()), more: z.boolean() }),
@@ -85,6 +87,7 @@ const searchTool = (desk: Desk) =>
     guidance:
       "The text is taken as it is, no pattern. Answers give path, line number and the line; at most 100 of them.",
     effect: "reads",
+    reads: [],
     callers: agents,
     input: z.object({
       text: z.string().min(1).max(500).describe("The text to look for"),
@@ -112,6 +115,7 @@ const writeTool = (desk: Desk) =>
     guidance:
       "It replaces what was there. To change a part of a longer file use edit_file, which leaves the rest alone.",
     effect: "writes",
+    touches: [],
     callers: agents,
     input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
@@ -128,6 +132,7 @@ const editTool = (desk: Desk) =>
     guidance:
       "`old` must stand in the file exactly once, with its spaces and line breaks; take enough of it to be alone.",
     effect: "writes",
+    touches: [],
     callers: agents,
     input: z.object({
       path,
@@ -157,6 +162,7 @@ const runTool = (desk: Desk) =>
     guidance:
       'Program and arguments as a list, no shell: for pipes say ["sh", "-c", "…"]. There is no network, and nothing of the machine but its programs and your folder.',
     effect: "writes",
+    touches: [],
     callers: agents,
     input: z.object({
       run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),

@@ -88,6 +88,7 @@ const submitPreamble = (wanted: Wanted) =>
     guidance:
       "Plain text of 50 to 4,000 characters, addressed to the agent as you. It stands before every task that this role is given.",
     effect: "writes",
+    touches: [],
     callers: ["agent"],
     input: z.object({ text: z.string().trim().min(50).max(4000).describe("The preamble") }),
     output: z.object({ hash: z.string() }),

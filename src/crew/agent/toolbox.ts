@@ -79,9 +79,12 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     return withCall(result, id);
   }
 
-  const shown = operations.map((operation) => ({ ...operation, output: z.looseObject({}) }));
+  const shown = operations.map((operation) => ({ ...operation, output: anyAnswer }));
   return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };
 }
+
+/** Answers carry the id of the call beside what the operation declares. One value, so that its JSON Schema is computed once. */
+const anyAnswer = z.looseObject({});
 
 const fingerprintOf = (value: unknown) =>
   createHash("sha256")

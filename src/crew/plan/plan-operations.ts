@@ -13,6 +13,7 @@ export const showPlan = operation({
   name: "show_plan",
   summary: "Read the plan of a run as the text that people may change before it starts.",
   effect: "reads",
+  reads: ["run"],
   callers: people,
   http: { method: "get", path: "/runs/{id}/plan" },
   input: z.object({ id }),
@@ -44,6 +45,7 @@ export const savePlan = operation({
   name: "save_plan",
   summary: "Replace the plan of a run that has not started; a mistake is named by its line and nothing changes.",
   effect: "writes",
+  touches: ["run", "task"],
   callers: collaborators,
   http: { method: "put", path: "/runs/{id}/plan" },
   input: z.object({

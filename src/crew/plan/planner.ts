@@ -79,6 +79,7 @@ const submitBrief = operation({
   guidance:
     "In your own words, complete enough that a planner needs nothing else; what you took for granted and what stays unclear goes into its own list.",
   effect: "writes",
+  touches: [],
   callers: ["agent"],
   input: z.object({
     specification: z.string().trim().min(1).max(50_000).describe("What is asked for, precisely"),

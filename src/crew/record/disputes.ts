@@ -1,7 +1,7 @@
-import type { Claim } from "../../store/crew-tables.ts";
+import type { Statement } from "../../store/crew-tables.ts";
 import type { CrewApp } from "./crew-app.ts";
 
-const mostClaims = 20;
+const mostStatements = 20;
 const mostPassages = 20;
 const longestQuery = 500;
 const longestSaid = 300;
@@ -12,17 +12,18 @@ const fewestWords = 3;
 export type Passage = { id: string; body: string };
 type Sentence = { text: string; words: Set<string>; numbers: string[] };
 
-/** Claims whose evidence another source contradicts with other numbers: an issue for the verifier (T3). */
-export async function disputesOf(app: CrewApp, claims: Claim[]): Promise<string[]> {
+/** Statements whose evidence another source contradicts with other numbers: an issue for the verifier (T3). */
+export async function disputesOf(app: CrewApp, statements: Statement[]): Promise<string[]> {
   const found: string[] = [];
-  for (const { claim, evidence } of claims.filter((one) => /\d/.test(one.evidence)).slice(0, mostClaims)) {
+  const withNumbers = statements.filter((one) => /\d/.test(one.evidence)).slice(0, mostStatements);
+  for (const { statement, evidence } of withNumbers) {
     const { hits } = await app.search.find.passages(evidence.slice(0, longestQuery), {
       scope: { kinds: ["source"] },
       limit: mostPassages,
       without: ["meaning", "links"],
     });
     const other = contradiction(evidence, hits);
-    if (other) found.push(`${claim} (its evidence is disputed: ${other.id} says "${other.says}")`);
+    if (other) found.push(`${statement} (its evidence is disputed: ${other.id} says "${other.says}")`);
   }
   return found;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Claim } from "../../store/crew-tables.ts";
+import type { Statement } from "../../store/crew-tables.ts";
 
 /** The claim that a write is made under. A newer claim on the task refuses the write. */
 export type Fence = { task: string; epoch: number };
@@ -15,7 +15,7 @@ export type Spent = {
   costUsd: number | null;
 };
 
-export type Output = { output: string; claims: Claim[]; decisions: string[]; cites: string[] };
+export type Output = { output: string; statements: Statement[]; decisions: string[]; cites: string[] };
 
 /** The files of an attempt according to git. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };

@@ -126,7 +126,7 @@ export function runStore(deps: CrewDeps) {
       const tasks = await addTasks(tx, deps, id, plan, by);
       const set = { ...change.value, title: plan.title, plan: JSON.stringify(plan), plan_hash: planHash(plan) };
       if (!(await saveRun(tx, row, set))) return busy(id);
-      const data = { plan, planHash: set.plan_hash, tasks };
+      const data = { plan, plan_hash: set.plan_hash, tasks };
       await appendEvent(tx, { at, actor: by, kind: "run-planned", subject: `run:${id}`, data });
       return ok({ run: runFrom({ ...row, ...set }), tasks });
     });

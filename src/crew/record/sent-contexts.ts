@@ -105,7 +105,7 @@ export function contextStore({ db, now, newId }: CrewDeps) {
             actor: row.agent,
             kind: "agent-ended",
             subject: `run:${row.run_id}`,
-            data: { id, ...ending },
+            data: { id, ...usageColumns(ending) },
           });
       });
     },

@@ -1,6 +1,6 @@
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Claim } from "../../store/crew-tables.ts";
+import type { Statement } from "../../store/crew-tables.ts";
 import { attemptsOf } from "../../store/queries/attempts.ts";
 import { toolCallsOf } from "../../store/queries/contexts.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
@@ -73,7 +73,7 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
 }
 
 /** Claims that a verifier must check: without evidence, or with evidence that another source disputes. */
-const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Claim[]) => [
+const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Statement[]) => [
   ...unproven(claims, await outputsOf(app, task, epoch)),
   ...(await disputesOf(app, claims)),
 ];

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
+import { snakeKeys } from "../../kernel/wire.ts";
 import { proposal } from "../../review/proposals/operations.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -11,6 +12,7 @@ export const inbox = operation({
   name: "inbox",
   summary: "Show everything that waits for a person: proposals, agents' questions, and runs that have stopped.",
   effect: "reads",
+  reads: ["proposal", "topic", "job", "run", "task", "question"],
   callers: people,
   http: { method: "get", path: "/inbox" },
   input: z.object({}),
@@ -27,14 +29,18 @@ export const inbox = operation({
       id: run.id,
       state: run.state,
       title: run.title,
-      createdBy: run.created_by,
-      createdAt: run.created_at,
-      endedAt: run.ended_at,
+      created_by: run.created_by,
+      created_at: run.created_at,
+      ended_at: run.ended_at,
       reason: run.reason,
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
-    return ok({ waiting: decisions.reduce((sum, count) => sum + count, proposals.length), proposals, runs });
+    return ok({
+      waiting: decisions.reduce((sum, count) => sum + count, proposals.length),
+      proposals: proposals.map(snakeKeys),
+      runs,
+    });
   },
 });

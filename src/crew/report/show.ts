@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
+import { snakeKeys } from "../../kernel/wire.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
@@ -15,9 +16,9 @@ export const runLine = z.object({
   id: z.string(),
   state,
   title: z.string(),
-  createdAt: z.string(),
-  createdBy: z.string(),
-  endedAt: z.string().nullable(),
+  created_at: z.string(),
+  created_by: z.string(),
+  ended_at: z.string().nullable(),
 });
 
 export const question = z.object({
@@ -34,7 +35,7 @@ const schema = runLine.extend({
   budget,
   request: z.string(),
   reason: z.string().nullable(),
-  startedAt: z.string().nullable(),
+  started_at: z.string().nullable(),
   chain: z.string(),
   tasks: z.array(
     z.object({
@@ -43,18 +44,18 @@ const schema = runLine.extend({
       title: z.string(),
       state: z.string(),
       attempts: z.int(),
-      maxRetries: z.int(),
+      max_retries: z.int(),
       score: z.int().nullable(),
-      dependsOn: z.array(z.string()),
+      depends_on: z.array(z.string()),
       holder: z.string().nullable(),
     }),
   ),
   used: z.object({
     agents: z.int(),
-    inputTokens: z.number().nullable(),
-    outputTokens: z.number().nullable(),
-    costUsd: z.number().nullable().describe("Null when no price is known"),
-    toolCalls: z.number().nullable(),
+    input_tokens: z.number().nullable(),
+    output_tokens: z.number().nullable(),
+    cost_usd: z.number().nullable().describe("Null when no price is known"),
+    tool_calls: z.number().nullable(),
   }),
   questions: z.array(question),
 });
@@ -76,15 +77,7 @@ export const runDetails = {
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
     const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
     return ok({
-      id,
-      state,
-      title,
-      createdAt,
-      createdBy,
-      endedAt,
-      request,
-      reason,
-      startedAt,
+      ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task }) => ({
@@ -93,17 +86,17 @@ export const runDetails = {
         title: task.title,
         state: shownState(fromRow(task)),
         attempts: tally.attempts.get(task.id) ?? 0,
-        maxRetries: task.max_retries,
+        max_retries: task.max_retries,
         score: tally.scores.get(task.id) ?? null,
-        dependsOn: dependsOn.get(number) ?? [],
+        depends_on: dependsOn.get(number) ?? [],
         holder: task.holder,
       })),
       used: {
         agents: contexts.length,
-        inputTokens: known(contexts.map((row) => row.input_tokens)),
-        outputTokens: known(contexts.map((row) => row.output_tokens)),
-        costUsd: known(contexts.map((row) => row.cost_usd)),
-        toolCalls: known(contexts.map((row) => row.tool_calls)),
+        input_tokens: known(contexts.map((row) => row.input_tokens)),
+        output_tokens: known(contexts.map((row) => row.output_tokens)),
+        cost_usd: known(contexts.map((row) => row.cost_usd)),
+        tool_calls: known(contexts.map((row) => row.tool_calls)),
       },
       questions: questions.map(({ id, task_id, question, answer }) => ({
         id,

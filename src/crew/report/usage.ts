@@ -20,6 +20,7 @@ export const runUsage = operation({
   name: "run_usage",
   summary: "Show what a run used, task by task, and how its workers spent their time.",
   effect: "reads",
+  reads: ["run", "task", "attempt"],
   callers: people,
   http: { method: "get", path: "/runs/{id}/usage" },
   input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
@@ -29,7 +30,7 @@ export const runUsage = operation({
     ),
     others: z.object(used).describe("The planner, the reporter and whoever else has no task"),
     workers: z.array(
-      z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idleMs: z.number(), busyMs: z.number() }),
+      z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idle_ms: z.number(), busy_ms: z.number() }),
     ),
   }),
   async run(app: CrewApp, { id }) {
@@ -55,8 +56,8 @@ export const runUsage = operation({
         name,
         claims,
         conflicts,
-        idleMs: idle_ms,
-        busyMs: busy_ms,
+        idle_ms,
+        busy_ms,
       })),
     });
   },

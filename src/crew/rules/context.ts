@@ -184,7 +184,7 @@ export function qcContext(record: TaskRecord): Context {
       "unproven",
       unproven.length === 0
         ? ""
-        : `Claims of the worker without evidence, or with evidence that is disputed, each an issue unless you find it true:\n${unproven.map((claim) => `- ${claim}`).join("\n")}`,
+        : `Statements of the worker without evidence, or with evidence that is disputed, each an issue unless you find it true:\n${unproven.map((statement) => `- ${statement}`).join("\n")}`,
     ],
     [
       "output",

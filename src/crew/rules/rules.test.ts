@@ -101,16 +101,16 @@ describe("O8: a verdict", () => {
   });
 });
 
-test("O10: a claim without evidence, or with evidence that its tool call never gave, is named", () => {
+test("O10: a statement without evidence, or with evidence that its tool call never gave, is named", () => {
   const outputs = new Map([["call-1", "Tests:  12 passed\nTime: 3 s"]]);
-  const claims = [
-    { claim: "tests pass", evidence: "12 Passed", from: "call-1" },
-    { claim: "all is documented", evidence: "", from: "" },
-    { claim: "no test fails", evidence: "0 failed", from: "call-1" },
-    { claim: "it was seen", evidence: "yes", from: "call-99" },
-    { claim: "the file says so", evidence: "retries", from: "file docs/retry.md" },
+  const statements = [
+    { statement: "tests pass", evidence: "12 Passed", from: "call-1" },
+    { statement: "all is documented", evidence: "", from: "" },
+    { statement: "no test fails", evidence: "0 failed", from: "call-1" },
+    { statement: "it was seen", evidence: "yes", from: "call-99" },
+    { statement: "the file says so", evidence: "retries", from: "file docs/retry.md" },
   ];
-  expect(unproven(claims, outputs)).toEqual(["all is documented", "no test fails", "it was seen"]);
+  expect(unproven(statements, outputs)).toEqual(["all is documented", "no test fails", "it was seen"]);
 });
 
 describe("O7: breakers act before the call", () => {

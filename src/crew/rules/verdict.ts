@@ -1,4 +1,4 @@
-import type { Claim, Evidence } from "../../store/crew-tables.ts";
+import type { Evidence, Statement } from "../../store/crew-tables.ts";
 import { passAt } from "../../tasks/transition.ts";
 import type { Criterion } from "./plan.ts";
 
@@ -70,12 +70,12 @@ function isEvidence(
 
 const loosely = (text: string) => text.replaceAll(/\s+/g, " ").trim().toLowerCase();
 
-/** Claims without evidence in the record: an issue for the verifier (O10). */
-export const unproven = (claims: Claim[], toolOutputs: Map<string, string>): string[] =>
-  claims.filter((one) => !isProven(one, toolOutputs)).map((one) => one.claim);
+/** Statements without evidence in the record: an issue for the verifier (O10). */
+export const unproven = (statements: Statement[], toolOutputs: Map<string, string>): string[] =>
+  statements.filter((one) => !isProven(one, toolOutputs)).map((one) => one.statement);
 
 /** Evidence from a recorded tool call must be in its answer; evidence from elsewhere is for the verifier to look up. */
-function isProven({ evidence, from }: Claim, toolOutputs: Map<string, string>): boolean {
+function isProven({ evidence, from }: Statement, toolOutputs: Map<string, string>): boolean {
   if (evidence.trim() === "" || from.trim() === "") return false;
   const output = toolOutputs.get(from.trim());
   if (output !== undefined) return loosely(output).includes(loosely(evidence));

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jobAgents } from "../../kernel/audience.ts";
 import { nameOf } from "../../kernel/caller.ts";
 import { everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
@@ -24,6 +25,7 @@ export const listPersonas = operation({
   name: "list_personas",
   summary: "List the personas that a page can be re-told for.",
   effect: "reads",
+  reads: ["perspective", "page", "entry"],
   callers: people,
   http: { method: "get", path: "/personas" },
   input: z.object({ source_path: sourcePath.optional() }),
@@ -44,6 +46,7 @@ export const getPersona = operation({
     "Gives who they are, what they want and how to write for them, with persona_sha and source_sha: " +
     "put_perspective takes both as you got them, so that everyone can see later whether your text is still up to date.",
   effect: "reads",
+  reads: ["perspective", "page", "entry"],
   callers: everyone,
   http: { method: "get", path: "/personas/{name}" },
   input: z.object({ source_path: sourcePath, name: personaName }),
@@ -63,7 +66,9 @@ export const putPerspective = operation({
     "Send the whole text in markdown, with the source_sha and persona_sha that you worked from. The page itself does not change. " +
     "Status `conflict` means that the persona has been described anew: read it with get_persona and write again.",
   effect: "writes",
+  touches: ["perspective"],
   callers: writers,
+  visibleTo: jobAgents,
   http: { method: "put", path: "/perspectives" },
   input: z.object({
     source_path: sourcePath,
@@ -86,7 +91,7 @@ export const putPerspective = operation({
     const known = await textNamed({ db, git, entries, onDisk: files !== undefined }, page, asked.source_sha);
     if (known === undefined) {
       const message = `${asked.source_sha} names no version of ${page.path} that is known; its text now is ${page.blob}`;
-      return refuse("invalid", message, { latest: page.blob });
+      return refuse("invalid", message, { source_sha: page.blob });
     }
     const text = asked.text.replaceAll("\r\n", "\n");
     const sound = checkText(text);
@@ -105,11 +110,12 @@ export const showPerspective = operation({
   name: "show_perspective",
   summary: "Read a page as it was re-told for a persona; one that is out of date says so.",
   effect: "reads",
+  reads: ["perspective", "job", "page", "entry"],
   callers: people,
   http: { method: "get", path: "/perspectives" },
   input: z.object({ source_path: sourcePath, persona: personaName }),
   output: z.object({
-    path: z.string(),
+    source_path: z.string(),
     persona: z.string(),
     text: z.string(),
     stale: z.boolean(),
@@ -130,6 +136,16 @@ export const showPerspective = operation({
     }
     const because = staleBecause(best, key);
     const { path, text, sourceSha: source_sha, personaSha: persona_sha, at, jobId: job_id } = best;
-    return ok({ path, persona, text, stale: because.length > 0, because, source_sha, persona_sha, at, job_id });
+    return ok({
+      source_path: path,
+      persona,
+      text,
+      stale: because.length > 0,
+      because,
+      source_sha,
+      persona_sha,
+      at,
+      job_id,
+    });
   },
 });

@@ -61,9 +61,9 @@ export function proposalDecisions({ db, effects, now }: Deps) {
   async function decide(tx: Query, id: string, { status, by, note }: Decision, at: string) {
     const decided = await decideProposal(tx, id, { status, at, by: by.name, note });
     if (!decided) return refuse("conflict", `proposal ${id} was decided by someone else just now`);
-    const { kind, subject, topic_id: topic } = decided;
-    const event = { at, actor: by.name, kind: `proposal-${status}`, subject: `proposal:${id}` };
-    await appendEvent(tx, { ...event, data: { kind, subject, topic, note: note ?? null } });
+    const { kind, subject, topic_id } = decided;
+    const event = { at, actor: by.name, kind: `proposal-${status}` as const, subject: `proposal:${id}` };
+    await appendEvent(tx, { ...event, data: { kind, subject, topic_id, note: note ?? null } });
     return ok(decided);
   }
 

@@ -8,7 +8,14 @@ import { blobOf } from "../../store/git/blob.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
-import { type Approval, type Author, approvalTrailers, type EntryStore, type Replaced } from "../../wiki/entry.ts";
+import {
+  type Approval,
+  type Author,
+  approvalData,
+  approvalTrailers,
+  type EntryStore,
+  type Replaced,
+} from "../../wiki/entry.ts";
 import type { PageReader } from "../../wiki/pages/pages.ts";
 import { readIfThere } from "../../wiki/stores/look.ts";
 import { replaceBlob } from "../../wiki/stores/replace-blob.ts";
@@ -118,7 +125,7 @@ async function writePage(
     at,
     onlyOnBase: true,
   });
-  const data = { blob: blobOf(bytes), base, approval };
+  const data = { source_sha: blobOf(bytes), base_source_sha: base, approval: approvalData(approval) };
   await appendEvent(tx, { at, actor: author.name, kind: "page-written", subject: `page:${path}`, data });
   return ok(written);
 }

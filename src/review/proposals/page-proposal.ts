@@ -9,10 +9,10 @@ import type { WholeProposal } from "./proposal.ts";
 
 /** The rules for proposed texts, as pure functions. */
 
-export type Topic = { id: string; path: string; kind: string; status: string };
+export type AnsweredTopic = { id: string; path: string; kind: string; status: string };
 
 /** Whether this topic may be answered with a proposal. */
-export function takesProposals(topic: Topic): Result<true> {
+export function takesProposals(topic: AnsweredTopic): Result<true> {
   if (topic.kind === "question") {
     return refuse(
       "refused",
@@ -62,7 +62,7 @@ export function approvedText(
   const { path, blob } = page;
   if (onto !== undefined && onto !== blob) {
     return refuse("conflict", `${path} has changed since you looked at it; look at the proposal again`, {
-      latest: blob,
+      source_sha: blob,
     });
   }
   if (blob === proposal.baseSourceSha) return fitsPage(page, page.text, proposal.text);
@@ -71,7 +71,12 @@ export function approvedText(
   }
   const merged = mergeLines(proposal.baseText, page.text, proposal.text);
   const moved = `${path} has changed since proposal ${proposal.id} was made`;
-  const details = { baseMoved: true, base: proposal.baseSourceSha, latest: blob, mergesCleanly: merged !== undefined };
+  const details = {
+    base_moved: true,
+    base_source_sha: proposal.baseSourceSha,
+    source_sha: blob,
+    merges_cleanly: merged !== undefined,
+  };
   if (merged === undefined) {
     return refuse("conflict", `${moved}, in the same lines: ask for another revision`, details);
   }

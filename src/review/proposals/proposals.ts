@@ -82,8 +82,20 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
           job_id: jobId,
         });
         if (!opened) throw new Error(`revision ${revision} of topic ${topicId} exists although its lock is held`);
-        const event = { at, actor: proposedBy ?? "agent", kind: "proposal-opened", subject: `proposal:${opened.id}` };
-        const about = { kind: "page", subject: path, topic: topicId, revision, base: baseSha, job: jobId };
+        const event = {
+          at,
+          actor: proposedBy ?? "agent",
+          kind: "proposal-opened" as const,
+          subject: `proposal:${opened.id}`,
+        };
+        const about = {
+          kind: "page",
+          subject: path,
+          topic_id: topicId,
+          revision_number: revision,
+          base_source_sha: baseSha,
+          job_id: jobId,
+        };
         await appendEvent(tx, { ...event, data: about });
         return ok(proposalOf(opened));
       });
@@ -101,7 +113,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
       await db.write(async (tx) => {
         await insertComment(tx, row);
         const kind = wantsRevision ? "revision-requested" : "proposal-commented";
-        const data = { comment: row.id, topic: found.topic_id };
+        const data = { comment_id: row.id, topic_id: found.topic_id };
         await appendEvent(tx, { at, actor: by.name, kind, subject: `proposal:${id}`, data });
       });
       return ok(commentOf(row));

@@ -1,15 +1,16 @@
 import * as z from "zod";
+import { snakeKeys } from "../../kernel/wire.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { impactOf } from "./impact.ts";
 
 /** An earlier proposal for a topic, as context for the next one. */
 export const revision = z.object({
   id: z.string(),
-  revisionNumber: z.int(),
+  revision_number: z.int(),
   status: z.string(),
-  base: z.string().describe("The blob of the page it was made from"),
+  base_source_sha: z.string().describe("The git blob id of the text it was made from"),
   note: z.string().nullable().describe("What the person said when they decided"),
-  comments: z.array(z.object({ author: z.string(), text: z.string(), wantsRevision: z.boolean(), at: z.string() })),
+  comments: z.array(z.object({ author: z.string(), text: z.string(), wants_revision: z.boolean(), at: z.string() })),
   diff: z.string().describe("What it changed; cut when it is long"),
 });
 
@@ -25,13 +26,13 @@ export async function revisionsOf(app: ReviewApp, topicId: string): Promise<z.in
       const { diff } = whole
         ? impactOf(whole, { text: whole.baseText, blob: whole.baseSourceSha ?? "" })
         : { diff: "" };
-      const comments = (await app.proposals.comments(id)).map(({ id: _id, ...said }) => said).slice(-20);
+      const comments = (await app.proposals.comments(id)).map(({ id: _id, ...said }) => snakeKeys(said)).slice(-20);
       const shown = diff.length > longestDiff ? `${diff.slice(0, longestDiff)}\n[cut]\n` : diff;
       return {
         id,
-        revisionNumber: revisionNumber ?? 0,
+        revision_number: revisionNumber ?? 0,
         status,
-        base: baseSourceSha ?? "",
+        base_source_sha: baseSourceSha ?? "",
         note,
         comments,
         diff: shown,

@@ -12,10 +12,11 @@ export const createSection = operation({
     "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
     "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
   effect: "writes",
+  touches: ["proposal"],
   callers: writers,
   http: { method: "post", path: "/sections" },
   input: section,
-  output: z.object({ status: z.literal("pending"), proposal: z.string(), message: z.string() }),
+  output: z.object({ status: z.literal("pending"), proposal_id: z.string(), message: z.string() }),
   async run(app: ReviewApp, wanted, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
@@ -30,7 +31,7 @@ export const createSection = operation({
     const { id } = opened.value;
     return ok({
       status: "pending" as const,
-      proposal: id,
+      proposal_id: id,
       message: `${wanted.id} waits for a person to approve ${id}`,
     });
   },

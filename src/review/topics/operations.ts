@@ -2,6 +2,7 @@ import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { snakeKeys } from "../../kernel/wire.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
@@ -18,7 +19,7 @@ const enoughText = 24_000;
 const enoughQuote = 4_000;
 
 const id = z.string().max(64).describe("The topic's id, such as t-…");
-const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
 const text = z
   .string()
   .trim()
@@ -35,48 +36,52 @@ const selection = {
   context: z.string().max(1000).optional().describe("Words that stand near the right one"),
   start: z.int().min(0).optional().describe("Instead of a quote: where it begins, in UTF-16 units of the page's text"),
   end: z.int().min(1).optional().describe("Where it ends; the character there is not part of it"),
-  blob: z.string().max(64).optional().describe("With start and end: the blob of the page they were counted in"),
+  source_sha: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("With start and end: the source_sha of the page they were counted in"),
 };
 
 const anchorShape = z.object({
   state: z.enum(["anchored", "moved", "needs-review", "orphaned"]),
   quote: z.string().describe("The words it points to; when orphaned, those it pointed to last"),
-  blob: z.string().describe("The version of the page in which those words stood"),
+  source_sha: z.string().describe("The version of the page in which those words stood"),
   place: z
     .object({
       start: z.int(),
       end: z.int(),
       line: z.int(),
-      endLine: z.int(),
+      end_line: z.int(),
       heading: z.string().describe("The heading above it"),
       text: z.string().describe("What stands there now"),
     })
     .nullable()
     .describe("Where that is in the page now; a guess when the state is needs-review; null when orphaned"),
-  firstQuote: z.string().optional().describe("What it pointed to at first, if that was something else"),
+  first_quote: z.string().optional().describe("What it pointed to at first, if that was something else"),
 });
 
 const topicShape = z.object({
   id: z.string(),
-  path: z.string(),
+  source_path: z.string(),
   kind,
   status,
-  createdBy: z.string(),
-  createdAt: z.string(),
-  resolvedBy: z.string().nullable(),
-  resolvedAt: z.string().nullable(),
-  messageCount: z.int(),
-  pageBlob: z.string().nullable().describe("The page's version now; null when the page is gone"),
+  created_by: z.string(),
+  created_at: z.string(),
+  resolved_by: z.string().nullable(),
+  resolved_at: z.string().nullable(),
+  message_count: z.int(),
+  source_sha: z.string().nullable().describe("The page's version now; null when the page is gone"),
   anchor: anchorShape.nullable().describe("null when it is about the whole page"),
 });
 
 const messageShape = z.object({
   seq: z.int(),
   author: z.string(),
-  authorKind: z.enum(["person", "agent"]),
+  author_kind: z.enum(["person", "agent"]),
   text: z.string(),
   at: z.string(),
-  editedAt: z.string().nullable(),
+  edited_at: z.string().nullable(),
 });
 
 const listed = topicShape.extend({ opening: z.string().describe("How it begins") });
@@ -87,12 +92,13 @@ export const openTopic = operation({
   name: "open_topic",
   summary: "Open a topic on a page, about a passage or about the whole page.",
   effect: "writes",
+  touches: ["topic"],
   callers: collaborators,
   http: { method: "post", path: "/topics" },
-  input: z.object({ path, kind: kind.default("change"), message: text, ...selection }),
+  input: z.object({ source_path: sourcePath, kind: kind.default("change"), message: text, ...selection }),
   output: topicShape,
-  async run(app: ReviewApp, { path, kind, message, ...chosen }, caller) {
-    const page = await app.pages.read(path);
+  async run(app: ReviewApp, { source_path, kind, message, ...chosen }, caller) {
+    const page = await app.pages.read(source_path);
     if (!page.ok) return page;
     const anchor = anchorIn(page.value, chosen);
     if (!anchor.ok) return anchor;
@@ -105,17 +111,18 @@ export const listTopics = operation({
   name: "list_topics",
   summary: "List topics, newest first, with where they point now.",
   effect: "reads",
+  reads: ["topic", "page", "entry", "proposal", "job"],
   callers: ["reader", "collaborator", "admin"],
   http: { method: "get", path: "/topics" },
   input: z.object({
-    path: path.optional(),
+    source_path: sourcePath.optional(),
     status: status.optional().describe("Only open or only resolved ones"),
     kind: kind.optional(),
     limit: z.int().min(1).max(100).default(50).describe("How many at the most"),
     cursor,
   }),
   output: list,
-  run: async (app: ReviewApp, input) => ok(await listing(app, input)),
+  run: async (app: ReviewApp, { source_path: path, ...filter }) => ok(await listing(app, { path, ...filter })),
 });
 
 export const listOpenTopics = operation({
@@ -124,10 +131,11 @@ export const listOpenTopics = operation({
   guidance:
     "Read it before you rewrite a page: every other topic's words are how it is found again, so keep them, or re-anchor the topic after your change. `cursor` gives the rest.",
   effect: "reads",
+  reads: ["topic", "page", "entry", "proposal"],
   callers: everyone,
   http: { method: "get", path: "/open-topics" },
   input: z.object({
-    source_path: path,
+    source_path: sourcePath,
     limit: z.int().min(1).max(100).default(30).describe("How many at the most"),
     cursor,
   }),
@@ -144,8 +152,9 @@ export const getTopic = operation({
   name: "get_topic",
   summary: "Read one topic: the page and passage it is about, and its messages in order.",
   guidance:
-    "`anchor.place` says where the words are now, with line and heading; `pageBlob` is the base for a proposal. `revisions` has what was proposed before and what people said to that. Long topics come in parts: ask again with `cursor` for the messages that follow.",
+    "`anchor.place` says where the words are now, with line and heading; `source_sha` is the base for a proposal. `revisions` has what was proposed before and what people said to that. Long topics come in parts: ask again with `cursor` for the messages that follow.",
   effect: "reads",
+  reads: ["topic", "page", "entry", "proposal", "job"],
   callers: everyone,
   http: { method: "get", path: "/topics/{id}" },
   input: z.object({
@@ -170,7 +179,7 @@ export const getTopic = operation({
     const revisions = cursor === undefined ? await revisionsOf(app, id) : [];
     return ok({
       ...shown(topic, page),
-      messages,
+      messages: messages.map(snakeKeys),
       ...(last < topic.messages ? { cursor: String(last) } : {}),
       ...(revisions.length > 0 ? { revisions } : {}),
     });
@@ -183,6 +192,7 @@ export const replyTopic = operation({
   guidance:
     "The way to answer a topic of kind `question`, and to say what you did or could not do about a `change`. It is signed with your role; it changes no page and resolves nothing.",
   effect: "writes",
+  touches: ["topic"],
   callers: writers,
   http: { method: "post", path: "/topics/{id}/messages" },
   input: z.object({ id, text }),
@@ -197,17 +207,22 @@ export const editMessage = operation({
   name: "edit_message",
   summary: "Edit a message that you wrote.",
   effect: "writes",
+  touches: ["topic"],
   callers: collaborators,
   http: { method: "put", path: "/topics/{id}/messages/{seq}" },
   input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), text }),
   output: messageShape,
-  run: (app: ReviewApp, { id, seq, text }, caller) => app.topics.edit(id, seq, text, speaker(caller)),
+  async run(app: ReviewApp, { id, seq, text }, caller) {
+    const edited = await app.topics.edit(id, seq, text, speaker(caller));
+    return edited.ok ? ok(snakeKeys(edited.value)) : edited;
+  },
 });
 
 export const resolveTopic = operation({
   name: "resolve_topic",
   summary: "Resolve a topic: what it asked for is done or not wanted.",
   effect: "writes",
+  touches: ["topic"],
   callers: collaborators,
   http: { method: "post", path: "/topics/{id}/resolve" },
   input: z.object({ id }),
@@ -219,6 +234,7 @@ export const reopenTopic = operation({
   name: "reopen_topic",
   summary: "Open a resolved topic again; its passage is looked for in the page of now.",
   effect: "writes",
+  touches: ["topic"],
   callers: collaborators,
   http: { method: "post", path: "/topics/{id}/reopen" },
   input: z.object({ id }),
@@ -232,6 +248,7 @@ export const reanchorTopic = operation({
   guidance:
     "For topics whose state is `needs-review` or `orphaned`: quote the words of the page as it is now that took the place of the old ones. It is refused when those words are not there or have too little in common with the old ones.",
   effect: "writes",
+  touches: ["topic"],
   callers: writers,
   http: { method: "post", path: "/topics/{id}/anchor" },
   input: z.object({ id, ...selection }),
@@ -243,7 +260,7 @@ export const reanchorTopic = operation({
     if (!page) return refuse("not_found", `the page ${topic.path} of topic ${id} is gone`);
     const anchor = anchorIn(page, chosen);
     if (!anchor.ok) return anchor;
-    if (!anchor.value) return refuse("invalid", "say where: quote the words, or give start, end and blob");
+    if (!anchor.value) return refuse("invalid", "say where: quote the words, or give start, end and source_sha");
     const verified = caller.kind === "agent" ? verify(topic, anchor.value) : ok(true);
     if (!verified.ok) return verified;
     const moved = await app.topics.reanchor(id, page, anchor.value, speaker(caller));
@@ -263,11 +280,13 @@ function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | u
   if (start === undefined && end === undefined) {
     return nth === undefined && context === undefined ? ok(undefined) : refuse("invalid", "give the quote as well");
   }
-  if (start === undefined || end === undefined || chosen.blob === undefined) {
-    return refuse("invalid", "give start, end and the blob of the page that they were counted in");
+  if (start === undefined || end === undefined || chosen.source_sha === undefined) {
+    return refuse("invalid", "give start, end and the source_sha of the page that they were counted in");
   }
-  if (chosen.blob !== blob) {
-    return refuse("conflict", `${path} has changed since you selected the passage; select it again`, { blob });
+  if (chosen.source_sha !== blob) {
+    return refuse("conflict", `${path} has changed since you selected the passage; select it again`, {
+      source_sha: blob,
+    });
   }
   if (start >= end || end > text.length) {
     return refuse("invalid", `start and end must lie in the page, which has ${text.length} units, start before end`);
@@ -341,17 +360,18 @@ async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?
 }
 
 function shown(topic: Topic, page: Page | undefined): z.infer<typeof topicShape> {
-  const { messages, seenBlob: _, anchor, ...rest } = topic;
+  const { messages, seenBlob: _, anchor, path, ...rest } = topic;
   return {
-    ...rest,
-    messageCount: messages,
-    pageBlob: page?.blob ?? null,
+    ...snakeKeys(rest),
+    source_path: path,
+    message_count: messages,
+    source_sha: page?.blob ?? null,
     anchor: anchor && {
       state: anchor.state,
       quote: cut(anchor.at.quote, enoughQuote),
-      blob: anchor.at.blob,
+      source_sha: anchor.at.blob,
       place: placed(topic, page),
-      ...(anchor.firstQuote === anchor.at.quote ? {} : { firstQuote: cut(anchor.firstQuote, enoughQuote) }),
+      ...(anchor.firstQuote === anchor.at.quote ? {} : { first_quote: cut(anchor.firstQuote, enoughQuote) }),
     },
   };
 }
@@ -360,7 +380,8 @@ function shown(topic: Topic, page: Page | undefined): z.infer<typeof topicShape>
 function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
   if (!page || !anchor?.place || seenBlob !== page.blob) return null;
   const { start, end } = anchor.place;
-  return { start, end, ...describePlace(page.text, anchor.place), text: cut(page.text.slice(start, end), enoughQuote) };
+  const place = snakeKeys(describePlace(page.text, anchor.place));
+  return { start, end, ...place, text: cut(page.text.slice(start, end), enoughQuote) };
 }
 
 /** As many messages as fit into a response, at least one. */

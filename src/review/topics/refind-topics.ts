@@ -93,7 +93,12 @@ async function save(app: ReviewApp, was: TopicRow[], now: TopicRow[], page: Page
       const kind = newsOf(row, next);
       if (kind === undefined) continue;
       const { anchor } = topicOf(next);
-      const data = { path: next.path, quote: anchor?.at.quote, place: anchor?.place ?? null, blob: next.seen_blob };
+      const data = {
+        source_path: next.path,
+        quote: anchor?.at.quote,
+        place: anchor?.place ?? null,
+        source_sha: next.seen_blob,
+      };
       events.push({ at, actor: "scriptorium", kind, subject, data });
     }
     await appendEvents(tx, app.db.engine, events);

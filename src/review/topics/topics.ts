@@ -57,7 +57,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         return found ? refuse("conflict", `topic ${id} is ${found.status} already`) : missing(id);
       }
       const kind = resolved ? "topic-resolved" : "topic-reopened";
-      await appendEvent(tx, { at, actor: by.name, kind, subject: subject(id), data: { path: row.path } });
+      await appendEvent(tx, { at, actor: by.name, kind, subject: subject(id), data: { source_path: row.path } });
       return ok(topicOf(row));
     });
   }
@@ -87,7 +87,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         }
         await insertTopic(tx, row);
         await addMessage(tx, messageFrom(row.id, text, by, at));
-        const data = { path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
+        const data = { source_path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
         await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
       });
       return topicOf({ ...row, messages: 1 });
@@ -154,7 +154,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         if (!(await saveAnchor(tx, was, row)))
           return refuse("conflict", `topic ${id} changed meanwhile; read it again`);
         await dropUnused(tx, was.anchor_blob ? [was.anchor_blob] : []);
-        const data = { path: row.path, from: was.anchor_state, quote: anchor.quote, start: anchor.start };
+        const data = { source_path: row.path, from: was.anchor_state, quote: anchor.quote, start: anchor.start };
         const event = { at: now().toISOString(), actor: by.name, subject: subject(id) };
         await appendEvent(tx, { ...event, kind: "topic-reanchored", data });
         return ok(topicOf(row));

@@ -1,9 +1,9 @@
-import type { AttemptRow, Claim, ErrorContext } from "../crew-tables.ts";
+import type { AttemptRow, ErrorContext, Statement } from "../crew-tables.ts";
 import type { Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 
 type Json = {
-  claims: Claim[];
+  claims: Statement[];
   decisions: string[];
   cites: string[];
   files_changed: string[];

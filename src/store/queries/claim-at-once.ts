@@ -7,7 +7,7 @@ import {
   eventsOfSaved,
   isReady,
   type Lease,
-  type Sent,
+  type SentChange,
   savedOf,
   saveList,
   sent,
@@ -58,7 +58,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
   return done;
 }
 
-type Given = Lists<Sent> & {
+type Given = Lists<SentChange> & {
   holders: string[];
   leases: number[];
   limit: number;

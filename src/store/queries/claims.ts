@@ -133,10 +133,10 @@ const saveRow = withEach<{ change: Change; now: number }>(
       AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
 );
 
-export type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
+export type SentChange = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
   WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
 
-export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
+export const sent = ({ row, to, leaseMs, underClaim, event }: Change): SentChange => ({
   num: row.num,
   version: row.version,
   seen: row.epoch,
@@ -156,7 +156,7 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
   data: event.data,
 });
 
-export const sentColumns: Columns<Sent> = {
+export const sentColumns: Columns<SentChange> = {
   num: "bigint",
   version: "bigint",
   seen: "bigint",
@@ -192,7 +192,7 @@ export const savedOf = (given: RawBuilder<unknown>) => sql`
   )`;
 export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM saved`;
 
-export const saveList = withAll<Sent, Lease & { num: number }>(
+export const saveList = withAll<SentChange, Lease & { num: number }>(
   sentColumns,
   (given) => sql`
     WITH ${savedOf(given)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})

@@ -55,7 +55,7 @@ export async function saveVersion(tx: Query, version: NewVersion): Promise<void>
     actor: author,
     kind,
     subject: `entry:${entry_id}`,
-    data: { version: row.version, blob, role, run, task, epoch, ...data },
+    data: { version: row.version, source_sha: blob, role, run, task, epoch, ...data },
   });
 }
 

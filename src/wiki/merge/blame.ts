@@ -30,6 +30,7 @@ export const entryBlame = operation({
   name: "entry_blame",
   summary: "Show which version each line of an entry came with, and who wrote it.",
   effect: "reads",
+  reads: ["entry"],
   callers: people,
   http: { method: "get", path: "/entries/{id}/blame" },
   input: z.object({ id: sectionId }),

@@ -20,7 +20,7 @@ export async function staleCommit(
     return refuse(
       "conflict",
       `${said}; the two changes are under different headings: check \`merged\` and commit it with version ${latest.version}`,
-      { ...now, merged, mergedVersion: latest.version },
+      { ...now, merged, merged_version: latest.version },
     );
   }
   return refuse(

@@ -10,6 +10,7 @@ export const listPages = operation({
   name: "list_pages",
   summary: "List every page: the markdown files of the workspace, entries among them.",
   effect: "reads",
+  reads: ["entry", "page"],
   callers: people,
   http: { method: "get", path: "/pages" },
   input: z.object({
@@ -27,15 +28,16 @@ export const listPages = operation({
 
 export const readPage = operation({
   name: "read_page",
-  summary: "Read one page: its whole text, frontmatter included, and the blob that names it.",
+  summary: "Read one page: its whole text, frontmatter included, and the source_sha that names it.",
   effect: "reads",
+  reads: ["entry", "page"],
   callers: people,
   http: { method: "get", path: "/pages/{path}" },
   input: z.object({ path }),
   output: z.object({
     path: z.string(),
     text: z.string(),
-    blob: z.string().describe("Git's name for these bytes: the base of a proposal"),
+    source_sha: z.string().describe("The git blob id of the text: the base of a proposal"),
     title: z.string(),
     entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
     lastAuthor: z.string().nullable().describe("Who last wrote it, as far as git or the index knows"),
@@ -48,7 +50,7 @@ export const readPage = operation({
     return ok({
       path,
       text,
-      blob,
+      source_sha: blob,
       title: titleOf(text, path),
       entry: entry ? { id: entry.id, version: entry.metadata.version, mode: entry.mode } : null,
       lastAuthor: lastAuthor || null,

@@ -4,10 +4,10 @@ import { advisoryLock } from "../../store/advisory-lock.ts";
 import { batches } from "../../store/batches.ts";
 import type { Query } from "../../store/database.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
-import { appendEvents, type Event } from "../../store/events.ts";
+import { appendEvents, type NewEvent } from "../../store/events.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { newestSeq, pageEventsSince } from "../../store/queries/event-log.ts";
-import { ownerOf, settled, statOf } from "../stores/look.ts";
+import { ownerOf, readSettled, statOf } from "../stores/look.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { pagePath } from "./pages.ts";
 
@@ -18,7 +18,7 @@ const mostFolders = 5000;
 const few = 20;
 const eventsPerWrite = 50;
 
-type News = Omit<Event, "id"> & { data: { path: string; blob: string | null } };
+type News = NewEvent & { data: { path: string; source_sha: string | null } };
 
 /**
  * While serving, records an event for each change to a page that is not an entry. Such pages have no versions,
@@ -107,12 +107,12 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     let bytes: Buffer = Buffer.alloc(0);
     for (let attempt = 0; attempt < 20 && stat !== statOf(file); attempt++) {
       stat = statOf(file);
-      bytes = await settled(file, config.root, undefined);
+      bytes = await readSettled(file, config.root, undefined);
     }
     if (stat === (before ?? "gone")) return undefined;
-    const news = (kind: string, blob: string | null, actor: string): News => ({
+    const news = (kind: News["kind"], blob: string | null, actor: string): News => ({
       ...{ at: app.now().toISOString(), actor, kind },
-      ...{ subject: `page:${path}`, data: { path, blob } },
+      ...{ subject: `page:${path}`, data: { path, source_sha: blob } },
     });
     if (stat === "gone") {
       known.delete(path);
@@ -134,7 +134,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     await db.write(async (tx) => {
       for (const { subject } of news) await advisoryLock(tx, db.engine, subject);
       const told = await lastBlobs(tx, recent[0] ?? 0);
-      const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.blob);
+      const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.source_sha);
       if (fresh.length > 0) await appendEvents(tx, db.engine, fresh);
     });
   }
@@ -176,5 +176,5 @@ function foldersOf(path: string): string[] {
 /** The blob that the newest event of each page names since `seq`; null after its removal. */
 async function lastBlobs(query: Query, seq: number): Promise<Map<string, unknown>> {
   const events = await pageEventsSince(query, seq);
-  return new Map(events.map(({ subject, data }) => [subject, data.blob]));
+  return new Map(events.map(({ subject, data }) => [subject, data.source_sha]));
 }

@@ -4,16 +4,18 @@ import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import { snakeKeys } from "../../kernel/wire.ts";
 import { sourceText } from "../searchable.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { followFolder } from "./follow.ts";
 
-const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), addedBy: z.string(), at: z.string() });
+const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), added_by: z.string(), at: z.string() });
 
 export const addSource = operation({
   name: "add_source",
   summary: "Add a raw input; once added it never changes.",
   effect: "writes",
+  touches: ["source"],
   callers: collaborators,
   http: { method: "post", path: "/sources" },
   input: z.object({
@@ -22,19 +24,22 @@ export const addSource = operation({
     encoding: z.enum(["utf8", "base64"]).default("utf8"),
   }),
   output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
-  run: (app: WikiApp, { name, content, encoding }, caller) =>
-    app.sources.add(name, Buffer.from(content, encoding), authorFor(caller)),
+  async run(app: WikiApp, { name, content, encoding }, caller) {
+    const added = await app.sources.add(name, Buffer.from(content, encoding), authorFor(caller));
+    return added.ok ? ok(snakeKeys(added.value)) : added;
+  },
 });
 
 export const listSources = operation({
   name: "list_sources",
   summary: "List the raw inputs with their hashes.",
   effect: "reads",
+  reads: ["source"],
   callers: people,
   http: { method: "get", path: "/sources" },
   input: z.object({}),
   output: z.object({ sources: z.array(source) }),
-  run: async (app: WikiApp) => ok({ sources: await app.sources.list() }),
+  run: async (app: WikiApp) => ok({ sources: (await app.sources.list()).map(snakeKeys) }),
 });
 
 const longestSource = 400_000;
@@ -43,6 +48,7 @@ export const readSource = operation({
   name: "read_source",
   summary: "Read what a source says, also out of a PDF or a Word file.",
   effect: "reads",
+  reads: ["source"],
   callers: people,
   http: { method: "get", path: "/sources/text" },
   input: z.object({ path: z.string().max(1000).describe("Its path in the sources folder, as list_sources shows it") }),
@@ -55,7 +61,7 @@ export const readSource = operation({
     if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
     const truncated = text !== null && text.length > longestSource;
-    return ok({ ...found, text: truncated ? text.slice(0, longestSource) : text, truncated });
+    return ok({ ...snakeKeys(found), text: truncated ? text.slice(0, longestSource) : text, truncated });
   },
 });
 
@@ -63,6 +69,7 @@ export const verifySources = operation({
   name: "verify_sources",
   summary: "Check that no source was changed or removed since it was added.",
   effect: "reads",
+  reads: ["source"],
   callers: people,
   http: { method: "get", path: "/sources/verify" },
   input: z.object({}),
@@ -79,6 +86,7 @@ export const followSources = operation({
   name: "follow_folder",
   summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
   effect: "writes",
+  touches: ["source"],
   // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
   input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),

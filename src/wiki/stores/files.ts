@@ -10,7 +10,7 @@ import type { Git } from "../../store/git/git.ts";
 import { readVersion } from "../../store/git/history.ts";
 import { allEntries, findEntry, type IndexedEntry } from "../../store/queries/entries.ts";
 import { findVersion, versionsOf } from "../../store/queries/versions.ts";
-import { type Author, describeEntry, type Entry, type EntryStore, type Replaced } from "../entry.ts";
+import { type Author, approvalData, describeEntry, type Entry, type EntryStore, type Replaced } from "../entry.ts";
 import { appendTo, logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
@@ -171,7 +171,7 @@ export function fileStore(deps: Deps): FileStore {
       author: by,
       verb: "Rewrite",
       kind: "entry-committed",
-      ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
     });
     crashPoint("version-saved");
     return ok({ version, ...written });

@@ -5,7 +5,7 @@ import { holdClaim } from "../../store/fence.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { allEntries, findEntry, type IndexedEntry, saveVersion } from "../../store/queries/entries.ts";
 import { contentsUpTo, versionsOf } from "../../store/queries/versions.ts";
-import { type Author, describeEntry, type EntryStore, summaryOf, writerColumns } from "../entry.ts";
+import { type Author, approvalData, describeEntry, type EntryStore, summaryOf, writerColumns } from "../entry.ts";
 import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
@@ -39,7 +39,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       stat: "",
       links: next.links,
       kind: next.appended ? "entry-appended" : "entry-committed",
-      ...(by.approval ? { data: { approval: by.approval } } : {}),
+      ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
       ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
     });
     return version;

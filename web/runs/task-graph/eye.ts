@@ -2,7 +2,7 @@ import type { Size, View } from "./view.ts";
 
 type Watcher = (view: View, size: Size) => void;
 
-/** Where the reader looks. Whoever draws watches it: at most once in a frame, and without React. */
+/** The current viewport. Subscribers are called at most once a frame, without React. */
 export type Eye = {
   view(): View;
   size(): Size;

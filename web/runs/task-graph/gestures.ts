@@ -35,7 +35,7 @@ export function listenToGestures(element: HTMLElement, { view, look }: Eye): () 
       isDragging = true;
       element.dataset.dragging = "";
     }
-    // What is under a finger may leave the document meanwhile: from here on the frame hears it.
+    // The element under the finger may be removed while dragging, so the frame captures the pointer.
     if (!element.hasPointerCapture(event.pointerId)) element.setPointerCapture(event.pointerId);
     const others = [...fingers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
     fingers.set(event.pointerId, now);

@@ -19,7 +19,7 @@ export function coloursOf(element: Element): Colours {
 
 type Picture = { lines: Line[]; boxes: Box[]; view: View; size: Size; colours: Colours; lit: string | undefined };
 
-/** What is in sight: the lines and, from afar, the tasks. */
+/** Paints the visible part: the lines and, when zoomed out, the tasks. */
 export function paint(canvas: HTMLCanvasElement, { lines, boxes, view, size, colours, lit }: Picture): void {
   const ratio = window.devicePixelRatio || 1;
   const width = Math.round(size.width * ratio);

@@ -13,15 +13,15 @@ export type Places = { at: Map<string, Point>; lines: Line[]; bounds: Area };
 
 export const boxSize = { width: 200, height: 56 };
 
-/** Where each task stands; it depends on the plan alone, and not on how the run goes. */
+/** The position of each task. It depends on the plan only, not on the state of the run. */
 export function placesOf(tasks: Task[]): Places {
   const at = new Map<string, Point>(
-    layers(tasks.map(({ number, dependsOn }) => ({ id: number, after: dependsOn }))).map(({ id, x, y }) => [
+    layers(tasks.map(({ number, depends_on: dependsOn }) => ({ id: number, after: dependsOn }))).map(({ id, x, y }) => [
       id,
       { x, y },
     ]),
   );
-  const lines = tasks.flatMap(({ number, dependsOn }) =>
+  const lines = tasks.flatMap(({ number, depends_on: dependsOn }) =>
     dependsOn.flatMap((before) => {
       const from = at.get(before);
       const to = at.get(number);
@@ -75,8 +75,8 @@ export function stepFrom(boxes: Box[], number: string, direction: string): Box |
   const nearestTo = (found: Box[]) =>
     found.sort((a, b) => Math.abs(a.top - from.top) - Math.abs(b.top - from.top) || a.left - b.left)[0];
   const leads: Record<Direction, () => Box | undefined> = {
-    ArrowLeft: () => nearestTo(boxes.filter(({ task }) => from.task.dependsOn.includes(task.number))),
-    ArrowRight: () => nearestTo(boxes.filter(({ task }) => task.dependsOn.includes(number))),
+    ArrowLeft: () => nearestTo(boxes.filter(({ task }) => from.task.depends_on.includes(task.number))),
+    ArrowRight: () => nearestTo(boxes.filter(({ task }) => task.depends_on.includes(number))),
     ArrowUp: () => column().findLast(({ top }) => top < from.top),
     ArrowDown: () => column().find(({ top }) => top > from.top),
     Home: () => boxes[0],

@@ -1,4 +1,4 @@
-/** Where a reader looks at a drawing: a point p of it stands at p × zoom + (x, y) on the screen. */
+/** The viewport of a drawing: a point p of it is at p × zoom + (x, y) on the screen. */
 export type View = { x: number; y: number; zoom: number };
 export type Size = { width: number; height: number };
 export type Area = { left: number; top: number; right: number; bottom: number };

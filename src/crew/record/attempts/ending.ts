@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import type { ErrorContext } from "../../../store/crew-tables.ts";
 import { keepWrites, type Query } from "../../../store/database.ts";
 import { type Attempt, attemptsOf, markLearnt, updateAttempt } from "../../../store/queries/attempts.ts";
@@ -32,7 +33,7 @@ export function endingRecord(deps: CrewDeps) {
       const accepted = await step(tx, id, { type: "accept" }, actor);
       if (!accepted.ok) return accepted;
       const attempts = await attemptsOf(tx, { task: id });
-      const data = { finalScore: verdict.score, passedOnAttempt: verdict.attempt, totals: totals(attempts) };
+      const data = { final_score: verdict.score, passed_on_attempt: verdict.attempt, totals: totals(attempts) };
       await event(tx, actor, "attempt-accepted", id, data);
       return accepted;
     });
@@ -59,7 +60,7 @@ export function endingRecord(deps: CrewDeps) {
   ): Promise<Result<Task>> {
     await markVoid(tx, verdict.id, reason, stamp());
     await updateAttempt(tx, id, verdict.epoch, { phase: "qc_failed" });
-    await event(tx, actor, "verdict-voided", id, { verdict: verdict.id, reason });
+    await event(tx, actor, "verdict-voided", id, { verdict_id: verdict.id, reason });
     if ((await findTask(tx, id))?.state === "qc_passed")
       await step(tx, id, { type: "reject", score: 0, feedback: reason }, actor);
     return keepWrites(refuse("conflict", `task ${id}: ${reason}; its verdict is void`, { voided: verdict.id }));
@@ -86,14 +87,18 @@ export function endingRecord(deps: CrewDeps) {
       if (task.attempt <= task.maxRetries) {
         const next = await step(tx, id, { type: "retry", reason }, actor);
         if (!next.ok) return next;
-        await event(tx, actor, "attempt-retry-prepared", id, { next: task.attempt + 1, reason, error });
+        await event(tx, actor, "attempt-retry-prepared", id, {
+          next: task.attempt + 1,
+          reason,
+          error: snakeKeys(error),
+        });
         return ok({ task: next.value, error });
       }
       const lost = await step(tx, id, { type: "give_up", reason }, actor);
       if (!lost.ok) return lost;
       const failure = failureOf(attempts, verdicts);
       await saveFailure(tx, id, failure);
-      await event(tx, actor, "attempt-given-up", id, failure);
+      await event(tx, actor, "attempt-given-up", id, snakeKeys(failure));
       return ok({ task: lost.value, error });
     });
   }
@@ -109,9 +114,9 @@ export function endingRecord(deps: CrewDeps) {
 
 const totals = (attempts: Attempt[]) => ({
   attempts: attempts.filter((row) => row.phase !== "abandoned").length,
-  durationMs: attempts.reduce((sum, row) => sum + (row.duration_ms ?? 0), 0),
-  inputTokens: known(attempts.map((row) => row.input_tokens)),
-  outputTokens: known(attempts.map((row) => row.output_tokens)),
-  toolCalls: known(attempts.map((row) => row.tool_calls)),
-  costUsd: known(attempts.map((row) => row.cost_usd)),
+  duration_ms: attempts.reduce((sum, row) => sum + (row.duration_ms ?? 0), 0),
+  input_tokens: known(attempts.map((row) => row.input_tokens)),
+  output_tokens: known(attempts.map((row) => row.output_tokens)),
+  tool_calls: known(attempts.map((row) => row.tool_calls)),
+  cost_usd: known(attempts.map((row) => row.cost_usd)),
 });

@@ -1,6 +1,6 @@
 import { refuse } from "../../../kernel/result.ts";
 import type { Query } from "../../../store/database.ts";
-import { appendEvent } from "../../../store/events.ts";
+import { appendEvent, type NewEvent } from "../../../store/events.ts";
 import type { CrewDeps } from "../deps.ts";
 import type { Spent } from "../facts.ts";
 
@@ -9,7 +9,7 @@ export function attemptLedger({ now }: Pick<CrewDeps, "now">) {
   const stamp = () => now().toISOString();
   return {
     stamp,
-    event: (tx: Query, actor: string, kind: string, task: string, data: Record<string, unknown>) =>
+    event: (tx: Query, actor: string, kind: NewEvent["kind"], task: string, data: Record<string, unknown>) =>
       appendEvent(tx, { at: stamp(), actor, kind, subject: `task:${task}`, data }),
   };
 }

@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import type { CheckResultRow } from "../../../store/crew-tables.ts";
 import type { Query } from "../../../store/database.ts";
 import { recordingLate } from "../../../store/fence.ts";
@@ -147,11 +148,11 @@ export function verificationRecord(deps: CrewDeps) {
       void_reason: null,
     });
     await event(tx, verifier, "verdict-given", attempt.task_id, {
-      ...said,
+      ...snakeKeys(said),
       ...judged,
       attempt: attempt.attempt,
       deliverable,
-      causedBy,
+      caused_by: causedBy,
     });
   }
 

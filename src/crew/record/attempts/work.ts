@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
+import { snakeKeys } from "../../../kernel/wire.ts";
 import { recordingLate } from "../../../store/fence.ts";
 import { abandonEarlierAttempts, findAttempt, insertAttempt, updateAttempt } from "../../../store/queries/attempts.ts";
 import { runTask } from "../../../store/queries/runs.ts";
@@ -39,7 +40,7 @@ export function workRecord(deps: CrewDeps) {
         retry_reason: retryReason,
         started_at: at,
       });
-      await event(tx, worker, "attempt-started", id, { attempt, epoch, isRetry, retryReason });
+      await event(tx, worker, "attempt-started", id, { attempt, epoch, is_retry: isRetry, retry_reason: retryReason });
       return ok({ attempt, retryReason });
     });
   }
@@ -55,7 +56,7 @@ export function workRecord(deps: CrewDeps) {
       await updateAttempt(tx, fence.task, fence.epoch, {
         output: said.output.slice(0, longestOutput),
         output_characters: said.output.length,
-        claims: said.claims,
+        claims: said.statements,
         decisions: said.decisions,
         cites: said.cites,
       });
@@ -87,7 +88,11 @@ export function workRecord(deps: CrewDeps) {
           branch: made.branch,
           commit_id: made.commit,
         });
-        await event(tx, actor, "attempt-worker-completed", fence.task, { attempt: attempt.attempt, ...made, ...spent });
+        await event(tx, actor, "attempt-worker-completed", fence.task, {
+          attempt: attempt.attempt,
+          ...snakeKeys(made),
+          ...spentColumns(spent),
+        });
         return moved;
       }),
     );

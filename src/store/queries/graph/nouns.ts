@@ -107,7 +107,7 @@ export const nouns: Noun[] = [
     title: "topics.kind || ' about ' || topics.path",
     properties: {
       title: "topics.kind || ' about ' || topics.path",
-      path: "topics.path",
+      source_path: "topics.path",
       kind: "topics.kind",
       status: "topics.status",
       anchor: "topics.anchor_state",

@@ -1,0 +1,66 @@
+/** The kinds of things that operations read and change and that events are about. */
+export const nouns = [
+  "entry",
+  "section",
+  "page",
+  "source",
+  "node",
+  "topic",
+  "proposal",
+  "job",
+  "perspective",
+  "run",
+  "task",
+  "attempt",
+  "question",
+  "user",
+  "token",
+] as const;
+export type Noun = (typeof nouns)[number];
+
+/**
+ * The first word of an event's kind and the nouns whose readers it makes stale. `appendEvent` takes
+ * no kind that begins with another word, so a new kind of event needs a line here.
+ */
+const nounsByWord = {
+  agent: ["attempt"],
+  anchor: ["topic"],
+  attempt: ["attempt"],
+  checks: ["attempt"],
+  edge: ["node"],
+  entry: ["entry"],
+  handoff: ["run"],
+  index: nouns,
+  job: ["job"],
+  merge: ["attempt"],
+  message: ["topic"],
+  node: ["node"],
+  output: ["attempt"],
+  page: ["page"],
+  passages: [],
+  perspective: ["perspective"],
+  preamble: [],
+  proposal: ["proposal"],
+  question: ["question"],
+  revision: ["proposal"],
+  run: ["run"],
+  source: ["source"],
+  spend: ["attempt"],
+  task: ["task"],
+  token: ["token"],
+  topic: ["topic"],
+  user: ["user"],
+  verdict: ["attempt"],
+  workers: ["attempt"],
+} as const satisfies Record<string, readonly Noun[]>;
+
+type EventWord = keyof typeof nounsByWord;
+export type EventKind = `${EventWord}-${string}`;
+
+const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWord, word);
+
+/** The nouns that an event of this kind is about; none for a kind that this version does not know. */
+export function nounsOfEvent(kind: string): readonly Noun[] {
+  const word = kind.split("-", 1)[0] ?? "";
+  return isEventWord(word) ? nounsByWord[word] : [];
+}
