@@ -541,6 +541,6 @@ describe("verification", () => {
     expect(asked.filter((number) => number === "1.1")).toHaveLength(3);
     expect(asked).not.toContain("1.2");
     const [verdict] = await verdictsOf(app.db.read, { task: (await taskOf(app, run, "1.2")).task_id });
-    expect(verdict?.evidence).toContain("out/1.2.txt:1 contains");
+    expect(verdict?.evidence[0]?.quote).toContain("out/1.2.txt:1 contains");
   });
 });

@@ -7,6 +7,7 @@ import { survivors } from "../src/agents/survivors.ts";
 import type { Job } from "../src/jobs/job.ts";
 import { promptFor, withPage } from "../src/jobs/prompt.ts";
 import { jobTools } from "../src/jobs/tools.ts";
+import { processName } from "../src/kernel/process-name.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { allOperations, operations } from "../src/operation-list.ts";
 import { jobWorkspace, openTopic, over, pageText, program, runQueue, startJob } from "./support/jobs.ts";
@@ -188,10 +189,9 @@ describe.each(engines)("on %s", (engine) => {
           .where("id", "=", id ?? "")
           .execute(),
       );
-    await hold(jobs[0], `${hostname()}/${process.pid}/0`);
-    await hold(jobs[1], `${hostname()}/4194399/77`);
-    const start = readFileSync(`/proc/${process.pid}/stat`, "latin1").split(") ")[1]?.split(" ")[19];
-    await hold(jobs[2], `${hostname()}/${process.pid}/${start}`);
+    await hold(jobs[0], `${hostname()}:${process.pid}:1`);
+    await hold(jobs[1], `${hostname()}:4194399:77`);
+    await hold(jobs[2], processName());
     await runQueue(app, replies);
     const statuses = await Promise.all(jobs.map((id) => app.jobs.find(id)));
     expect(statuses.map((job) => [job?.status, job?.error_tail])).toEqual([

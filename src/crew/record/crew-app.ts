@@ -9,7 +9,7 @@ export interface CrewApp extends JobsApp, TasksApp {
   runs: RunStore;
   /** The phases of attempts. */
   attempts: AttemptRecord;
-  /** What agents were sent and which tools they called. */
+  /** The prompts and tool calls of agents. */
   contexts: ContextStore;
   /** Plans and executes runs in this process. */
   host: RunHost;

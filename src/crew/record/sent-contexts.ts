@@ -52,7 +52,7 @@ export type ToolCall = {
 const maxInput = 2000;
 const maxOutput = 8000;
 
-/** What each agent was sent and which tools it called; figures and evidence come from here. */
+/** Records the prompt and the tool calls of each agent; figures and evidence come from here. */
 export function contextStore({ db, now, newId }: CrewDeps) {
   const stamp = () => now().toISOString();
   return {

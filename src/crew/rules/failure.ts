@@ -90,7 +90,7 @@ function recommendations(rounds: Attempt[], verdictOf: VerdictFor, scores: numbe
   return said.length > 0 ? said : ["read the verdicts and change the task's requirements"];
 }
 
-/** What a failed task means for the rest of the run. */
+/** The consequences of a failed task for the run. */
 export type Impact = {
   blocked: { number: string; title: string }[];
   delay: string;
