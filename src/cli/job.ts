@@ -5,7 +5,7 @@ import type { JobQueue } from "../jobs/queue.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
-import { changeWaiter } from "../store/change-waiter.ts";
+import { watchChanges } from "../store/wait-for-change.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
@@ -116,15 +116,15 @@ const sweepMs = 5000;
 
 /** Resolves when the job has ended. Sweeps regularly, in case the process that runs it died. */
 async function jobEnd(app: App, id: string, interrupted: AbortSignal): Promise<void> {
-  const changes = changeWaiter(app.db);
+  const changes = watchChanges(app.db);
   interrupted.addEventListener("abort", changes.close, { once: true });
   let sweptAt = Date.now();
   try {
     while (!interrupted.aborted) {
-      changes.expect();
+      const seen = changes.count();
       const job = await app.jobs.find(id);
       if (!job || job.completed_at) return;
-      await changes.next(sweepMs);
+      await changes.after(seen, sweepMs);
       if (Date.now() - sweptAt < sweepMs) continue;
       sweptAt = Date.now();
       await app.jobs.sweep({ source: job.source_path });

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../app.ts";
-import { changeWaiter } from "../store/change-waiter.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
+import { watchChanges } from "../store/wait-for-change.ts";
 
 const page = 100;
 /** Also how long a reader whose token was revoked may still hear something. */
@@ -17,7 +17,7 @@ type Reader = { stopping: AbortSignal; isWelcome: () => Promise<boolean> };
 export async function eventStream(c: Context, app: App, { stopping, isWelcome }: Reader): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
-  const changes = changeWaiter(app.db);
+  const changes = watchChanges(app.db);
   done.addEventListener("abort", changes.close, { once: true });
   const encoder = new TextEncoder();
   let cursor = c.req.header("last-event-id") ?? c.req.query("after") ?? (await lastEventId(app.db));
@@ -25,7 +25,7 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
 
   async function next(): Promise<string | undefined> {
     while (!done.aborted) {
-      changes.expect();
+      const seen = changes.count();
       const isDue = Date.now() - beat > heartbeatMs;
       if (isDue && !(await isWelcome())) return undefined;
       const events = await eventsAfter(app.db, cursor, page);
@@ -33,7 +33,7 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
       if (events.length > 0) cursor = events.at(-1)?.id;
       // The first sign of life comes at once: it tells the reader that the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
-      await changes.next(recheckMs);
+      await changes.after(seen, recheckMs);
     }
     changes.close();
     return undefined;

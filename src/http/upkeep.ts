@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from "node:timers/promises";
 import type { App } from "../app.ts";
-import { changeWaiter } from "../store/change-waiter.ts";
+import { watchChanges } from "../store/wait-for-change.ts";
 
 const burstMs = 100;
 const retryMs = 5000;
@@ -8,11 +8,11 @@ const retryMs = 5000;
 /** After every write, records history in git, indexes texts and mirrors rows to a branch. */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
   let stopped = false;
-  const changes = changeWaiter(app.db);
+  const changes = watchChanges(app.db);
 
   async function run(): Promise<void> {
     while (!stopped) {
-      changes.expect();
+      const seen = changes.count();
       try {
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
@@ -23,7 +23,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
       } catch (error) {
         app.log.error({ error: String(error) }, "upkeep-failed");
       }
-      await changes.next(retryMs);
+      await changes.after(seen, retryMs);
       // Writes come in bursts: after a pause, one git process records many versions.
       if (!stopped) await new Promise((resolve) => setTimeout(resolve, burstMs));
     }

@@ -9,6 +9,7 @@ import type { Database } from "./database.ts";
 export function watchChanges(db: Pick<Database, "onChange">) {
   const waiting = new Set<() => void>();
   let count = 0;
+  let isClosed = false;
   const wake = () => {
     for (const resume of [...waiting]) resume();
   };
@@ -21,9 +22,9 @@ export function watchChanges(db: Pick<Database, "onChange">) {
     count: () => count,
     /** Resumes everything that waits, without a change. */
     wake,
-    /** Resolves at a change after `seen`, at `wake`, after `ms`, or when the signal aborts. */
+    /** Resolves at a change after `seen`, at `wake` or `close`, after `ms`, or when the signal aborts. */
     after(seen: number, ms: number, signal?: AbortSignal): Promise<void> {
-      if (count !== seen || signal?.aborted) return Promise.resolve();
+      if (count !== seen || isClosed || signal?.aborted) return Promise.resolve();
       return new Promise((resolve) => {
         const resume = () => {
           clearTimeout(timer);
@@ -36,7 +37,12 @@ export function watchChanges(db: Pick<Database, "onChange">) {
         signal?.addEventListener("abort", resume);
       });
     },
-    close: unsubscribe,
+    /** Ends the subscription and every wait; later waits resolve at once. */
+    close(): void {
+      isClosed = true;
+      unsubscribe();
+      wake();
+    },
   };
 }
 
