@@ -15,15 +15,16 @@ import type { PeopleApp } from "./people/people-app.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
-import { pageApproval } from "./review/proposals/approval.ts";
+import { pageEffect } from "./review/proposals/page-effect.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
-import { sectionEffect } from "./review/proposals/section.ts";
+import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { openDatabase } from "./store/open.ts";
+import { hasEntries } from "./store/queries/entries.ts";
 import { taskEngine } from "./tasks/engine.ts";
 import { taskKind } from "./tasks/searchable.ts";
 import { knowledge } from "./wiki/knowledge.ts";
@@ -57,15 +58,17 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
   const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
   const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
-  if (files && !(await db.read.selectFrom("entries").select("id").limit(1).executeTakeFirst())) await rebuild();
+  if (files && !(await hasEntries(db.read))) await rebuild();
 
   const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;
   const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
-  const approval = pageApproval({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author });
-  const effects = { section: sectionEffect({ root, wiki, entries, now }), page: approval };
+  const effects = {
+    section: sectionEffect({ root, wiki, entries, now }),
+    page: pageEffect({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author }),
+  };
   const proposals = proposalStore({ db, effects, now, newId });
-  await approval.recover(proposals);
+  await proposals.resumeApprovals();
 
   const search = openSearch({
     db,
@@ -80,6 +83,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     ],
     modelFolder: config.modelFolder,
     embeddings: config.embeddings,
+    folders: { wiki, sources: config.sources },
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
   const links = linkKeeper({

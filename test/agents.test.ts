@@ -1,10 +1,10 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { claudeListener } from "../src/agents/claude.ts";
-import { codexListener } from "../src/agents/codex.ts";
-import { commandRunner } from "../src/agents/command.ts";
 import { allowed } from "../src/agents/environment.ts";
+import { claudeListener } from "../src/agents/programs/claude.ts";
+import { codexListener } from "../src/agents/programs/codex.ts";
+import { commandRunner } from "../src/agents/programs/command.ts";
 import type { Limits, RunResult, RunSpec } from "../src/agents/runner.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { temporaryFolder } from "./support/workspace.ts";

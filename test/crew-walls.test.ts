@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { commandRunner } from "../src/agents/command.ts";
+import { commandRunner } from "../src/agents/programs/command.ts";
 import type { RunSpec } from "../src/agents/runner.ts";
-import type { Walls } from "../src/agents/sandbox.ts";
+import type { SandboxPolicy } from "../src/agents/sandbox.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { configuredAgents } from "../src/crew/agent/parts.ts";
@@ -154,13 +154,13 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
     expect(await attemptsOf(app.db.read, { run })).toEqual([]);
   });
 
-  const walls = (more: Partial<Walls> = {}): Walls => ({
+  const policy = (more: Partial<SandboxPolicy> = {}): SandboxPolicy => ({
     ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], ...more },
   });
   const quick = { interruptMs: 10_000, terminateMs: 300 };
 
-  /** Runs a script behind walls, to its end or until it has said `last`. */
-  async function inside(script: string, more: Partial<Walls> = {}, spec: Partial<RunSpec> = {}, last?: string) {
+  /** Runs a script in a sandbox, to its end or until it has said `last`. */
+  async function inside(script: string, more: Partial<SandboxPolicy> = {}, spec: Partial<RunSpec> = {}, last?: string) {
     const cwd = temporaryFolder();
     const logFile = join(temporaryFolder(), "log");
     const id = `walls-${process.pid}-${Math.random().toString(36).slice(2)}`;
@@ -170,7 +170,7 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
     const stop = new AbortController();
     const said = () => existsSync(logFile) && readFileSync(logFile, "utf8") === last;
     const listening = setInterval(() => said() && stop.abort(), 20);
-    const whole = { id, prompt: "p", cwd, env, limits, logFile, walls: walls(more), ...spec };
+    const whole = { id, prompt: "p", cwd, env, limits, logFile, sandboxPolicy: policy(more), ...spec };
     const result = await runner.run(whole, stop.signal);
     clearInterval(listening);
     expect(await survivors(id)).toEqual([]);
@@ -211,7 +211,7 @@ describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own",
       env: { PATH: "/usr/bin" },
       limits: { wallMs: 1000 },
     };
-    const result = await runner.run({ ...spec, walls: walls() }, new AbortController().signal);
+    const result = await runner.run({ ...spec, sandboxPolicy: policy() }, new AbortController().signal);
     expect(result).toMatchObject({
       ended: "spawn-error",
       error: expect.stringContaining("no-such-agent is no program"),

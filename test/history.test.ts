@@ -52,7 +52,9 @@ describe.each(fileBackends)("K14: every version is in git ($engine)", (backend) 
     const onBranch = git("log", "--reverse", "--format=%s", "main", "--", "wiki/decisions.md").split("\n").slice(1);
     const expected = Array.from({ length: 40 }, (_, i) => `Append to decisions (version ${i + 2})`);
     expect(onBranch).toEqual(expected);
-    expect([expected, [""]]).toContainEqual(subjects);
+    // Commits that were made in the same second are the same commit on both refs.
+    const onlyInHistory = subjects.filter(Boolean);
+    expect(onlyInHistory).toEqual(expected.slice(expected.length - onlyInHistory.length));
     expect(git("show", "main:wiki/decisions.md")).toBe(read(join(app.config.root, "wiki/decisions.md")).trimEnd());
     expect(git("status", "--porcelain")).toBe("");
     git("fsck", "--strict");

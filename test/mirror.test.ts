@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
-import { keepRecording } from "../src/http/upkeep.ts";
+import { startUpkeep } from "../src/http/upkeep.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
@@ -68,7 +68,7 @@ describe.each(engines)("K16: the database store in git (%s)", (engine) => {
 
   test("is kept while serving, and becomes the file store with the same versions", async () => {
     const { app, git, root } = await newWorkspace({ store: "database", engine });
-    const upkeep = keepRecording(app);
+    const upkeep = startUpkeep(app);
     await commit(app, "notes", "a\n", 0);
     await commit(app, "notes", "b\n", 1, "architect");
     await append(app, "Go on as files.");

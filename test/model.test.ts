@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { delayBefore, serversDelay } from "../src/agents/model/call.ts";
+import { delayBefore, retryAfterMs } from "../src/agents/model/call.ts";
 import { costOf, priceOf } from "../src/agents/model/prices.ts";
 import { modelRunner } from "../src/agents/model.ts";
 import type { Limits, Meter, RunSpec, Toolset, Usage } from "../src/agents/runner.ts";
@@ -226,11 +226,11 @@ describe("the model runner", () => {
 
 test("a server's delay is milliseconds, seconds or a date; without one the wait doubles", () => {
   const now = Date.parse("2026-11-15T00:00:00Z");
-  expect(serversDelay({ "retry-after-ms": "250" })).toBe(250);
-  expect(serversDelay({ "retry-after": "3" })).toBe(3000);
-  expect(serversDelay({ "retry-after": "Sun, 15 Nov 2026 00:00:05 GMT" }, now)).toBe(5000);
-  expect(serversDelay({})).toBeUndefined();
-  const failure = { message: "", again: true, delayMs: undefined, free: false };
+  expect(retryAfterMs({ "retry-after-ms": "250" })).toBe(250);
+  expect(retryAfterMs({ "retry-after": "3" })).toBe(3000);
+  expect(retryAfterMs({ "retry-after": "Sun, 15 Nov 2026 00:00:05 GMT" }, now)).toBe(5000);
+  expect(retryAfterMs({})).toBeUndefined();
+  const failure = { message: "", retry: true, delayMs: undefined, free: false };
   expect([1, 2, 3].map((n) => delayBefore(n, failure, 1000, 0.5))).toEqual([1000, 2000, 4000]);
 });
 

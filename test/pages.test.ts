@@ -6,10 +6,10 @@ import type { App } from "../src/app.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { approveProposal } from "../src/review/proposals/operations.ts";
 import { proposePage } from "../src/review/proposals/propose.ts";
+import { blobOf } from "../src/store/git/blob.ts";
 import { listPages, readPage } from "../src/wiki/pages/operations.ts";
 import { pagePath } from "../src/wiki/pages/pages.ts";
 import { watchPages } from "../src/wiki/pages/watch-pages.ts";
-import { blobOf } from "../src/wiki/stores/document.ts";
 import {
   agent,
   allEvents,

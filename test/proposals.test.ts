@@ -5,6 +5,7 @@ import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { ok, refuse, unwrap } from "../src/kernel/result.ts";
+import type { Effect } from "../src/review/proposals/approve.ts";
 import {
   approveProposal,
   insertProposal,
@@ -13,11 +14,12 @@ import {
   requestRevision,
   showProposal,
 } from "../src/review/proposals/operations.ts";
-import { type Effect, proposalStore } from "../src/review/proposals/proposals.ts";
+import { proposalStore } from "../src/review/proposals/proposals.ts";
 import { proposePage } from "../src/review/proposals/propose.ts";
 import { getTopic, openTopic } from "../src/review/topics/operations.ts";
+import { blobOf } from "../src/store/git/blob.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
-import { blobOf } from "../src/wiki/stores/document.ts";
+import { begunApprovals } from "../src/store/queries/proposals.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import {
   agent,
@@ -307,12 +309,14 @@ describe.each(engines)("R4: approval, on %s", (engine) => {
     const { app } = await workspace({ engine });
     const { id } = unwrap(await propose(app));
     const refusing: Effect = {
-      prepare: async () => ok({ intent: { text: better }, apply: async () => refuse("conflict", "it changed") }),
+      prepare: async () => ok({}),
+      intent: () => ({ text: better }),
+      apply: async () => refuse("conflict", "it changed"),
     };
     const { db, now, newId } = app;
     const proposals = proposalStore({ db, effects: { page: refusing }, now, newId });
     expect(await proposals.approve(id, { name: "Ada Lovelace" })).toMatchObject({ problem: { message: "it changed" } });
-    expect(await proposals.unfinished()).toEqual([]);
+    expect(await begunApprovals(db.read)).toEqual([]);
   });
 
   test("T5: no agent and no reader decides anything", async () => {

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync, w
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../../src/app.ts";
-import { keepRecording } from "../../src/http/upkeep.ts";
+import { startUpkeep } from "../../src/http/upkeep.ts";
 import { unwrap } from "../../src/kernel/result.ts";
 import { median, medianOfRounds, percentile, ratioOfRounds, timed } from "../support/measure.ts";
 import { type Place, succeed } from "../support/place.ts";
@@ -41,7 +41,7 @@ export async function acknowledgedCommits(place: Place): Promise<Table[]> {
   };
   const files = await openStore({ store: "files" });
   const served = await openStore({ store: "files" });
-  const upkeep = keepRecording(served);
+  const upkeep = startUpkeep(served);
   place.onLeave(() => upkeep.stop());
   while ((await served.search.catchUp()) > 0);
   const rows = await openStore({ store: "database" });

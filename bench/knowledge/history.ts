@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../../src/app.ts";
-import { keepRecording } from "../../src/http/upkeep.ts";
+import { startUpkeep } from "../../src/http/upkeep.ts";
 import { unwrap } from "../../src/kernel/result.ts";
 import { historyRef } from "../../src/store/git/recorder.ts";
 import { percentile } from "../support/measure.ts";
@@ -25,7 +25,7 @@ export async function historyLag(place: Place): Promise<Table[]> {
   const app = await workspace.open();
   place.onLeave(() => app.close().catch(() => undefined));
   while ((await app.search.catchUp()) > 0);
-  const upkeep = keepRecording(app);
+  const upkeep = startUpkeep(app);
   place.onLeave(() => upkeep.stop());
   const commit = committer(app, ids, () => prose(2048));
   const tips = watchTip(workspace);

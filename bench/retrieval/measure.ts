@@ -39,7 +39,14 @@ export async function measure(
       : { engine, file: join(place.folder("index"), "index.db") },
   );
   const kinds = [kindOf("source", new Map([...collection.texts])), kindOf("node", factTexts(collection))];
-  const search = openSearch({ db, kinds, modelFolder: model ?? "", embeddings: undefined, sections: async () => [] });
+  const search = openSearch({
+    db,
+    kinds,
+    modelFolder: model ?? "",
+    embeddings: undefined,
+    folders: { wiki: "wiki", sources: "sources" },
+    sections: async () => [],
+  });
   try {
     const began = performance.now();
     await search.rebuild();

@@ -26,7 +26,13 @@ export async function speed(
   const rows: Row[] = [];
   const file = join(place.folder("index"), "index.db");
   const db = await openDatabase(engine === "postgres" ? { engine, url: await place.postgres() } : { engine, file });
-  const options = { db, kinds: [entries(size)], embeddings: undefined, sections: async () => [] };
+  const options = {
+    db,
+    kinds: [entries(size)],
+    embeddings: undefined,
+    folders: { wiki: "wiki", sources: "sources" },
+    sections: async () => [],
+  };
   const search = openSearch({ ...options, modelFolder: model ?? "" });
   const plain = engine === "sqlite" ? plainly(file) : undefined;
   try {

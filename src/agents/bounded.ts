@@ -1,39 +1,39 @@
-import { type Patience, runProcess } from "./process.ts";
-import type { Ended } from "./runner.ts";
-import type { Place, Sandbox } from "./sandbox.ts";
+import { runProcess, type StopTimeouts } from "./process.ts";
+import type { EndReason } from "./runner.ts";
+import type { Sandbox, SandboxAccess } from "./sandbox.ts";
 
-export type Ran = {
+export type CommandResult = {
   exitCode: number | null;
-  ended: Ended;
-  /** The beginning and the end of what it printed on stdout, then on stderr. */
+  ended: EndReason;
+  /** The beginning and end of stdout, then the end of stderr. */
   output: string;
   error?: string;
   durationMs: number;
 };
 
-type Options = { run: string; wallMs: number; signal: AbortSignal; mostCharacters?: number };
+type Options = { run: string; wallMs: number; signal: AbortSignal; maxCharacters?: number };
 
-const impatience: Patience = { interruptMs: 300, terminateMs: 700 };
+const stopTimeouts: StopTimeouts = { interruptMs: 300, terminateMs: 700 };
 
-/** Runs one command in its place, to its end or to the end of its time. What it prints is kept within bounds. */
+/** Runs one command in a sandbox with a time limit; keeps at most `maxCharacters` of its output. */
 export async function runBounded(
   sandbox: Sandbox,
   argv: readonly [string, ...string[]],
-  place: Place,
-  { run, wallMs, signal, mostCharacters = 20_000 }: Options,
-): Promise<Ran> {
-  const printed = ends(mostCharacters);
+  access: SandboxAccess,
+  { run, wallMs, signal, maxCharacters = 20_000 }: Options,
+): Promise<CommandResult> {
+  const printed = headAndTail(maxCharacters);
   const decoder = new TextDecoder();
-  const wrapped = sandbox.wrap(argv, place);
+  const wrapped = sandbox.wrap(argv, access);
   const { exitCode, ended, errorTail, error, durationMs } = await runProcess(
     {
       ...wrapped,
       run,
-      cwd: place.folder,
+      cwd: access.folder,
       input: "",
       limits: { wallMs },
       onOutput: (chunk) => printed.add(decoder.decode(chunk, { stream: true })),
-      patience: impatience,
+      stopTimeouts,
     },
     signal,
   );
@@ -41,12 +41,12 @@ export async function runBounded(
   return { exitCode, ended, output, durationMs, ...(error ? { error } : {}) };
 }
 
-/** A text of which only the first and the last part are kept. */
-function ends(most: number) {
+/** Collects a text, keeping only its first and last part. */
+function headAndTail(max: number) {
   let first = "";
   let last = "";
   let length = 0;
-  const half = Math.floor(most / 2);
+  const half = Math.floor(max / 2);
   return {
     add(text: string) {
       length += text.length;

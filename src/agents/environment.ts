@@ -1,9 +1,9 @@
-/** What any program needs in order to run as the person who started it, and nothing that is secret. */
+/** Variables that any program needs, none of them secret. */
 const plain = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"];
 const network = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"];
 const trust = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 
-/** An allow-list (T19): an agent does not get the server's secrets because they happen to be in its environment. */
+/** Filters the environment by an allow-list (T19), so that an agent does not inherit the server's secrets. */
 export function allowed(
   environment: Record<string, string | undefined>,
   names: readonly string[],

@@ -2,7 +2,7 @@ import type { McpServer, StandardSchemaWithJSON } from "@modelcontextprotocol/se
 import { jsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Result, refusalFor } from "../kernel/result.ts";
 
-/** One operation as a tool; `perform` is how it is called for this client. */
+/** Registers an operation as an MCP tool. */
 export function addTool(
   server: McpServer,
   operation: Operation,
@@ -14,7 +14,7 @@ export function addTool(
     {
       description: guidance ? `${summary} ${guidance}` : summary,
       inputSchema: unchecked(jsonSchema(input)),
-      // A union of objects says so only inside; the protocol wants it said at the top.
+      // MCP requires `type: object` at the top level; the JSON Schema of a union has it only inside.
       outputSchema: unchecked({ type: "object", ...jsonSchema(output, "output") }),
       annotations: {
         readOnlyHint: effect === "reads",
@@ -35,7 +35,7 @@ export function addTool(
   );
 }
 
-/** `perform` is the only door for input; the SDK shows its shape to the client and lets everything through. */
+/** Publishes a schema without validating by it: `perform` validates all input. */
 const unchecked = (schema: Record<string, unknown>): StandardSchemaWithJSON => ({
   "~standard": {
     version: 1,

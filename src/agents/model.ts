@@ -2,32 +2,32 @@ import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { jsonSchema as schemaOf } from "../kernel/operation.ts";
 import { refusalFor } from "../kernel/result.ts";
-import { type Answer, type Asked, callModel, delayBefore, wait } from "./model/call.ts";
+import { callModel, delayBefore, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
 import { costOf, type Prices, priceOf } from "./model/prices.ts";
 import { languageModel, type Providers } from "./model/providers.ts";
-import type { Ended, Reservation, Runner, RunResult, RunSpec, Usage } from "./runner.ts";
+import { notStarted } from "./programs/command.ts";
+import type { EndReason, Reservation, Runner, RunResult, RunSpec, Usage } from "./runner.ts";
 
 type Options = {
   providers: Providers;
-  /** The model of a spec that names none. */
+  /** The default model. */
   model?: string;
   prices?: Prices;
   retries?: { most: number; firstMs: number };
 };
 
-/** A call's answer may be this long when nothing else limits it. */
-const longestAnswer = 8_192;
-/** Longer tool results are cut: one flood must not fill the context of every call after it. */
-const longestResult = 60_000;
+/** Maximum output tokens of one call. */
+const maxAnswerTokens = 8_192;
+/** Longer tool results are cut, because every later call sends them again. */
+const maxResultCharacters = 60_000;
 
 /**
- * The loop of an agent inside this process: call the model, perform what it asks for, go on until
- * it asks for nothing more. Every limit is looked at before the step that would break it, and what
- * a call may cost is set aside before it is made.
+ * An agent loop in this process: calls the model and performs its tool calls until it makes none. Each limit is
+ * checked before the step that would exceed it, and the maximum cost of a call is reserved before the call.
  */
 export function modelRunner({
   providers,
-  model: usual,
+  model: defaultModel,
   prices,
   retries = { most: 5, firstMs: 1000 },
 }: Options): Runner {
@@ -35,9 +35,9 @@ export function modelRunner({
     name: "model",
     async run(spec, outer) {
       const began = Date.now();
-      const name = spec.model ?? usual;
+      const name = spec.model ?? defaultModel;
       const opened = await languageModel(name, providers);
-      if (!opened.ok) return failedToStart(opened.problem.message);
+      if (!opened.ok) return notStarted(opened.problem.message);
       const guard = guarded(spec, outer);
       const loop = conversation({ spec, name: name ?? "", model: opened.value, prices, retries, guard });
       try {
@@ -67,33 +67,33 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
   const price = priceOf(name, prices);
   const messages: ModelMessage[] = [{ role: "user", content: spec.prompt }];
   const spent = { calls: 0, input: 0, output: 0, read: 0, write: 0, unknown: false, usd: 0, tools: 0, messages: 0 };
-  /** How many tokens the conversation had when a server last counted them, and how many messages that was. */
+  /** The token count of the conversation that the server last reported, and the number of messages it covers. */
   let counted = { tokens: 0, upTo: 0 };
 
   async function go(): Promise<End> {
     const toolset = await asTools(spec);
     const overhead = tokensOf(spec.system ?? "") + tokensOf(JSON.stringify(toolset));
     for (;;) {
-      const broken = wouldBreak();
-      if (broken) return { ...ending("limit", broken), exitCode: null };
-      const room = Math.min(longestAnswer, (limits.outputTokens ?? Number.POSITIVE_INFINITY) - spent.output);
+      const exceeded = exceededLimit();
+      if (exceeded) return { ...ending("limit", exceeded), exitCode: null };
+      const room = Math.min(maxAnswerTokens, (limits.outputTokens ?? Number.POSITIVE_INFINITY) - spent.output);
       const input =
         counted.tokens === 0 ? overhead + tokensOf(JSON.stringify(messages)) : counted.tokens + sinceCounted();
-      const answer = await answered(toolset, input, room);
+      const answer = await answerOf(toolset, input, room);
       if ("ended" in answer) return answer;
       messages.push(...answer.messages);
       spent.messages += 1;
-      await log({ said: answer.text, asked: answer.asked, usage: answer.usage });
+      await log({ said: answer.text, asked: answer.calls, usage: answer.usage });
       if (answer.refused) return ending("exit", "the model refused to answer", 1);
-      if (answer.asked.length === 0 && answer.cut) return ending("limit", `an answer was cut at ${room} output tokens`);
-      if (answer.asked.length === 0) return { exitCode: 0, errorTail: "", ended: "exit" };
-      const stopped = await perform(answer.asked);
+      if (answer.calls.length === 0 && answer.cut) return ending("limit", `an answer was cut at ${room} output tokens`);
+      if (answer.calls.length === 0) return { exitCode: 0, errorTail: "", ended: "exit" };
+      const stopped = await perform(answer.calls);
       if (stopped) return stopped;
       if (tools?.isDone?.()) return { exitCode: 0, errorTail: "", ended: "exit" };
     }
   }
 
-  function wouldBreak(): string | undefined {
+  function exceededLimit(): string | undefined {
     if (limits.messages !== undefined && spent.messages + 1 > limits.messages)
       return `all ${limits.messages} messages are used`;
     if (limits.outputTokens !== undefined && spent.output >= limits.outputTokens) {
@@ -104,14 +104,14 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
 
   const sinceCounted = () => tokensOf(JSON.stringify(messages.slice(counted.upTo)));
 
-  /** One answer, however many calls it takes; each of them is set aside and settled for itself. */
-  async function answered(toolset: ToolSet, input: number, room: number): Promise<Answer | End> {
+  /** One answer, with retries; each try is reserved and settled by itself. */
+  async function answerOf(toolset: ToolSet, input: number, room: number): Promise<ModelAnswer | End> {
     for (let tries = 1; ; tries++) {
-      const held = await meter?.reserve({
+      const reserved = await meter?.reserve({
         tokens: input + room,
         usd: price ? costOf(price, usageOf(input, room)) : null,
       });
-      if (held && !held.ok) return { ...ending("limit", held.problem.message), exitCode: null };
+      if (reserved && !reserved.ok) return { ...ending("limit", reserved.problem.message), exitCode: null };
       const got = await callModel({
         model,
         system: spec.system,
@@ -121,23 +121,23 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
         signal: guard.signal,
         alive: guard.alive,
       });
-      if (!("again" in got)) {
-        await account(got.usage, held?.value);
+      if (!("retry" in got)) {
+        await account(got.usage, reserved?.value);
         return got;
       }
-      // The server may have worked, and charged, until the line broke: nobody knows, so what was set aside stays spent.
-      await held?.value.settle(got.free ? { tokens: 0, usd: 0 } : null);
+      // The server may have charged for a call that broke off, so its whole reservation counts as spent.
+      await reserved?.value.settle(got.free ? { tokens: 0, usd: 0 } : null);
       await log({ failed: got.message, tries });
       const why = guard.reason();
       if (why) return ending(why, why === "stopped" ? undefined : got.message);
-      if (!got.again || tries > retries.most) return ending("exit", got.message, 1);
+      if (!got.retry || tries > retries.most) return ending("exit", got.message, 1);
       await wait(delayBefore(tries, got, retries.firstMs), guard.signal);
       const meanwhile = guard.reason();
       if (meanwhile) return ending(meanwhile, got.message);
     }
   }
 
-  async function account(usage: Usage, held: Reservation | undefined): Promise<void> {
+  async function account(usage: Usage, reservation: Reservation | undefined): Promise<void> {
     spent.calls += 1;
     if (usage.inputTokens === null || usage.outputTokens === null) spent.unknown = true;
     spent.input += usage.inputTokens ?? 0;
@@ -149,12 +149,12 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
     const known = usage.inputTokens !== null && usage.outputTokens !== null;
     const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
     if (known) counted = { tokens, upTo: messages.length + 1 };
-    await held?.settle(known ? { tokens, usd } : null);
+    await reservation?.settle(known ? { tokens, usd } : null);
   }
 
-  async function perform(asked: Asked[]): Promise<End | undefined> {
+  async function perform(calls: RequestedCall[]): Promise<End | undefined> {
     const results: ModelMessage & { role: "tool" } = { role: "tool", content: [] };
-    for (const { id, name: tool, input, malformed } of asked) {
+    for (const { id, name: tool, input, malformed } of calls) {
       const why = guard.reason();
       if (why) return ending(why);
       if (limits.toolCalls !== undefined && spent.tools + 1 > limits.toolCalls) {
@@ -202,7 +202,7 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
   };
 }
 
-const ending = (ended: Ended, error?: string, exitCode: number | null = ended === "exit" ? 1 : null): End => ({
+const ending = (ended: EndReason, error?: string, exitCode: number | null = ended === "exit" ? 1 : null): End => ({
   exitCode,
   errorTail: error ?? "",
   ended,
@@ -218,12 +218,14 @@ const usageOf = (inputTokens: number, outputTokens: number): Usage => ({
   messages: null,
 });
 
-/** More than a tokenizer would count in nearly any text: what is set aside must be enough. */
+/** An upper estimate: a reservation must not be too small. */
 const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / 3);
 
 const cutTo = (value: unknown) => {
   const text = JSON.stringify(value) ?? "null";
-  return text.length <= longestResult ? text : `${text.slice(0, longestResult)} … (cut, ${text.length} characters)`;
+  return text.length <= maxResultCharacters
+    ? text
+    : `${text.slice(0, maxResultCharacters)} … (cut, ${text.length} characters)`;
 };
 
 async function asTools(spec: RunSpec): Promise<ToolSet> {
@@ -238,7 +240,7 @@ async function asTools(spec: RunSpec): Promise<ToolSet> {
   return Object.fromEntries(all);
 }
 
-/** One signal for three ends: the caller's, the wall clock, and silence. */
+/** One signal for the caller's abort, the time limit and the idle limit. */
 function guarded({ limits }: RunSpec, outer: AbortSignal) {
   const inner = new AbortController();
   let reason: "timeout" | "idle" | undefined;
@@ -263,10 +265,3 @@ function guarded({ limits }: RunSpec, outer: AbortSignal) {
     },
   };
 }
-
-const failedToStart = (error: string): RunResult => ({
-  ...ending("spawn-error", error),
-  usage: { ...usageOf(0, 0), inputTokens: null, outputTokens: null },
-  costUsd: null,
-  durationMs: 0,
-});

@@ -4,68 +4,67 @@ import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Ended, Limits } from "./runner.ts";
-import { endSurvivors, kill, marker, sandboxed } from "./survivors.ts";
+import type { EndReason, Limits } from "./runner.ts";
+import { endSurvivors, kill, processesInSandbox, runMarker } from "./survivors.ts";
 import { boundedTail, lineSplitter } from "./tail.ts";
 
-/** How long each step of ending a process is waited for. */
-export type Patience = { interruptMs: number; terminateMs: number };
+/** How long to wait after SIGINT and after SIGTERM. */
+export type StopTimeouts = { interruptMs: number; terminateMs: number };
 
-export const patience: Patience = { interruptMs: 2000, terminateMs: 5000 };
+const defaultStopTimeouts: StopTimeouts = { interruptMs: 2000, terminateMs: 5000 };
 
 export type ProcessSpec = {
   run: string;
   command: string;
   args: string[];
   cwd: string;
-  /** All of its environment; only the mark of the run is added. */
+  /** Its whole environment; only the run's marker is added. */
   env: Record<string, string>;
-  /** Given on stdin, which is then closed; undefined leaves stdin to `talk`. */
+  /** Written to stdin, which is then closed; undefined leaves stdin to `talk`. */
   input: string | undefined;
-  /** The program runs in a sandbox: signals go to those inside, for the sandbox would die of them and take them along. */
-  inside?: boolean;
+  /** Signals then go to the processes inside: bubblewrap would die of them and kill all processes at once. */
+  isSandboxed?: boolean;
   limits: Pick<Limits, "wallMs" | "idleMs" | "afterResultMs">;
   logFile?: string;
-  /** Stdout as it comes. */
   onOutput?(chunk: Buffer): void;
-  /** Each line of stdout, as it comes. */
+  /** Called with each line of stdout. */
   onLine?(line: string, control: Control): void;
-  /** For a protocol over stdin and stdout; its end ends the process. */
+  /** For a protocol over stdin and stdout. The process is stopped when it resolves. */
   talk?(child: ChildProcessWithoutNullStreams, control: Control): Promise<void>;
-  patience?: Patience;
+  stopTimeouts?: StopTimeouts;
 };
 
 export type Control = {
-  /** The agent has said that it is done; the time after its result starts to run. */
+  /** The agent has reported its result: starts the limit `afterResultMs`. */
   sawResult(): void;
-  stop(why: Ended, error?: string): void;
+  stop(why: EndReason, error?: string): void;
 };
 
 export type ProcessResult = {
   exitCode: number | null;
-  ended: Ended;
+  ended: EndReason;
   errorTail: string;
   error?: string;
   durationMs: number;
 };
 
 const tailBytes = 4096;
-const longestLine = 8 * 1024 * 1024;
-const mostLogBytes = 64 * 1024 * 1024;
+const maxLineBytes = 8 * 1024 * 1024;
+const maxLogBytes = 64 * 1024 * 1024;
 
 /**
- * Runs a program as the leader of its own process group, and leaves nothing of it behind.
+ * Runs a program as the leader of its own process group and leaves no process of it behind.
  *
  *   exit ─────────────────────────────────────────────────────────────▶ sweep ▶ done
  *   limit, stop ─▶ SIGINT ─(2 s)─▶ SIGTERM ─(5 s)─▶ SIGKILL to the group ──▶ sweep ▶ done
  *
- * SIGINT comes first because agents then still say what they have used. The sweep ends what left
- * the group: whoever has the run's mark in its environment.
+ * SIGINT comes first because agents then still report their usage. The sweep ends processes that left the group,
+ * found by the run's marker in their environment.
  */
 export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promise<ProcessResult> {
   const startedAt = Date.now();
   const tail = boundedTail(tailBytes);
-  const { interruptMs, terminateMs } = spec.patience ?? patience;
+  const { interruptMs, terminateMs } = spec.stopTimeouts ?? defaultStopTimeouts;
   const result = (rest: Pick<ProcessResult, "exitCode" | "ended" | "error">): ProcessResult => ({
     ...rest,
     errorTail: tail.text(),
@@ -80,22 +79,22 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     return result({ exitCode: null, ended: "spawn-error", error: child.message });
   }
 
-  let ended: Ended = "exit";
+  let ended: EndReason = "exit";
   let error: string | undefined;
-  let climbing: Promise<void> | undefined;
+  let escalation: Promise<void> | undefined;
   const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  const stop = (why: Ended, reason?: string) => {
-    if (climbing) return;
+  const stop = (why: EndReason, reason?: string) => {
+    if (escalation) return;
     ended = why;
     error = reason;
-    climbing = endGroup(child, exited, { interruptMs, terminateMs }, spec.inside ? spec.run : undefined);
+    escalation = endGroup(child, exited, { interruptMs, terminateMs }, spec.isSandboxed ? spec.run : undefined);
   };
   const timers = clocks(spec.limits, stop);
   const control: Control = { sawResult: timers.sawResult, stop };
   const onAbort = () => stop("stopped");
   signal.addEventListener("abort", onAbort, { once: true });
 
-  const lines = lineSplitter(longestLine, (line) => spec.onLine?.(line, control));
+  const lines = lineSplitter(maxLineBytes, (line) => spec.onLine?.(line, control));
   const listen = (stream: Readable, take: (chunk: Buffer) => void) =>
     stream.on("data", (chunk: Buffer) => {
       timers.active();
@@ -107,18 +106,18 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     lines(chunk);
   });
   listen(child.stderr, tail.push);
-  // A program that ends without reading its stdin is no trouble of ours.
+  // Ignore EPIPE from a program that ends without reading its stdin.
   child.stdin.on("error", () => undefined);
   if (spec.input !== undefined) child.stdin.end(spec.input);
   const talking = spec.talk?.(child, control).then(
-    () => kindlyEnd(child, exited, stop),
+    () => closeStdin(child, exited, stop),
     (reason: Error) => stop("exit", reason.message),
   );
 
   const exitCode = await exited;
   timers.clear();
   signal.removeEventListener("abort", onAbort);
-  await climbing;
+  await escalation;
   kill(-(child.pid ?? 0), "SIGTERM");
   await endSurvivors(spec.run, terminateMs);
   kill(-(child.pid ?? 0), "SIGKILL");
@@ -130,11 +129,11 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   return result({ exitCode, ended, ...(error ? { error } : {}) });
 }
 
-/** Some failures are thrown, others are told later; both come before the program runs. */
+/** spawn() throws some errors and emits others; both come before the program runs. */
 function start(spec: ProcessSpec): Promise<ChildProcessWithoutNullStreams | Error> {
   return new Promise((done) => {
     try {
-      const env = { ...spec.env, [marker]: spec.run };
+      const env = { ...spec.env, [runMarker]: spec.run };
       const child = spawn(spec.command, spec.args, { cwd: spec.cwd, env, detached: true, stdio: "pipe" });
       child.once("spawn", () => done(child));
       child.once("error", (error) => done(error));
@@ -147,27 +146,27 @@ function start(spec: ProcessSpec): Promise<ChildProcessWithoutNullStreams | Erro
 async function endGroup(
   child: ChildProcessWithoutNullStreams,
   exited: Promise<unknown>,
-  { interruptMs, terminateMs }: Patience,
-  inside: string | undefined,
+  { interruptMs, terminateMs }: StopTimeouts,
+  sandboxedRun: string | undefined,
 ): Promise<void> {
   const group = -(child.pid ?? 0);
   for (const [signal, waitMs] of [
     ["SIGINT", interruptMs],
     ["SIGTERM", terminateMs],
   ] as const) {
-    if (inside === undefined) kill(group, signal);
-    else for (const pid of await sandboxed(inside)) kill(pid, signal);
+    if (sandboxedRun === undefined) kill(group, signal);
+    else for (const pid of await processesInSandbox(sandboxedRun)) kill(pid, signal);
     if (await within(exited, waitMs)) return;
   }
   kill(group, "SIGKILL");
   await within(exited, 5000);
 }
 
-/** The talk is over: most agents go when their stdin ends. */
-async function kindlyEnd(
+/** Most agents exit when their stdin is closed; others are stopped. */
+async function closeStdin(
   child: ChildProcessWithoutNullStreams,
   exited: Promise<unknown>,
-  stop: (why: Ended) => void,
+  stop: (why: EndReason) => void,
 ): Promise<void> {
   child.stdin.end();
   if (!(await within(exited, 500))) stop("exit");
@@ -186,7 +185,7 @@ const closed = (child: ChildProcessWithoutNullStreams) =>
     ? Promise.resolve()
     : new Promise<void>((done) => child.once("close", () => done()));
 
-function clocks(limits: ProcessSpec["limits"], stop: (why: Ended, error: string) => void) {
+function clocks(limits: ProcessSpec["limits"], stop: (why: EndReason, error: string) => void) {
   const { wallMs, idleMs, afterResultMs } = limits;
   const wall = setTimeout(() => stop("timeout", `took longer than ${spell(wallMs)}`), wallMs);
   const idle = idleMs ? setTimeout(() => stop("idle", `said nothing for ${spell(idleMs)}`), idleMs) : undefined;
@@ -209,29 +208,29 @@ function clocks(limits: ProcessSpec["limits"], stop: (why: Ended, error: string)
 export const spell = (ms: number) =>
   ms >= 60_000 && ms % 60_000 === 0 ? `${ms / 60_000} min` : ms >= 1000 ? `${Math.round(ms / 100) / 10} s` : `${ms} ms`;
 
-/** Everything goes to the file and not into memory; a flood is cut off, as nobody reads that far. */
+/** A log file with backpressure, cut off at `maxLogBytes`. */
 function openLog(file: string) {
   mkdirSync(dirname(file), { recursive: true });
   const stream: WriteStream = createWriteStream(file, { flags: "a", mode: 0o600 });
   const waiting: (() => void)[] = [];
-  const goOn = () => {
+  const resumeAll = () => {
     for (const resume of waiting.splice(0)) resume();
   };
   let failed = false;
-  stream.on("drain", goOn).on("error", () => {
+  stream.on("drain", resumeAll).on("error", () => {
     failed = true;
-    goOn();
+    resumeAll();
   });
-  let left = mostLogBytes;
+  let left = maxLogBytes;
   return {
-    /** False when the disk is behind; `resume` is called when it has caught up. */
+    /** False when the disk is slower than the program; `resume` is called once it has caught up. */
     write(chunk: Buffer, resume: () => void): boolean {
       if (left <= 0 || failed) return true;
       left -= chunk.length;
-      const last = `\n[the log ends here: more than ${mostLogBytes / 1024 / 1024} MiB]\n`;
-      const keepsUp = stream.write(left > 0 ? chunk : last);
-      if (!keepsUp) waiting.push(resume);
-      return keepsUp;
+      const last = `\n[the log ends here: more than ${maxLogBytes / 1024 / 1024} MiB]\n`;
+      const hasRoom = stream.write(left > 0 ? chunk : last);
+      if (!hasRoom) waiting.push(resume);
+      return hasRoom;
     },
     async close() {
       stream.end();
@@ -240,5 +239,5 @@ function openLog(file: string) {
   };
 }
 
-/** How a program is called, without the limits on the call. */
-export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "inside">;
+/** How a program is started, without limits and log. */
+export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "isSandboxed">;

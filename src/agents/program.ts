@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 
-/** The file that a name stands for: on the path, or, with a slash in it, seen from `base`. */
+/** Finds an executable on `path`, or, if the name has a slash, relative to `base`. */
 export function findProgram(name: string, path: string, base: string): string | undefined {
   if (name.includes("/")) {
     const file = isAbsolute(name) ? name : resolve(base, name);

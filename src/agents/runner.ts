@@ -1,57 +1,57 @@
 import type { Operation } from "../kernel/operation.ts";
 import type { Result } from "../kernel/result.ts";
-import type { Walls } from "./sandbox.ts";
+import type { SandboxPolicy } from "./sandbox.ts";
 
-/** A way to run an agent once: a command-line program as a subprocess, a model over an API, or a script. */
+/** Runs an agent once: a command-line program, a model over an API, or a script. */
 export interface Runner {
   readonly name: string;
-  /** Resolves when nothing of the run is left. Aborting `signal` ends it; what went wrong is in the result. */
+  /** Resolves when no process of the run is left. Aborting `signal` stops it. Failures are in the result, not thrown. */
   run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>;
 }
 
 export type RunSpec = {
   id: string;
   prompt: string;
-  /** What stands before the prompt for runners that can tell the two apart; others put it first. */
+  /** The system prompt; runners without one put it before the prompt. */
   system?: string;
   cwd: string;
-  /** All of the environment that the agent gets, beside what its runner needs to run at all. */
+  /** The agent's whole environment, apart from variables that its runner adds. */
   env: Record<string, string>;
   model?: string;
-  /** The MCP server the agent is given, and nothing else. */
+  /** The only MCP server that the agent gets. */
   mcp?: { name: string; command: string; args: string[]; env: Record<string, string> };
   /** For in-process runners: the same operations, bound to one caller. */
   tools?: Toolset;
   limits: Limits;
-  /** For runners that start a program; without walls it reaches all that this process reaches. */
-  walls?: Walls;
-  /** Asked before every call to a model that the runner makes itself; a refusal ends the run. */
+  /** For runners that start a program. Without it, the program can reach everything that this process can. */
+  sandboxPolicy?: SandboxPolicy;
+  /** Called before every model call that the runner makes itself; a refusal ends the run. */
   meter?: Meter;
-  /** Where everything the agent prints goes. */
+  /** Receives everything that the agent prints. */
   logFile?: string;
 };
 
-/** What a call may cost at the most is set aside before it is made, and put right when it is over. */
+/** Reserves the maximum cost of a call before it is made; the reservation is settled with the actual cost. */
 export interface Meter {
   reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<Reservation>>;
 }
 export interface Reservation {
-  /** Whether a budget in tokens or in dollars stands behind it: then it is all that there is. */
+  /** Whether the budget limits tokens or dollars. A limited amount must not exceed the reservation. */
   limits?: { tokens: boolean; usd: boolean };
-  /** What it came to; null keeps what was set aside, for calls of which nobody knows what they cost. */
+  /** The actual cost; null, when it is unknown, counts the whole reservation as spent. */
   settle(spent: { tokens: number; usd: number | null } | null): Promise<void>;
 }
 
 export type Limits = {
   wallMs: number;
-  /** Without any output. */
+  /** Maximum time without output. */
   idleMs?: number;
-  /** After the agent has said that it is done; some wait for ever on what they started. */
+  /** Maximum time after the agent reported its result; some then wait for ever for processes they started. */
   afterResultMs?: number;
   toolCalls?: number;
   messages?: number;
   outputTokens?: number;
-  /** Of all kinds together, and their price: what was set aside for a program, as far as it tells what it uses. */
+  /** Input and output together, and their price; enforced for programs as far as they report usage. */
   tokens?: number;
   usd?: number;
 };
@@ -59,11 +59,11 @@ export type Limits = {
 export type Toolset = {
   operations: readonly Operation[];
   call(name: string, raw: unknown): Promise<Result<unknown>>;
-  /** True once the agent has delivered what it was started for; a runner that can then ends the run. */
+  /** True once the agent has delivered its result; runners that can, end the run then. */
   isDone?(): boolean;
 };
 
-/** What is not known is null, never 0. */
+/** Unknown values are null, never 0. */
 export type Usage = {
   inputTokens: number | null;
   outputTokens: number | null;
@@ -73,15 +73,15 @@ export type Usage = {
   messages: number | null;
 };
 
-export type Ended = "exit" | "timeout" | "idle" | "after-result" | "stopped" | "limit" | "spawn-error";
+export type EndReason = "exit" | "timeout" | "idle" | "after-result" | "stopped" | "limit" | "spawn-error";
 
 export type RunResult = {
   exitCode: number | null;
-  /** The last 4 KiB of what it wrote to stderr. */
+  /** The last 4 KiB of stderr. */
   errorTail: string;
-  /** Why it did not end well, in a sentence, as far as the runner can tell. */
+  /** Why it failed, in a sentence, if the runner knows. */
   error?: string;
-  ended: Ended;
+  ended: EndReason;
   usage: Usage;
   costUsd: number | null;
   durationMs: number;

@@ -3,34 +3,34 @@ import { join } from "node:path";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findProgram } from "./program.ts";
 
-/** Where a program runs and what it can reach from there; everything else of the machine is not there for it. */
-export type Place = {
+/** The folder a program runs in and what it can reach; the rest of the machine does not exist for it. */
+export type SandboxAccess = {
   folder: string;
-  /** Without it the folder can be read and not changed. */
+  /** False makes the folder read-only. */
   write: boolean;
-  /** Further folders and files that can be read. */
+  /** Further readable folders and files. */
   read?: readonly string[];
-  /** Files that it can read and change, and where it finds them. */
+  /** Writable files, and their paths inside. */
   own?: readonly { from: string; to: string }[];
   network?: boolean;
   env: Record<string, string>;
 };
 
-/** The home of whatever runs in a sandbox: empty at first, and gone afterwards. */
-export const homeInside = "/tmp/home";
+/** The home inside a sandbox: empty at first, deleted afterwards. */
+export const sandboxHome = "/tmp/home";
 
 export interface Sandbox {
   readonly name: "bubblewrap" | "none";
-  /** The command line that runs this one in its place. */
+  /** The command line that runs `argv` inside. */
   wrap(
     argv: readonly [string, ...string[]],
-    place: Place,
+    access: SandboxAccess,
   ): { command: string; args: string[]; env: Record<string, string> };
 }
 
 /**
- * The boundary is the operating system's: prompts and promises are none (T32, T33). Running without
- * one is a choice that a person writes into the configuration, never what happens by itself.
+ * Agents are confined by the operating system, not by prompts (T32, T33). Running without a sandbox has to be
+ * configured by a person; it is never a fallback.
  */
 export async function findSandbox(
   mode: "bubblewrap" | "none",
@@ -39,12 +39,12 @@ export async function findSandbox(
   if (mode === "none") return ok(noSandbox);
   const program = findProgram("bwrap", environment.PATH ?? "", "/");
   if (!program) return refuse("refused", `${needed}, and it is not installed; ${wayOut}`);
-  const works = await new Promise<string | undefined>((done) =>
-    execFile(program, [...walls, "true"], { env: {}, timeout: 10_000 }, (error, _out, stderr) =>
+  const failure = await new Promise<string | undefined>((done) =>
+    execFile(program, [...isolation, "true"], { env: {}, timeout: 10_000 }, (error, _out, stderr) =>
       done(error ? stderr.trim() || error.message : undefined),
     ),
   );
-  if (works !== undefined) return refuse("refused", `${needed}, and it cannot start here (${works}); ${wayOut}`);
+  if (failure !== undefined) return refuse("refused", `${needed}, and it cannot start here (${failure}); ${wayOut}`);
   return ok(bubblewrap(program));
 }
 
@@ -52,8 +52,8 @@ const needed = "agents, and what they write, are run in bubblewrap";
 const wayOut =
   "install it (on Debian: apt install bubblewrap), or write `crew: {sandbox: none}` into scriptorium.yaml to run without a sandbox";
 
-/** The programs of the machine, to be read; no home, no other folder, no other process, no network. */
-const walls = [
+/** The machine's programs, read-only; no home, no other folder or process, no network. */
+const isolation = [
   "--unshare-all",
   "--die-with-parent",
   "--new-session",
@@ -63,11 +63,11 @@ const walls = [
     `/etc/${name}`,
     `/etc/${name}`,
   ]),
-  ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", homeInside, "--clearenv"],
+  ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", sandboxHome, "--clearenv"],
 ];
 
-/** What look-ups of hosts and users and certificates need; only there for who may use the network. */
-const forNetwork = ["resolv.conf", "hosts", "nsswitch.conf", "passwd", "group", "ssl", "ca-certificates"].flatMap(
+/** Files for resolving hosts and users and for verifying certificates. */
+const networkFiles = ["resolv.conf", "hosts", "nsswitch.conf", "passwd", "group", "ssl", "ca-certificates"].flatMap(
   (name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`],
 );
 
@@ -75,21 +75,21 @@ const bubblewrap = (program: string): Sandbox => ({
   name: "bubblewrap",
   wrap(argv, { folder, write, read = [], own = [], network, env }) {
     const args = [
-      ...walls,
-      ...(network ? ["--share-net", ...forNetwork] : []),
+      ...isolation,
+      ...(network ? ["--share-net", ...networkFiles] : []),
       ...read.flatMap((path) => ["--ro-bind-try", path, path]),
       ...[write ? "--bind" : "--ro-bind", folder, folder],
-      // A worktree's link to its repository leads nowhere from in here, and cannot be bent.
+      // A worktree's `.git` file names its repository, which is not reachable here; read-only, so that it cannot be redirected.
       ...["--ro-bind-try", join(folder, ".git"), join(folder, ".git")],
       ...own.flatMap(({ from, to }) => ["--bind-try", from, to]),
       ...["--chdir", folder],
-      ...Object.entries({ ...env, HOME: homeInside, TMPDIR: "/tmp" }).flatMap(([name, value]) => [
+      ...Object.entries({ ...env, HOME: sandboxHome, TMPDIR: "/tmp" }).flatMap(([name, value]) => [
         "--setenv",
         name,
         value,
       ]),
       "--",
-      ...bounded(argv, fewProcesses),
+      ...withLimits(argv, processLimit),
     ];
     return { command: program, args, env: {} };
   },
@@ -98,13 +98,13 @@ const bubblewrap = (program: string): Sandbox => ({
 const noSandbox: Sandbox = {
   name: "none",
   wrap(argv, { env }) {
-    const [command = "", ...args] = bounded(argv);
+    const [command = "", ...args] = withLimits(argv);
     return { command, args, env };
   },
 };
 
-/** No file over a gibibyte, no core dump, no more open files than a program needs. */
-const bounded = (argv: readonly string[], more = "") => [
+/** Resource limits: files of 1 GiB, no core dumps, 1024 open files. */
+const withLimits = (argv: readonly string[], more = "") => [
   "/bin/sh",
   "-c",
   `ulimit -c 0; ulimit -f 2097152; ulimit -n 1024; ${more}exec "$@"`,
@@ -113,22 +113,22 @@ const bounded = (argv: readonly string[], more = "") => [
 ];
 
 /**
- * What forks without end comes to an end (T7); root's processes are not counted. Only where the sandbox
- * counts its own: outside it, the limit is on all that the user runs. Shells differ in the letter.
+ * Stops fork bombs (T7); not enforced for root. Only inside a sandbox, which has its own count: outside, the limit
+ * would count all processes of the user. The option's letter differs between shells.
  */
-const fewProcesses = ["p", "u"]
+const processLimit = ["p", "u"]
   .map((letter) => `(ulimit -${letter} 1024) 2>/dev/null && ulimit -${letter} 1024; `)
   .join("");
 
-/** The walls around an agent that is a program of its own. */
-export type Walls = {
+/** The access of an agent that runs as a program. */
+export type SandboxPolicy = {
   sandbox: Sandbox;
-  /** Whether it may change its folder; one that verifies may not. */
+  /** Whether it may change its folder; a verifier may not. */
   write: boolean;
-  /** Its way to its model. Whatever else is on the network can be reached as well. */
+  /** Needed to reach its model; gives access to the whole network. */
   network: boolean;
   /** Further folders and files that it can read. */
   read: readonly string[];
-  /** Files of its own that it can change, such as a login; those of the home are found in the new one. */
+  /** Writable files, such as a login; those in the home are mapped into the sandbox's home. */
   own: readonly string[];
 };

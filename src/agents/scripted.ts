@@ -1,10 +1,10 @@
 import type { Runner, RunResult, RunSpec } from "./runner.ts";
 import { unknownUsage } from "./runner.ts";
 
-/** What a scripted agent does with its run: call its tools, and say how it ended. */
+/** The behaviour of a scripted agent: it calls tools and returns its result. */
 export type Script = (spec: RunSpec, signal: AbortSignal) => Promise<Partial<RunResult> | undefined>;
 
-/** An agent that is a function of this process: for tests and the demo. Its wall clock is kept all the same. */
+/** An agent that is a function in this process, for tests and the demo. Its time limit applies. */
 export const scriptedRunner = (script: Script): Runner => ({
   name: "scripted",
   async run(spec, signal) {

@@ -4,21 +4,21 @@ import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config/config.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import { acpRunner } from "./acp.ts";
-import { claudeRunner } from "./claude.ts";
-import { codexRunner } from "./codex.ts";
-import { commandRunner } from "./command.ts";
 import { allowed } from "./environment.ts";
-import type { Patience } from "./process.ts";
+import type { StopTimeouts } from "./process.ts";
 import { findProgram } from "./program.ts";
+import { acpRunner } from "./programs/acp.ts";
+import { claudeRunner } from "./programs/claude.ts";
+import { codexRunner } from "./programs/codex.ts";
+import { commandRunner } from "./programs/command.ts";
 import type { Runner } from "./runner.ts";
 import { skillsFolder } from "./skills.ts";
 
-/** The configured agent, ready on this machine. */
+/** The configured agent, with its programs resolved on this machine. */
 export type AgentSetup = {
   agent: AgentConfig;
   runner: Runner;
-  /** The agents' command, absolute. */
+  /** Absolute path of the `scribe` command. */
   scribe: string;
   skills: string;
   env: Record<string, string>;
@@ -29,15 +29,15 @@ agent:
   author_name: Scriptorium agent
   author_email: agent@example.org`;
 
-/** What the configuration promises, looked up on this machine (R17): programs that can be run, a folder that can be written. */
-export function setUpAgent(config: Config, patience?: Patience): Result<AgentSetup> {
+/** Checks that the configured programs are executable and the log folder is writable (R17). */
+export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<AgentSetup> {
   const { agent, root, environment } = config;
   if (!agent) return refuse("refused", noAgent);
-  const find = (field: string, name: string) => program(name, root, environment.PATH ?? "", field);
+  const find = (field: string, name: string) => findConfigured(name, root, environment.PATH ?? "", field);
 
   const scribe = find("scribe_bin", agent.scribeBin ?? fileURLToPath(builtFile("scribe.js")));
   if (!scribe.ok) return scribe;
-  const runner = chooseRunner(agent, find, patience);
+  const runner = chooseRunner(agent, find, stopTimeouts);
   if (!runner.ok) return runner;
   const writable = checkFolder(agent.logDir);
   if (!writable.ok) return writable;
@@ -45,7 +45,7 @@ export function setUpAgent(config: Config, patience?: Patience): Result<AgentSet
   return ok({ agent, runner: runner.value, scribe: scribe.value, skills: skillsFolder(), env });
 }
 
-/** What the agents read from their environment to reach their model. */
+/** Variables by which the agents configure access to their model. */
 const prefixes: Record<AgentConfig["runner"], string[]> = {
   claude: ["ANTHROPIC_", "CLAUDE_", "AWS_", "CLOUD_ML_", "VERTEX_"],
   codex: ["OPENAI_", "CODEX_"],
@@ -56,29 +56,29 @@ const prefixes: Record<AgentConfig["runner"], string[]> = {
 function chooseRunner(
   agent: AgentConfig,
   find: (field: string, name: string) => Result<string>,
-  patience: Patience | undefined,
+  stopTimeouts: StopTimeouts | undefined,
 ): Result<Runner> {
-  const waiting = patience ? { patience } : {};
+  const timeouts = stopTimeouts ? { stopTimeouts } : {};
   const { isolation, args } = agent;
   if (agent.runner === "claude") {
     const bin = find("claude_bin", agent.claudeBin);
-    // In the workspace the skills are those that were installed there, as R8 has it.
+    // An agent in the workspace uses the skills installed there (R8).
     const plugin = isolation === "scratch" ? { pluginDir: skillsFolder() } : {};
-    return bin.ok ? ok(claudeRunner({ bin: bin.value, args, isolation, ...plugin, ...waiting })) : bin;
+    return bin.ok ? ok(claudeRunner({ bin: bin.value, args, isolation, ...plugin, ...timeouts })) : bin;
   }
   if (agent.runner === "codex") {
     const bin = find("codex_bin", agent.codexBin);
-    return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation, ...waiting })) : bin;
+    return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation, ...timeouts })) : bin;
   }
   const [name, ...rest] = agent.command;
   if (!name) return refuse("invalid", `scriptorium.yaml: agent.command is missing; runner ${agent.runner} needs it`);
   const bin = find("command", name);
   if (!bin.ok) return bin;
   const argv = [bin.value, ...rest];
-  return ok(agent.runner === "acp" ? acpRunner({ argv, isolation, ...waiting }) : commandRunner(argv, patience));
+  return ok(agent.runner === "acp" ? acpRunner({ argv, isolation, ...timeouts }) : commandRunner(argv, stopTimeouts));
 }
 
-function program(name: string, root: string, path: string, field: string): Result<string> {
+function findConfigured(name: string, root: string, path: string, field: string): Result<string> {
   const found = findProgram(name, path, root);
   if (found) return ok(found);
   const where = name.includes("/")

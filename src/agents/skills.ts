@@ -3,13 +3,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFile } from "../kernel/package-files.ts";
 
-/** The plugin folder with the skills, as it is shipped. */
+/** The bundled plugin folder with the skills. */
 export const skillsFolder = () => fileURLToPath(packageFile("skills/scriptorium/"));
 
-/**
- * Puts the skills where an agent that runs in the workspace looks for them (R8). They are ours: an
- * older copy is replaced. Gives the paths that are new or were changed.
- */
+/** Copies the skills to where an agent in the workspace looks for them (R8), overwriting older copies. Returns the paths written. */
 export async function installSkills(root: string): Promise<string[]> {
   const from = join(skillsFolder(), "skills");
   const written: string[] = [];

@@ -1,40 +1,41 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Every process of a run has this in its environment, so that it is found wherever it went. */
-export const marker = "SCRIPTORIUM_RUN";
+/** Every process of a run has this variable set to the run's id, so that it is found in any session. */
+export const runMarker = "SCRIPTORIUM_RUN";
 
 /**
- * Ends what a run left behind and resolves when nothing is left. Agents start each command in a
- * session of its own, so the process group does not reach them; their environment tells whose they
- * are. Without /proc there is only the group, and its leader's end is all that can be waited for.
+ * Ends the processes that a run left behind; resolves with their number when none is left. Agents start each command
+ * in a session of its own, which signals to the process group do not reach, so processes are found by the marker in
+ * /proc/<pid>/environ. Without /proc (macOS) none is found, and only the group is signalled.
  */
 export async function endSurvivors(run: string, graceMs: number): Promise<number> {
-  const told = new Set<number>();
+  const signalled = new Set<number>();
   const killFrom = Date.now() + graceMs;
-  // A process in the middle of its exec has no environment to read, so one look is not enough.
-  // One that forks as fast as it is killed must not hold us for ever.
-  for (let nothing = 0, looks = 0; nothing < 2 && looks < 1000; looks++) {
+  // Two empty scans in a row: during exec a process has no environment to read.
+  // At most 1000: a process may fork as fast as it is killed.
+  for (let emptyScans = 0, scans = 0; emptyScans < 2 && scans < 1000; scans++) {
     const left = await survivors(run);
-    nothing = left.length === 0 ? nothing + 1 : 0;
+    emptyScans = left.length === 0 ? emptyScans + 1 : 0;
     for (const pid of left) {
       if (Date.now() >= killFrom) kill(pid, "SIGKILL");
-      else if (!told.has(pid)) kill(pid, "SIGTERM");
-      told.add(pid);
+      else if (!signalled.has(pid)) kill(pid, "SIGTERM");
+      signalled.add(pid);
     }
-    if (nothing < 2) await sleep(20);
+    if (emptyScans < 2) await sleep(20);
   }
-  return told.size;
+  return signalled.size;
 }
 
-/** The processes whose environment at their start had this run's mark. */
+/** The processes that were started with this run's marker. */
 export const survivors = (run: string): Promise<number[]> => marked(run, () => true);
 
-/** Those of them that run in a sandbox, without the sandbox's own. */
-export const sandboxed = (run: string): Promise<number[]> => marked(run, (stat) => !stat.includes(" (bwrap) "));
+/** Those of them inside a sandbox, without bubblewrap itself. */
+export const processesInSandbox = (run: string): Promise<number[]> =>
+  marked(run, (stat) => !stat.includes(" (bwrap) "));
 
 async function marked(run: string, counts: (stat: string) => boolean): Promise<number[]> {
-  const wanted = `${marker}=${run}`;
+  const wanted = `${runMarker}=${run}`;
   const names = await readdir("/proc").catch(() => []);
   const found = await Promise.all(
     names
@@ -51,7 +52,7 @@ async function marked(run: string, counts: (stat: string) => boolean): Promise<n
 
 const isZombie = (stat: string) => /\) [ZX] /.test(stat);
 
-/** Negative for a group. False when there is nobody to signal. */
+/** A negative pid signals a group. False when there is no such process. */
 export function kill(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);

@@ -1,13 +1,13 @@
-/** The last bytes of a stream, in bounded memory however much flows by. */
+/** Keeps the last `size` bytes of a stream. */
 export function boundedTail(size: number): { push(chunk: Buffer): void; text(): string } {
   let kept: Buffer = Buffer.alloc(0);
   return {
     push(chunk) {
-      // A copy: a slice would keep the whole chunk it was cut from.
+      // Copied: a slice would keep the whole chunk in memory.
       kept = Buffer.concat([kept.subarray(Math.max(0, kept.length + chunk.length - size)), chunk.subarray(-size)]);
     },
     text() {
-      // What was cut in the middle of a character starts with its continuation bytes.
+      // Skip the rest of a UTF-8 character that was cut.
       let start = 0;
       while (start < Math.min(3, kept.length) && ((kept[start] ?? 0) & 0xc0) === 0x80) start++;
       return kept.subarray(start).toString("utf8");
@@ -15,8 +15,8 @@ export function boundedTail(size: number): { push(chunk: Buffer): void; text(): 
   };
 }
 
-/** Cuts a stream into lines; one that grows past `longest` is dropped, as nobody means to read it. */
-export function lineSplitter(longest: number, onLine: (line: string) => void): (chunk: Buffer) => void {
+/** Splits a stream into lines; drops lines longer than `maxLength` bytes. */
+export function lineSplitter(maxLength: number, onLine: (line: string) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = [];
   let length = 0;
   let tooLong = false;
@@ -30,7 +30,7 @@ export function lineSplitter(longest: number, onLine: (line: string) => void): (
   const add = (piece: Buffer) => {
     if (tooLong) return;
     length += piece.length;
-    tooLong = length > longest;
+    tooLong = length > maxLength;
     if (tooLong) parts = [];
     else parts.push(piece);
   };

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** Carries stdin and stdout to the socket of a run's tools: `node tool-relay.js <socket>`. */
+/** Connects stdin and stdout to the socket of a run's tools: `node tool-relay.js <socket>`. */
 const socket = connect(process.argv[2] ?? "");
 socket.on("error", (error) => {
   process.stderr.write(`scriptorium: the tools of this run are gone: ${error.message}\n`);

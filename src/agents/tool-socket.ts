@@ -13,9 +13,9 @@ import type { RunSpec, Toolset } from "./runner.ts";
 export type ToolSocket = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };
 
 /**
- * Serves one run's tools to its agent. The tools stay in this process: the agent's client starts a
- * relay that knows nothing but the path of a socket, so the agent never comes near the database or
- * its password, and when the socket closes, nothing that is left of the agent can write any more.
+ * Serves a run's tools to its agent over a socket. The tools run in this process; the agent's MCP client starts a
+ * relay that knows only the socket's path. So the agent cannot reach the database or its password, and once the
+ * socket is closed, surviving processes of the agent cannot write.
  */
 export async function openToolSocket(tools: Toolset, name: string, instructions: string): Promise<ToolSocket> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-tools-"));

@@ -14,7 +14,7 @@ compdef _scriptorium scriptorium
 `,
 };
 
-/** Prints a script for the shell to source; the words come from the commands themselves. */
+/** Prints a completion script for the shell; it calls `complete` for the words. */
 export const completionCommand = () =>
   new Command("completion")
     .description("print a completion script, for example: source <(scriptorium completion bash)")
@@ -25,7 +25,7 @@ export const completionCommand = () =>
       process.stdout.write(script);
     });
 
-/** Completions for the words typed so far; `ids` lists the entries of this workspace. */
+/** Completions of the words typed so far; `ids` returns the ids of the entries. */
 export async function complete(program: Command, words: string[], ids: () => Promise<string[]>): Promise<string[]> {
   const typed = words.at(-1) ?? "";
   let command = program;

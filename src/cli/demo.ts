@@ -75,7 +75,7 @@ async function makeWorkspace(say: (text: string) => void): Promise<string> {
 
 type Server = { child: ChildProcess; link: string };
 
-/** The server as people start it, in a process of its own. */
+/** Starts `serve` in a process of its own, as users do. */
 async function startServer(root: string): Promise<Server> {
   const args = [process.argv[1] ?? "", "serve", "--port", "0", "--json", "--dir", root];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -84,7 +84,7 @@ async function startServer(root: string): Promise<Server> {
   return { child, link };
 }
 
-/** Until Ctrl-C, which the server gets as well. */
+/** Waits for Ctrl-C, which the terminal sends to the server too. */
 async function served(child: ChildProcess): Promise<void> {
   process.stdout.write("\nThe server stays up. Press Ctrl-C to end.\n");
   const hold = () => undefined;
@@ -96,7 +96,7 @@ async function served(child: ChildProcess): Promise<void> {
 function openBrowser(link: string): void {
   const program = process.platform === "darwin" ? "open" : "xdg-open";
   const child = spawn(program, [link], { stdio: "ignore", detached: true });
-  // Without a browser there is still the link.
+  // Ignored: the link is printed too.
   child.on("error", () => undefined);
   child.unref();
 }

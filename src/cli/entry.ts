@@ -1,5 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import { appendLog, commitEntry, entryHistory, fetchEntry, listEntries } from "../wiki/operations.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, table, when } from "./text.ts";
 
@@ -66,8 +67,8 @@ export const entryCommand = (common: () => Common) =>
         ),
     );
 
-type Listed = Extract<Awaited<ReturnType<typeof listEntries.perform>>, { ok: true }>["value"];
-type Versions = Extract<Awaited<ReturnType<typeof entryHistory.perform>>, { ok: true }>["value"];
+type Listed = OutputOf<typeof listEntries>;
+type Versions = OutputOf<typeof entryHistory>;
 
 function catalogue({ entries }: Listed): string {
   if (entries.length === 0) return "no entries here; sections are defined in wiki/schema.yaml";

@@ -112,7 +112,7 @@ async function carryOut(
   );
 }
 
-/** The heavy part is loaded only when something is executed. */
+/** Imported dynamically, so that other commands start faster. */
 async function openCrewOf(app: App, tell: (news: News) => void) {
   const { crewOf } = await import("../executing.ts");
   return crewOf(app, tell);
@@ -130,7 +130,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
   ].join("\n");
 }
 
-/** A run by its id or by its file; without a name, the newest that is not over. */
+/** Finds a run by id or file; without a name, the newest that has not ended. */
 async function runNamed(app: App, name: string | undefined): Promise<Result<string>> {
   if (name === undefined) {
     const open = (await app.runs.list(50)).find(({ state }) => ["planned", "running", "stopped"].includes(state));
@@ -192,7 +192,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   );
 }
 
-/** The first Ctrl-C lets agents end and gives their tasks back; the second does not wait. */
+/** The first Ctrl-C stops agents and releases their tasks; the second exits at once. */
 function stopOnSignal() {
   const stop = new AbortController();
   const onSignal = () => {

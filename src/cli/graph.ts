@@ -99,7 +99,7 @@ export const graphCommand = (common: () => Common) =>
 
 const operators = { "=": "eq", "!=": "ne", ">": "gt", "<": "lt", "~": "contains" } as const;
 
-/** `size>10` as a condition; numbers, true and false are taken as such, all else as text. */
+/** Parses a condition such as `size>10`; values other than numbers and booleans are text. */
 function conditionIn(text: string) {
   const [, property = text, sign, value = ""] = /^(.+?)(!=|[=<>~])(.*)$/s.exec(text) ?? [];
   if (!sign) return { property, op: "exists" as const };
@@ -107,7 +107,7 @@ function conditionIn(text: string) {
   return { property, op: operators[sign as keyof typeof operators], value: isPlain ? JSON.parse(value) : value };
 }
 
-/** With --json one value; otherwise line by line, as fast as whoever reads takes them. */
+/** With --json one value, otherwise line by line with backpressure. */
 async function exportGraph(common: Common, format: Format, whole?: boolean): Promise<void> {
   await withApp(common, async (app) => {
     await app.links.catchUp();
@@ -149,7 +149,7 @@ function listed({ nodes, cursor }: Listed): string {
   );
 }
 
-/** A file is known by its ending; anything else is an id. */
+/** A name with a file extension is a path, any other an id. */
 const named = (about: string) => (/\.\w+$/.test(about) && !about.includes(":") ? { path: about } : { id: about });
 
 type Linked = {

@@ -1,14 +1,15 @@
 import { Command } from "@commander-js/extra-typings";
 import { inbox } from "../crew/report/inbox.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { bold, plural, table, when } from "./text.ts";
 
 export const inboxCommand = (common: () => Common) =>
   new Command("inbox").description(inbox.summary).action(() => report(common(), inbox, {}, listed));
 
-type Waiting = Extract<Awaited<ReturnType<typeof inbox.perform>>, { ok: true }>["value"];
+type Waiting = OutputOf<typeof inbox>;
 
-/** Each waiting item with the command that decides it. */
+/** Open decisions, each with the command for it. */
 function listed({ waiting, proposals, runs }: Waiting): string {
   if (waiting === 0) return "nothing waits for you";
   const rows = [

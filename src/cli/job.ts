@@ -5,15 +5,13 @@ import type { JobQueue } from "../jobs/queue.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
+import { changeWaiter } from "../store/change-waiter.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
-type Value<T extends { perform(...args: never[]): Promise<unknown> }> = Extract<
-  Awaited<ReturnType<T["perform"]>>,
-  { ok: true }
->["value"];
-type Whole = Value<typeof showJob>;
-type Line = Value<typeof listJobs>["jobs"][number];
+type JobDetails = OutputOf<typeof showJob>;
+type Line = OutputOf<typeof listJobs>["jobs"][number];
 
 export const jobCommand = (common: () => Common) =>
   new Command("job")
@@ -63,7 +61,7 @@ export const jobCommand = (common: () => Common) =>
         ),
     );
 
-/** A server takes the job over; without one this process is all there is to run it. */
+/** A running server takes the job over; otherwise this process runs it. */
 export async function startHere(
   app: App,
   options: Common,
@@ -82,7 +80,7 @@ export async function startHere(
   try {
     const started = await start(caller);
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
-    await jobIsOver(app, started.value.job_id, interrupted.signal);
+    await jobEnd(app, started.value.job_id, interrupted.signal);
     await queue?.stop();
     print(options, await ended(app, started.value.job_id, caller), {
       text: described,
@@ -94,7 +92,7 @@ export async function startHere(
   }
 }
 
-/** Imports the agent runners on demand, so that other commands start without them. */
+/** Imported dynamically, so that other commands start without the code that runs agents. */
 async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   const [{ setUpAgent }, { openQueue }, { openToolSocket }] = await Promise.all([
     import("../agents/setup.ts"),
@@ -107,37 +105,33 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
   return ok(await openQueue(app, deps));
 }
 
-async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<Whole>> {
+async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<JobDetails>> {
   const job = await showJob.perform(app, { id }, caller);
   if (job.ok && job.value.status !== "succeeded") process.exitCode = 1;
   return job.ok ? ok(job.value) : job;
 }
 
-const lookMs = 5000;
+const sweepMs = 5000;
 
-/** Looks when the database changes, and now and then for a process that died. */
-function jobIsOver(app: App, id: string, interrupted: AbortSignal): Promise<void> {
-  return new Promise((done, fail) => {
-    const look = async () => {
+/** Resolves when the job has ended. Sweeps regularly, in case the process that runs it died. */
+async function jobEnd(app: App, id: string, interrupted: AbortSignal): Promise<void> {
+  const changes = changeWaiter(app.db);
+  interrupted.addEventListener("abort", changes.close, { once: true });
+  let sweptAt = Date.now();
+  try {
+    while (!interrupted.aborted) {
+      changes.expect();
       const job = await app.jobs.find(id);
-      if (!job || job.completed_at || interrupted.aborted) return finish();
-    };
-    const sweep = async () => {
-      const job = await app.jobs.find(id);
-      if (job) await app.jobs.sweep({ source: job.source_path });
-      await look();
-    };
-    const stopListening = app.db.onChange(() => void look().catch(fail));
-    const timer = setInterval(() => void sweep().catch(fail), lookMs);
-    const finish = () => {
-      stopListening();
-      clearInterval(timer);
-      interrupted.removeEventListener("abort", finish);
-      done();
-    };
-    interrupted.addEventListener("abort", finish);
-    look().catch(fail);
-  });
+      if (!job || job.completed_at) return;
+      await changes.next(sweepMs);
+      if (Date.now() - sweptAt < sweepMs) continue;
+      sweptAt = Date.now();
+      await app.jobs.sweep({ source: job.source_path });
+    }
+  } finally {
+    interrupted.removeEventListener("abort", changes.close);
+    changes.close();
+  }
 }
 
 function listed({ jobs }: { jobs: Line[] }): string {
@@ -155,7 +149,7 @@ function listed({ jobs }: { jobs: Line[] }): string {
   ]);
 }
 
-const described = (job: Whole) =>
+const described = (job: JobDetails) =>
   [
     bold(`${job.kind} ${job.source_path}`),
     `${job.id}, ${job.status}, asked for by ${job.created_by} at ${when(job.created_at)}`,
@@ -165,7 +159,7 @@ const described = (job: Whole) =>
     ...(job.log ? [`all it said: ${job.log}`] : []),
   ].join("\n");
 
-function spent({ usage, cost_usd }: Whole): string {
+function spent({ usage, cost_usd }: JobDetails): string {
   const tokens = usage.output_tokens === null ? "" : `, ${usage.output_tokens} output tokens`;
   return `${tokens}${cost_usd === null ? "" : `, $${cost_usd.toFixed(4)}`}`;
 }

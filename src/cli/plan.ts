@@ -42,7 +42,7 @@ async function plan(app: App, request: string, brief: boolean): Promise<Result<P
   }
 }
 
-/** Takes the plan from the edited file. An invalid file is left as it is, for the person to correct. */
+/** Opens the plan in the editor and adopts the result; an invalid file stays as it is, to be corrected. */
 async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
   const { VISUAL, EDITOR } = app.config.environment;
   const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");

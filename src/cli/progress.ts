@@ -4,7 +4,7 @@ import { bold, dim, green, inertly, json, plural, red, yellow } from "./text.ts"
 
 type Out = { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
 
-/** Progress of a run: JSON events, plain lines, or a live display on a terminal. */
+/** Shows the progress of a run: JSON events, plain lines, or a table redrawn in place on a terminal. */
 export function progress(common: Common, out: Out): { tell(news: News): void; end(): void } {
   if (common.json)
     return {
@@ -15,7 +15,6 @@ export function progress(common: Common, out: Out): { tell(news: News): void; en
   return picture(out);
 }
 
-/** One event as one line. */
 export function lineOf(news: News): string {
   const who = news.number === undefined ? "" : `task ${news.number}`;
   const nth = news.attempt === undefined ? "" : `, attempt ${news.attempt}`;
@@ -58,7 +57,7 @@ const figures = ({ tokens, usd }: News) =>
 
 type Shown = { number: string; title: string; state: string; attempt: number; score: number | undefined };
 
-/** Tasks, attempts, scores, tokens, money and time, drawn over itself a few times a second. */
+/** Redraws tasks, attempts, scores, tokens, cost and time a few times a second. */
 function picture(out: Out) {
   const began = Date.now();
   const tasks = new Map<string, Shown>();

@@ -11,6 +11,7 @@ import {
   requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, readInput, report } from "./session.ts";
 import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 
@@ -111,7 +112,7 @@ function listed({ proposals }: { proposals: Proposal[] }): string {
   ]);
 }
 
-type Shown = Extract<Awaited<ReturnType<typeof showProposal.perform>>, { ok: true }>["value"];
+type Shown = OutputOf<typeof showProposal>;
 
 const describe = (p: Shown) =>
   [
@@ -133,7 +134,7 @@ const describe = (p: Shown) =>
 const field = ([key, value]: [string, unknown]) =>
   `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`;
 
-/** The effects of approval: warnings first, then the change. */
+/** The effect of approving: warnings, then the change. */
 function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
   const { merge, hidden } = impact;
   const moved = merge?.clean

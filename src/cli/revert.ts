@@ -1,5 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import { revertRun } from "../crew/revert.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 
 export const revertCommand = (common: () => Common) =>
@@ -12,7 +13,7 @@ export const revertCommand = (common: () => Common) =>
     .option("--confirm", "do it")
     .action((wanted) => report(common(), revertRun, wanted, told));
 
-type Told = Extract<Awaited<ReturnType<typeof revertRun.perform>>, { ok: true }>["value"];
+type Told = OutputOf<typeof revertRun>;
 
 const numbers = (versions: number[]) => `version${versions.length === 1 ? "" : "s"} ${versions.join(", ")}`;
 

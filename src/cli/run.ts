@@ -3,6 +3,7 @@ import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
@@ -93,7 +94,7 @@ function described(run: Details): string {
   ].join("\n");
 }
 
-type Usage = Extract<Awaited<ReturnType<typeof runUsage.perform>>, { ok: true }>["value"];
+type Usage = OutputOf<typeof runUsage>;
 
 function used({ tasks, others, workers }: Usage): string {
   const known = (value: number | null, spell: (there: number) => string) => (value === null ? "–" : spell(value));
@@ -125,7 +126,7 @@ function used({ tasks, others, workers }: Usage): string {
   ].join("\n");
 }
 
-type Figures = Extract<Awaited<ReturnType<typeof metrics.perform>>, { ok: true }>["value"];
+type Figures = OutputOf<typeof metrics>;
 
 const measured = ({ figures }: Figures) =>
   table([

@@ -2,16 +2,12 @@ import { Command } from "@commander-js/extra-typings";
 import { ok } from "../kernel/result.ts";
 import { installModel, localModel } from "../search/model/model.ts";
 import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
 import { bold, dim, plural } from "./text.ts";
 
-type Value<O> = O extends { perform(...args: never[]): Promise<infer R> }
-  ? Extract<R, { ok: true }> extends { value: infer V }
-    ? V
-    : never
-  : never;
-type Found = Value<typeof search>;
-type Status = Value<typeof modelStatus>;
+type SearchOutput = OutputOf<typeof search>;
+type ModelStatus = OutputOf<typeof modelStatus>;
 
 export const searchCommand = (common: () => Common) =>
   new Command("search")
@@ -33,7 +29,7 @@ export const searchCommand = (common: () => Common) =>
       });
     });
 
-function spelled({ results, suggestion, notes }: Found): string {
+function spelled({ results, suggestion, notes }: SearchOutput): string {
   const meant = suggestion ? [`Did you mean: ${bold(suggestion)}`] : [];
   const said = notes.map((note) => dim(note));
   if (results.length === 0) {
@@ -68,7 +64,7 @@ export const modelCommand = (common: () => Common) =>
         .action(() => report(common(), modelStatus, {}, statusText)),
     );
 
-/** Installs, then embeds what there is; stopped half-way, it goes on from there the next time. */
+/** Installs the model and embeds all passages. If interrupted, the next call continues. */
 async function install(common: Common, from: string | undefined): Promise<void> {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const done = await withApp(common, async (app) => {
@@ -81,7 +77,7 @@ async function install(common: Common, from: string | undefined): Promise<void> 
     return installed;
   });
   if (!done.ok) return complain(common, done.problem);
-  // Opened again: only now does search know the model.
+  // Reopened, because search looks for the model when it is opened.
   await withApp(common, async (app) => {
     while ((await app.search.catchUp()) > 0);
     for (let made = await app.search.meaning.embedSome(); made > 0; made = await app.search.meaning.embedSome()) {
@@ -97,7 +93,7 @@ async function install(common: Common, from: string | undefined): Promise<void> 
   });
 }
 
-function statusText({ installed, folder, wanted, model, embedded, pending, not_indexed }: Status): string {
+function statusText({ installed, folder, wanted, model, embedded, pending, not_indexed }: ModelStatus): string {
   if (wanted === null)
     return `no model: search goes by words only\n  scriptorium model install brings ${localModel.name} to ${folder}`;
   const state =

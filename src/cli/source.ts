@@ -63,7 +63,7 @@ function verified(found: SourceReport): string {
   return [...lines, `${plural(found.intact, "source")} intact`].join("\n");
 }
 
-/** A source that is not what it was is a problem for scripts too. */
+/** Sets the exit code, for scripts. */
 function judge(found: SourceReport): SourceReport {
   if (found.changed.length + found.missing.length > 0) process.exitCode = 1;
   return found;
@@ -99,7 +99,7 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
 
 const restMs = 200;
 
-/** Looks at the whole folder after each change of it: what was missed the last time is found this time. */
+/** Scans the whole folder after each change, so that missed file events are caught up. */
 async function watchFolder(common: Common, folder: string, once: boolean): Promise<void> {
   await withApp(common, async (app) => {
     const person = await localPerson(app);

@@ -44,4 +44,4 @@ export function table(rows: string[][]): string {
 
 export const when = (iso: string) => (iso === "" ? "–" : iso.slice(0, 16).replace("T", " "));
 
-export const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
+export const plural = (count: number, word: string, words = `${word}s`) => `${count} ${count === 1 ? word : words}`;

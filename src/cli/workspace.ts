@@ -3,6 +3,7 @@ import { installSkills } from "../agents/skills.ts";
 import { environment } from "../config/config.ts";
 import { doctor, status } from "../doctor/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, print, report, withApp } from "./session.ts";
 import { dim, green, plural, red, yellow } from "./text.ts";
 
@@ -22,7 +23,7 @@ export const initCommand = (common: () => Common) =>
     .action(async (dir, { template, skills }) => {
       const made = await initWorkspace(dir, template, environment());
       if (made.ok && skills) made.value.created.push(...(await installSkills(made.value.root)));
-      // The first look makes every new file version 1.
+      // Listing indexes the new files as version 1.
       if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
       print(common(), made, (r) =>
         [
@@ -45,7 +46,7 @@ export const statusCommand = (common: () => Common) =>
       report(common(), status, {}, (s) =>
         [
           `${s.name} in ${s.root}`,
-          `${plural(s.written, "entry").replace("entrys", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
+          `${plural(s.written, "entry", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
           `entries in ${s.store}, ${s.database}`,
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
@@ -72,6 +73,6 @@ export const doctorCommand = (common: () => Common) =>
       await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
     });
 
-type Diagnosis = Extract<Awaited<ReturnType<typeof doctor.perform>>, { ok: true }>["value"];
+type Diagnosis = OutputOf<typeof doctor>;
 
 const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };

@@ -24,7 +24,7 @@ const line = z
 const durationText = z.string().regex(/^(\d+(ms|s|m|h))+$/, "expected a duration such as 90s, 5m or 1h30m");
 const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** The milliseconds of a text such as 1h30m. */
+/** Parses a duration such as 1h30m to milliseconds. */
 const milliseconds = (text: string) =>
   [...text.matchAll(/(?<!\d)(\d+)(ms|s|m|h)/g)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0),
@@ -122,13 +122,13 @@ export type Config = {
   database: DatabaseAddress;
   claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
   crew: CrewConfig;
-  /** Undefined when this workspace has no agent of its own. */
+  /** Undefined when the workspace configures no agent. */
   agent: AgentConfig | undefined;
-  /** Readers that any page can be re-told for. */
+  /** The personas of all pages. */
   personas: PersonaDefinition[];
-  /** A server that embeds texts, in place of a local model. */
+  /** An embedding server, instead of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
-  /** The folder of the local embedding model, shared by all workspaces of this person. */
+  /** The folder of the local model, shared by all workspaces of this person. */
   modelFolder: string;
   port: number;
   /** Git-ignored: database, token, locks. */
@@ -139,7 +139,7 @@ export type Config = {
 export type AgentConfig = {
   author: { name: string; email: string };
   runner: "claude" | "codex" | "acp" | "command";
-  /** As written; relative to the workspace, or looked up on the path. */
+  /** As configured: relative to the workspace, or looked up on PATH. */
   claudeBin: string;
   codexBin: string;
   command: string[];
@@ -155,14 +155,14 @@ export type AgentConfig = {
   logDir: string;
 };
 
-/** The environment is read here and nowhere else. */
+/** The only place that reads the environment. */
 export const environment = (): Environment => ({ ...process.env });
 
-/** Downloads that all workspaces share and that can be fetched again. */
+/** The cache folder: files that can be downloaded again and belong to no workspace. */
 export const cacheFolder = (env: Environment) =>
   join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
 
-/** The workspace that holds `from`: the nearest folder upwards with a scriptorium.yaml. */
+/** The workspace of `from`: the nearest parent folder with a scriptorium.yaml. */
 export function findWorkspace(from: string): Result<string> {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     if (existsSync(join(folder, configName))) return ok(folder);

@@ -46,7 +46,7 @@ const price = z.strictObject({
 const tokens = z.int().min(1).max(1e12);
 const usd = z.number().min(0).max(1e9);
 
-/** The crew: who plays which part, on what, and how far it may go. */
+/** The crew: the agent for each part, its model, and its limits. */
 export const crewBlock = z
   .strictObject({
     workers: z.int().min(1).max(64).default(3).describe("How many tasks are worked on at once"),

@@ -8,7 +8,7 @@ const oneLine = z
   .max(100)
   .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, "expected a single line without hidden characters");
 
-/** A described reader, as `scriptorium.yaml` or a page's frontmatter defines one. */
+/** A reader described in `scriptorium.yaml` or in a page's frontmatter. */
 export const personaDefinition = z.strictObject({
   name: oneLine.describe("What people call this reader, such as new colleague"),
   description: z.string().trim().min(1).max(4000).describe("Who they are, what they know, what they want from a page"),
@@ -28,7 +28,7 @@ export const personaList = z
   .refine((list) => new Set(list.map((p) => p.name)).size === list.length, "two personas have the same name");
 
 export type Persona = PersonaDefinition & {
-  /** Names this very definition: another word in it makes what was written for it stale. */
+  /** Hash of the definition; a change makes existing perspectives stale. */
   sha: string;
   from: "workspace" | "page";
 };

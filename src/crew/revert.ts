@@ -7,7 +7,8 @@ import { snakeKeys } from "../kernel/wire.ts";
 import { appendEvent } from "../store/events.ts";
 import { withdrawHandoffs } from "../store/queries/handoffs.ts";
 import { findRun } from "../store/queries/runs.ts";
-import { restores, undoOf, type Version, versionsUnder, type Written, withdrawn } from "../wiki/revert.ts";
+import type { WriterFilter } from "../store/queries/versions.ts";
+import { restores, undoOf, type Version, versionsByEntry, withdrawn } from "../wiki/revert.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 
 const entryChange = z.object({
@@ -79,14 +80,14 @@ type How = { what: string; person: Person; confirm: boolean };
 /** Each entry in a transaction of its own, as for any commit; done again, it goes on with what is left. */
 async function revertEntries(
   app: CrewApp,
-  wanted: Written,
+  wanted: WriterFilter,
   how: How,
 ): Promise<{ entries: EntryChange[]; needsPerson: Open[] }> {
   const entries: EntryChange[] = [];
   const needsPerson: Open[] = [];
   const schema = await app.schema();
   const modes = new Map(schema.ok ? schema.value.sections.map(({ id, mode }) => [id, mode]) : []);
-  for (const [id, versions] of await versionsUnder(app.db.read, wanted)) {
+  for (const [id, versions] of await versionsByEntry(app.db.read, wanted)) {
     const mode = modes.get(id);
     if (mode === undefined) {
       needsPerson.push({ what: `entry:${id}`, why: "its section is not in the schema any more" });
@@ -109,7 +110,7 @@ async function revertEntries(
 
 type Text = { body: string; from: number; versions: number[]; to: string } | { why: string } | undefined;
 
-async function snapshotText(app: CrewApp, id: string, versions: Version[], wanted: Written): Promise<Text> {
+async function snapshotText(app: CrewApp, id: string, versions: Version[], wanted: WriterFilter): Promise<Text> {
   const undo = undoOf(versions, wanted);
   if (!undo) return undefined;
   if ("changedBy" in undo)
@@ -119,7 +120,13 @@ async function snapshotText(app: CrewApp, id: string, versions: Version[], wante
   return { body, from: versions.at(-1)?.version ?? 0, versions: undo.versions, to: restores(undo.to) };
 }
 
-async function logText(app: CrewApp, id: string, versions: Version[], wanted: Written, { person }: How): Promise<Text> {
+async function logText(
+  app: CrewApp,
+  id: string,
+  versions: Version[],
+  wanted: WriterFilter,
+  { person }: How,
+): Promise<Text> {
   const { content, version } = await app.entries.fetch(id);
   const given = { body: content, versions, wanted, by: person.name };
   const { body, versions: gone } = await withdrawn(app.entries, id, given);

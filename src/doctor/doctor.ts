@@ -1,14 +1,15 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { sql } from "kysely";
 import * as z from "zod";
 import type { CrewApp } from "../crew/record/crew-app.ts";
 import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
-import { kept } from "../store/kept.ts";
-import { linksToNowhere } from "../store/queries/edges.ts";
+import { taskEvents } from "../store/queries/event-log.ts";
+import { countUnrecorded } from "../store/queries/git-queue.ts";
+import { damagedRows, databaseReport } from "../store/queries/health.ts";
+import { linksToNowhere } from "../store/queries/links.ts";
 import { replayTasks } from "../tasks/replay.ts";
 import { keepsLog } from "../wiki/log.ts";
 import { isRevert } from "../wiki/revert.ts";
@@ -91,37 +92,24 @@ export const status = operation({
       written: entries.filter((entry) => entry.wordCount > 0).length,
       sources: sources.length,
       open_proposals: proposals.length,
-      unrecorded: await unrecorded(app),
+      unrecorded: await countUnrecorded(app.db.read),
     });
   },
 });
 
-async function unrecorded(app: CrewApp): Promise<number> {
-  const counted = await app.db.read
-    .selectFrom("git_queue")
-    .select((q) => q.fn.countAll<number>().as("count"))
-    .where("in_history", "=", 0)
-    .executeTakeFirstOrThrow();
-  return Number(counted.count);
-}
-
 async function checkDatabase(app: CrewApp): Promise<Finding> {
-  if (app.db.engine === "postgres") {
-    const { rows } = await sql<{ version: string }>`SELECT version() AS version`.execute(app.db.read);
-    return { check: "database", level: "ok", message: rows[0]?.version.split(" on ")[0] ?? "PostgreSQL" };
-  }
-  const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check`.execute(app.db.read);
-  const said = rows.map((row) => row.quick_check).join("; ");
+  const said = await databaseReport[app.db.engine](app.db.read);
+  if (app.db.engine === "postgres") return { check: "database", level: "ok", message: said };
   if (said === "ok") return { check: "database", level: "ok", message: "SQLite, intact" };
   const fix = "stop Scriptorium, move .scriptorium/scriptorium.db away and start again: the index is rebuilt from git";
   return { check: "database", level: "problem", message: said, fix };
 }
 
-/** Every step of every task is in the event log; taken again, they must lead to what the rows say. */
+/** Replaying the event log must yield the rows of all tasks. */
 async function checkTasks(app: CrewApp): Promise<Finding> {
   const check = "tasks";
   try {
-    const told = replayTasks(await taskEvents(app));
+    const told = replayTasks(await taskEvents(app.db.read));
     const rows = await app.tasks.list({ limit: Number.MAX_SAFE_INTEGER });
     const differing = rows.filter(({ num: _, claimedAt: __, leaseUntil: ___, ...task }) => {
       return !isDeepStrictEqual(told.get(task.id), task);
@@ -134,46 +122,25 @@ async function checkTasks(app: CrewApp): Promise<Finding> {
   }
 }
 
-/** Rows that a disk or a hand has damaged; whoever reads them goes on without what they kept. */
 async function checkRows({ db }: CrewApp): Promise<Finding> {
-  const { read } = db;
-  const texts = await Promise.all([
-    read.selectFrom("tasks").select(["id", "result as text"]).execute(),
-    read.selectFrom("runs").select(["id", "plan as text"]).execute(),
-    read.selectFrom("proposals").select(["id", "data as text"]).execute(),
-    read.selectFrom("topics").select(["id", "anchor as text"]).execute(),
-  ]);
-  const damaged = texts.flat().filter(({ text }) => text !== null && kept(text, damage) === damage);
+  const damaged = await damagedRows(db.read);
   if (damaged.length === 0) return { check: "rows", level: "ok", message: "all can be read" };
-  const ids = damaged.slice(0, 5).map(({ id }) => id);
   return {
     check: "rows",
     level: "problem",
-    message: `cannot be read: ${ids.join(", ")}`,
+    message: `cannot be read: ${damaged.slice(0, 5).join(", ")}`,
     fix: "bring back a copy of the database",
   };
 }
-const damage: unknown = Symbol("damage");
-
-async function taskEvents(app: CrewApp) {
-  const rows = await app.db.read
-    .selectFrom("events")
-    .selectAll()
-    .where("subject", "like", "task:%")
-    .orderBy("seq")
-    .execute();
-  return rows.map((row) => ({ ...row, data: kept(row.data, {}) }));
-}
-
 async function checkHistory(app: CrewApp): Promise<Finding> {
   const { waits } = await app.recorder.record();
-  const count = await unrecorded(app);
+  const count = await countUnrecorded(app.db.read);
   if (waits) return { check: "history", level: "warning", message: `commits to the branch wait: ${waits}` };
   if (count > 0) return { check: "history", level: "warning", message: `${count} versions wait to be recorded in git` };
   return { check: "history", level: "ok", message: "every version is in git" };
 }
 
-/** What keeps the branch of the database store behind, if anything does. */
+/** The reason why the mirror branch of the database store is behind, if any. */
 async function checkMirror(app: CrewApp): Promise<Finding[]> {
   if (!app.mirror) return [];
   let outcome = await app.mirror.record();
@@ -252,7 +219,7 @@ async function checkFiles(app: CrewApp, schema: Schema): Promise<Finding[]> {
 
 const mostShown = 20;
 
-/** The graph must say what the texts say; links to what is not there are worth a look. */
+/** Links in the index must equal those in the texts; links to missing targets are warnings. */
 async function checkLinks(app: CrewApp): Promise<Finding[]> {
   const mended = await app.links.mend();
   const broken = await linksToNowhere(app.db, undefined, mostShown + 1);
@@ -272,7 +239,7 @@ async function checkLinks(app: CrewApp): Promise<Finding[]> {
   return found.length > 0 ? found : [{ check: "links", level: "ok", message: "every link leads somewhere" }];
 }
 
-/** Only a hand can rewrite a log, so only versions made by hand are compared with the one before; a revert says what it is. */
+/** Finds logs that were rewritten: only a person's edit can do that, so only those versions are compared. */
 async function checkLogs(app: CrewApp, schema: Schema): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { id } of schema.sections.filter((section) => section.mode === "log")) {

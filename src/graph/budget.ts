@@ -1,15 +1,15 @@
 import type { Json, Properties } from "./node.ts";
 
-/** Maximum size of an answer: about 1,500 tokens, small beside an agent's context. */
+/** The maximum size of a response in bytes, about 1,500 tokens. */
 export const answerBytes = 6000;
 
-/** Maximum size of one node's properties, so that the node fits into an answer with its id, type and title. */
+/** The maximum size of a node's properties, so that they fit into a response with id, type and title. */
 export const propertiesBytes = 4400;
 
-/** With the comma behind it. */
+/** The size as JSON, with a comma. */
 export const weightOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value)) + 1;
 
-/** The first items that weigh no more than `bytes` together. */
+/** The first items whose total size is at most `bytes`. */
 export function fitting<T>(items: T[], bytes: number): T[] {
   let left = bytes;
   const end = items.findIndex((item) => {
@@ -19,7 +19,7 @@ export function fitting<T>(items: T[], bytes: number): T[] {
   return end < 0 ? items : items.slice(0, end);
 }
 
-/** A property of which only a part was given, and where to read on. */
+/** A truncated property, and the offset at which to continue. */
 export type Cut = { property: string; characters: number; next: number };
 
 export type Chosen = { properties: Properties; cut?: Cut[]; omitted?: number };
@@ -27,8 +27,8 @@ export type Chosen = { properties: Properties; cut?: Cut[]; omitted?: number };
 type Choice = { fields: string[]; bytes?: number; offset?: number };
 
 /**
- * The properties that `fields` names. A value that is too heavy is given as the beginning of its
- * text (JSON, if it is no text), or from `offset` on; what finds no place at all is counted.
+ * The properties that `fields` names. A value that is too large is truncated, starting at `offset` (as JSON
+ * unless it is a text); properties that do not fit at all are counted.
  */
 export function choose(all: Properties, { fields, bytes = propertiesBytes, offset = 0 }: Choice): Chosen {
   const names = fields.includes("*")
@@ -65,7 +65,7 @@ export function choose(all: Properties, { fields, bytes = propertiesBytes, offse
   };
 }
 
-/** As many whole characters of the text as weigh no more than `bytes` in JSON. */
+/** The longest prefix of whole characters whose JSON has at most `bytes`. */
 function beginning(text: string, bytes: number): string {
   let left = bytes;
   let end = 0;

@@ -20,27 +20,30 @@ import {
   type NewNode,
   removeNode,
   saveNode,
-  type Written,
-} from "../store/queries/graph.ts";
-import { lookAgain } from "../store/statistics.ts";
+  type WriteContext,
+} from "../store/queries/nodes.ts";
+import { analyze } from "../store/statistics.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { choose } from "./budget.ts";
 import { type Edge, merge, type Node, nodeFrom, type Properties, titleOf, troubleWith } from "./node.ts";
 
-/** So many changes at once that the engine should notice. */
-const many = 1000;
+/** Bulk changes of at least this size are followed by ANALYZE. */
+const bulk = 1000;
 
 /**
- * Every change to the graph, each with its event in one transaction, and refused when it is made under
- * a claim that is over. What other tables keep is changed there: here it is refused, with the way to go.
+ * Every change to the graph, with its event in one transaction; refused under an expired claim. Nodes and edges
+ * derived from other tables are refused here, with the operation to use instead.
  */
 export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "newId">, caller: Caller) {
   const actor = nameOf(caller);
   const by = caller.kind === "agent" ? { name: actor, task: caller.task, epoch: caller.epoch } : { name: actor };
   const stamp = () => now().toISOString();
 
-  /** One transaction behind the fence; `written` says under what it is made. */
-  const change = <T>(what: string, work: (tx: Query, written: Written) => Promise<Result<T>>): Promise<Result<T>> =>
+  /** Runs a change in one transaction under the caller's claim; `written` is the context to save with it. */
+  const change = <T>(
+    what: string,
+    work: (tx: Query, written: WriteContext) => Promise<Result<T>>,
+  ): Promise<Result<T>> =>
     recordingLate({ db, now }, by, what, () =>
       db.write(async (tx) => {
         const held = await holdClaim(tx, db.engine, by);
@@ -144,7 +147,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       });
     },
 
-    /** All of it or nothing. */
+    /** Adds everything or nothing. */
     async addAll(nodes: Node[], edges: Edge[]): Promise<Result<{ nodes: number; edges: number }>> {
       const at = stamp();
       const written = { ...provenance(caller), attempt: null };
@@ -173,14 +176,14 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
         ];
         for (let from = 0; from < events.length; from += 500)
           await appendEvents(tx, db.engine, events.slice(from, from + 500));
-        if (events.length >= many) await lookAgain(tx, db.engine, ["nodes", "edges"]);
+        if (events.length >= bulk) await analyze(tx, db.engine, ["nodes", "edges"]);
         return ok({ nodes: nodes.length, edges: edges.length });
       });
     },
   };
 }
 
-const nodeRow = (node: Node, written: Written): NewNode => ({
+const nodeRow = (node: Node, written: WriteContext): NewNode => ({
   ...written,
   id: node.id,
   type: node.type,
@@ -192,7 +195,7 @@ const nodeRow = (node: Node, written: Written): NewNode => ({
   title: titleOf(node),
 });
 
-const edgeRow = (edge: Edge, written: Written): NewEdge => ({
+const edgeRow = (edge: Edge, written: WriteContext): NewEdge => ({
   ...written,
   id: edge.id,
   type: edge.type,
@@ -203,7 +206,12 @@ const edgeRow = (edge: Edge, written: Written): NewEdge => ({
   created_by: edge.createdBy,
 });
 
-const nodeAdded = ({ id, type, version, properties }: Node, written: Written, actor: string, at: string): NewEvent => ({
+const nodeAdded = (
+  { id, type, version, properties }: Node,
+  written: WriteContext,
+  actor: string,
+  at: string,
+): NewEvent => ({
   at,
   actor,
   kind: "node-added",
@@ -213,7 +221,7 @@ const nodeAdded = ({ id, type, version, properties }: Node, written: Written, ac
 
 const edgeAdded = (
   { id, type, from, to, properties }: Edge,
-  written: Written,
+  written: WriteContext,
   actor: string,
   at: string,
 ): NewEvent => ({
@@ -224,7 +232,7 @@ const edgeAdded = (
   data: { type, from, to, properties, ...said(written) },
 });
 
-const provenance = (caller: Caller): Omit<Written, "attempt"> =>
+const provenance = (caller: Caller): Omit<WriteContext, "attempt"> =>
   caller.kind === "person"
     ? { role: null, run: null, task: null, epoch: null }
     : {
@@ -234,8 +242,9 @@ const provenance = (caller: Caller): Omit<Written, "attempt"> =>
         epoch: caller.epoch ?? null,
       };
 
-/** Without what is not known. */
-const said = (written: Written) => Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
+/** Leaves out unknown fields. */
+const said = (written: WriteContext) =>
+  Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
 
 const keptElsewhere = (id: string, { type, instead }: { type: string; instead: string }) =>
   refuse(

@@ -3,7 +3,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import type { Database } from "../store/database.ts";
 import { edgesFrom, otherEdges, type StoredEdge } from "../store/queries/edges.ts";
-import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/graph.ts";
+import { nodesFrom, otherNodes, type StoredNode } from "../store/queries/nodes.ts";
 import {
   anyNodeId,
   type Edge,
@@ -23,8 +23,8 @@ export type Format = (typeof formats)[number];
 const rowsAtOnce = 500;
 
 /**
- * The graph, nodes before edges, one line at a time. A picture shows all of it. JSON Lines are for
- * import elsewhere, and have only the graph's own, unless `whole` asks for what other tables keep too.
+ * Exports the graph line by line, nodes before edges. Pictures show all of it. JSON Lines, for import elsewhere,
+ * have only the graph's own nodes and edges unless `whole` includes those derived from other tables.
  */
 export async function* exportLines(db: Database, format: Format, whole = format !== "jsonl"): AsyncGenerator<string> {
   const form = forms[format];
@@ -38,7 +38,7 @@ export async function* exportLines(db: Database, format: Format, whole = format 
     numbers.set(row.id, numbers.size + 1);
     if (whole) yield form.node({ ...nodeFrom(row), kept: "elsewhere" }, numbers.size);
   }
-  // An edge may have come since the nodes were read, or its end may be gone.
+  // An edge may have been added, or a node removed, since the nodes were read.
   const ends = ({ from_id, to_id }: StoredEdge) => [numbers.get(from_id), numbers.get(to_id)] as const;
   for await (const row of ownEdges(db)) {
     const [from, to] = ends(row);
@@ -69,7 +69,7 @@ async function* ownEdges(db: Database): AsyncGenerator<StoredEdge> {
   }
 }
 
-/** Nodes and edges that another table keeps are marked in an export, and an import skips them. */
+/** Marks derived nodes and edges in an export; an import skips them. */
 type Marked<T> = T & { kept?: "elsewhere" };
 
 type Form = {
@@ -109,7 +109,7 @@ const forms: Record<Format, Form> = {
 
 const quoted = (text: string) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
-/** Nothing that is left can end a label or start a tag. */
+/** Escapes every character that could end a label or start a tag. */
 const entities = (text: string) => text.replaceAll(/[^\p{L}\p{N} .,:/_-]/gu, (c) => `#${c.codePointAt(0)};`);
 
 const named = (name: string) => `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "``")}\``;
@@ -119,7 +119,7 @@ const cypherMap = (properties: Record<string, Json>) =>
     .map(([name, value]) => `${named(name)}: ${cypher(value)}`)
     .join(", ")}}`;
 
-/** Cypher keeps texts, numbers, truths and lists of them; anything else goes as JSON text. */
+/** Cypher has strings, numbers, booleans and lists of them; anything else becomes JSON text. */
 function cypher(value: Json): string {
   if (typeof value === "string") return `'${JSON.stringify(value).slice(1, -1).replaceAll("'", "\\'")}'`;
   if (Array.isArray(value) && value.every((part) => typeof part === typeof value[0] && typeof part !== "object"))
@@ -165,7 +165,7 @@ const record = z.discriminatedUnion("kind", [
 
 const keptElsewhere = z.object({ kept: z.literal("elsewhere") });
 
-/** Parses JSON Lines in the form that `jsonl` writes. `made` fills in creation time and author where a line has none. */
+/** Parses JSON Lines of an export; `made` fills in missing times and authors. */
 export function parseLines(text: string, made: { at: string; by: string }): Result<{ nodes: Node[]; edges: Edge[] }> {
   const nodes: Node[] = [];
   const edges: Edge[] = [];

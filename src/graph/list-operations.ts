@@ -3,11 +3,11 @@ import { everyone, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
 import { searchNodes } from "../search/index/nodes.ts";
-import { entriesThatLink, linksToNowhere } from "../store/queries/edges.ts";
-import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/queries/graph.ts";
+import { entriesThatLink, linksToNowhere } from "../store/queries/links.ts";
+import { findNode, type NodeLine, nodeLines, nodesWhere, type StoredNode } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { type Chosen, choose, fitting, weightOf } from "./budget.ts";
-import { condition, indexedValue, mustHave, predicate } from "./filter.ts";
+import { condition } from "./filter.ts";
 import { anyNodeId, nodeFrom, typeName } from "./node.ts";
 import { chosen, cursor, cursorAt, fields, line, placeAt, room, truncated } from "./shapes.ts";
 
@@ -35,9 +35,7 @@ export const queryNodes = operation({
     await app.links.catchUp();
     const rows = await nodesWhere(app.db, {
       type,
-      where: where.map((one) => predicate(app.db.engine, one)),
-      names: mustHave(where),
-      value: indexedValue(where),
+      where,
       after: placeAt(cursor),
       limit: limit + 1,
     });

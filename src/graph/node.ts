@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import type { StoredEdge } from "../store/queries/edges.ts";
-import type { StoredNode, Written } from "../store/queries/graph.ts";
+import type { StoredNode, WriteContext } from "../store/queries/nodes.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Properties = Record<string, Json>;
@@ -14,7 +14,7 @@ export type Node = {
   createdAt: string;
   updatedAt: string;
   createdBy: string;
-  written?: Written | undefined;
+  written?: WriteContext | undefined;
 };
 
 export type Edge = {
@@ -25,7 +25,7 @@ export type Edge = {
   properties: Properties;
   createdAt: string;
   createdBy: string;
-  written?: Written | undefined;
+  written?: WriteContext | undefined;
 };
 
 const mostBytes = 64 * 1024;
@@ -38,7 +38,7 @@ const idRule = "expected 1 to 200 letters, digits or any of _ . : / -";
 
 export const nodeId = z.string().regex(/^[\w.:/-]{1,200}$/, idRule);
 
-/** The id of any node there is: a source's path may hold more than an id of one's own can. */
+/** The id of any node: the path of a source may have characters that own ids must not. */
 export const anyNodeId = z
   .string()
   .regex(/^[^>\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the id of a node, on one line");
@@ -47,9 +47,8 @@ export const propertyName = z.string().min(1).max(longestName).refine(isText, un
 
 /** A value that properties can be compared with. */
 export const scalar = z.union([z.string().max(2000).refine(isText, unfit), z.number(), z.boolean()]);
-export type Scalar = z.infer<typeof scalar>;
 
-/** Any JSON object. A schema of known names would drop `__proto__`, which here is a name like any other. */
+/** Any JSON object. A schema with known keys would drop `__proto__`, which is a valid property name here. */
 export const properties = z
   .custom<Properties>()
   .superRefine((value, context) => {
@@ -58,7 +57,7 @@ export const properties = z
   })
   .meta({ type: "object", additionalProperties: true });
 
-/** Why these properties cannot be kept, on any engine. */
+/** The reason why these properties cannot be stored on both engines; undefined when they can. */
 export function troubleWith(value: unknown): string | undefined {
   if (!isObject(value)) return "expected an object";
   const names = Object.keys(value);
@@ -83,7 +82,7 @@ function notJson(value: unknown, depth: number): string | undefined {
   return firstOf(Object.entries(value), ([name, part]) => notJson(name, depth) ?? notJson(part, depth + 1));
 }
 
-/** PostgreSQL keeps neither NUL nor half of a surrogate pair. */
+/** PostgreSQL stores neither NUL nor lone surrogates. */
 function isText(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
@@ -99,13 +98,13 @@ function firstOf<T>(items: T[], find: (item: T) => string | undefined): string |
   return undefined;
 }
 
-/** Merges `changes` into `properties`; null removes a property. */
+/** Merges changes into properties; null removes a property. */
 export function merge(properties: Properties, changes: Properties): Properties {
   const merged = new Map([...Object.entries(properties), ...Object.entries(changes)]);
   return Object.fromEntries([...merged].filter(([, value]) => value !== null));
 }
 
-/** A name for people and lists: `title`, `name`, or how its first text begins. */
+/** The title of a node: its `title`, its `name` or the start of its first text. */
 export function titleOf({ id, properties }: Pick<Node, "id" | "properties">): string {
   const own = (name: string) => (Object.hasOwn(properties, name) ? properties[name] : undefined);
   for (const candidate of [own("title"), own("name"), ...Object.values(properties)]) {
@@ -123,7 +122,7 @@ const oneLine = (text: string) => {
   return line.length > 80 ? `${line.slice(0, 79).replace(/\p{Surrogate}$/u, "")}…` : line;
 };
 
-/** Everything about a node that search looks at beside its title. */
+/** The searchable text of a node besides its title. */
 export const textOf = ({ id, properties }: Pick<Node, "id" | "properties">): string =>
   [id, ...textsIn(properties)].join("\n");
 
@@ -137,7 +136,7 @@ function textsIn(value: Json): string[] {
 export const nodeFrom = (row: StoredNode): Node => ({
   id: row.id,
   type: row.type,
-  properties: kept(row.properties, {}),
+  properties: parseJsonOr(row.properties, {}),
   version: row.version,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
@@ -150,12 +149,12 @@ export const edgeFrom = (row: StoredEdge): Edge => ({
   type: row.type,
   from: row.from_id,
   to: row.to_id,
-  properties: kept(row.properties, {}),
+  properties: parseJsonOr(row.properties, {}),
   createdAt: row.created_at,
   createdBy: row.created_by,
   ...writtenIn(row),
 });
 
-/** Under what a row was written, when an agent wrote it. */
-const writtenIn = ({ role, run, task, epoch, attempt }: Written): { written?: Written } =>
+/** The agent context of a row; nothing for a person's. */
+const writtenIn = ({ role, run, task, epoch, attempt }: WriteContext): { written?: WriteContext } =>
   role === null && run === null && task === null ? {} : { written: { role, run, task, epoch, attempt } };

@@ -5,7 +5,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
-import { findNode } from "../store/queries/graph.ts";
+import { findNode } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
 import { graphChanges, noEdge, noNode } from "./changes.ts";

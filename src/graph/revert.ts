@@ -1,26 +1,26 @@
 import { isDeepStrictEqual } from "node:util";
-import { sql } from "kysely";
 import type { Person } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { joined, type Query } from "../store/database.ts";
-import { kept } from "../store/kept.ts";
-import { countEdges, readEdge } from "../store/queries/edges.ts";
-import { findNode } from "../store/queries/graph.ts";
-import { isUnder, type Written } from "../wiki/revert.ts";
+import { countEdges, edgeIdsOf, readEdge } from "../store/queries/edges.ts";
+import { graphEventsWith } from "../store/queries/event-log.ts";
+import { findNode } from "../store/queries/nodes.ts";
+import type { WriterFilter } from "../store/queries/versions.ts";
+import { isUnder } from "../wiki/revert.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
 
-/** One change to a node or an edge, as its event tells it. */
+/** A change to a node or an edge, from its event. */
 export type Change = { kind: string; actor: string; data: Record<string, unknown> };
 
-/** A node or an edge as it was; undefined where there was none. */
+/** The state of a node or an edge; undefined while it does not exist. */
 type State = { type: string; properties: Properties; from?: string; to?: string } | undefined;
 
 export type Undo = { before: State; now: State; changedBy: string[] };
 
-/** The state before the changes to be reverted, and who has changed it since. Pure. */
-export function undoOf(changes: Change[], wanted: Written): Undo | undefined {
+/** The state before the first matching change, and the others who have changed it since. */
+export function undoOf(changes: Change[], wanted: WriterFilter): Undo | undefined {
   let now: State;
   let stain: Omit<Undo, "now"> | undefined;
   for (const change of changes) {
@@ -41,34 +41,22 @@ function applied(state: State, { kind, data }: Change): State {
   return { type, properties: properties ?? {}, ...(from === undefined ? {} : { from, to }) } as State;
 }
 
-const kinds = ["node-added", "node-updated", "node-deleted", "edge-added", "edge-deleted"];
-
-/** Everything that was ever done to what was changed under these, in order, by the subject of its events. */
-async function changesUnder(query: Query, wanted: Written): Promise<Map<string, Change[]>> {
-  const [name, value] = Object.entries(wanted).find(([, given]) => given !== undefined) ?? ["role", ""];
-  const said = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  const { rows } = await sql<{ kind: string; actor: string; subject: string; data: string }>`
-    SELECT kind, actor, subject, data FROM events
-    WHERE kind IN (${sql.join(kinds)}) AND subject IN (
-      SELECT subject FROM events WHERE kind IN (${sql.join(kinds)}) AND ${contains(said)}
-    )
-    ORDER BY seq`.execute(query);
+/** Every change to what a matching agent has changed, oldest first, by the subject of its events. */
+async function changesBySubject(query: Query, filter: WriterFilter): Promise<Map<string, Change[]>> {
+  const [name, value] = Object.entries(filter).find(([, given]) => given !== undefined) ?? ["role", ""];
   const found = new Map<string, Change[]>();
-  for (const { kind, actor, subject, data } of rows)
-    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data: kept(data, {}) }]);
+  for (const { kind, actor, subject, data } of await graphEventsWith(query, name, value))
+    found.set(subject, [...(found.get(subject) ?? []), { kind, actor, data }]);
   return found;
 }
 
-/** As the text of the data has it; whether it is what is meant, its meaning tells later. */
-const contains = (said: string) => sql`data LIKE ${`%${said.replaceAll(/[\\%_]/g, "\\$&")}%`} ESCAPE '\\'`;
-
 export type Reverted = { removed: string[]; restored: string[]; needsPerson: { what: string; why: string }[] };
 
-/** Takes back what can be, inside the caller's transaction; with `look` only says what that would be. */
+/** Reverts matching changes inside the caller's transaction; with `look` only reports them. */
 export async function revertGraph(
   app: WikiApp,
   tx: Query,
-  wanted: Written,
+  wanted: WriterFilter,
   person: Person,
   look: boolean,
 ): Promise<Reverted> {
@@ -76,13 +64,13 @@ export async function revertGraph(
   const within = graphChanges({ ...app, db: joined(app.db, tx) }, person);
   const done: Reverted = { removed: [], restored: [], needsPerson: [] };
   const ask = (what: string, why: string) => void done.needsPerson.push({ what, why });
-  const undos = [...(await changesUnder(tx, wanted))].flatMap(([subject, changes]) => {
+  const undos = [...(await changesBySubject(tx, wanted))].flatMap(([subject, changes]) => {
     const undo = undoOf(changes, wanted);
     return undo && !isDeepStrictEqual(undo.before, undo.now) ? [{ subject, ...undo }] : [];
   });
   const own = new Set(undos.filter(({ before }) => before === undefined).map(({ subject }) => subject));
 
-  /** Does one change, unless it is only a look; what the graph refuses is for a person. */
+  /** Makes a change unless `look` is set; a refusal is left to a person. */
   const take = async (subject: string, list: string[], change: () => Promise<Result<unknown>>): Promise<void> => {
     const taken = look ? ok(undefined) : await change();
     if (taken.ok) list.push(subject);
@@ -90,7 +78,7 @@ export async function revertGraph(
   };
   const of = (noun: string) => undos.filter(({ subject }) => subject.startsWith(noun));
 
-  // Edges go first and come back last: a node with edges of others is not taken away from under them.
+  // Edges are removed first and restored last, so that a node is not removed while others have edges to it.
   for (const { subject, before, now } of of("edge:"))
     if (!before && now && (await readEdge({ ...app.db, read: tx }, idOf(subject))))
       await take(subject, done.removed, () => within.deleteEdge(idOf(subject)));
@@ -118,18 +106,12 @@ export async function revertGraph(
   return done;
 }
 
-/** How many edges of a node are about to go anyway. */
-async function ownEdges(tx: Query, node: string, own: Set<string>): Promise<number> {
-  const rows = await tx
-    .selectFrom("edges")
-    .select("id")
-    .where((x) => x.or([x("from_id", "=", node), x("to_id", "=", node)]))
-    .execute();
-  return rows.filter(({ id }) => own.has(`edge:${id}`)).length;
-}
+/** The number of edges of a node that are removed in the same revert. */
+const ownEdges = async (tx: Query, node: string, own: Set<string>): Promise<number> =>
+  (await edgeIdsOf(tx, node)).filter((id) => own.has(`edge:${id}`)).length;
 
 const idOf = (subject: string) => subject.slice("node:".length);
 
-/** Each name with nothing in it. */
+/** Sets every property to null. */
 const nothing = (properties: Properties): Properties =>
   Object.fromEntries(Object.keys(properties).map((name) => [name, null]));

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { Place } from "../store/queries/graph.ts";
+import type { Place } from "../store/queries/nodes.ts";
 import { answerBytes } from "./budget.ts";
 import { anyNodeId, properties, propertyName, typeName } from "./node.ts";
 
-/** Fields that several operations of the graph share. */
+/** Input and output schemas that several operations of the graph share. */
 
 export const id = anyNodeId.describe("The node's id");
 export const edgeId = z
@@ -49,5 +49,5 @@ export const written = z
   .describe("Under what an agent last wrote it");
 export const truncated = z.boolean().optional().describe("True when there is more than this answer holds");
 
-/** Room for what stands around the items of an answer. */
+/** The bytes left for items; the rest of the response needs some. */
 export const room = answerBytes - 200;

@@ -1,12 +1,12 @@
 import type { Step } from "../store/queries/edges.ts";
-import type { NodeLine } from "../store/queries/graph.ts";
+import type { NodeLine } from "../store/queries/nodes.ts";
 import { fitting, weightOf } from "./budget.ts";
 
 type Page = { nodes: NodeLine[]; edges: Step[]; cut: boolean };
 
 /**
- * The nodes after the first `given`, as many as fit together with their edges. An edge comes with the
- * later of its ends, so that pages read one after the other show every node and every edge once.
+ * One page of a subgraph: the nodes after the first `given` that fit together with their edges. An edge is listed
+ * with the later of its nodes, so that consecutive pages have every node and edge once.
  */
 export function pageOf(found: NodeLine[], edges: Step[], given: number, bytes: number): Page {
   const order = new Map(found.map((node, at) => [node.id, at]));
@@ -21,7 +21,7 @@ export function pageOf(found: NodeLine[], edges: Step[], given: number, bytes: n
     const weight = own.reduce((sum, edge) => sum + weightOf(edge), weightOf(node));
     if (weight > left && nodes.length > 0) break;
     nodes.push(node);
-    // Only the first node of a page can have more edges than there is room for.
+    // Only the first node of a page can have more edges than fit.
     const fit = fitting(own, left - weightOf(node));
     cut ||= fit.length < own.length;
     for (const edge of fit) shown.add(edge);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { everyone, operation } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { edgesBetween, linksAfter, placeOf } from "../store/queries/edges.ts";
-import { findNode, nodeLines } from "../store/queries/graph.ts";
+import { findNode, nodeLines } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { fitting, weightOf } from "./budget.ts";
 import { noNode } from "./changes.ts";
@@ -97,7 +97,7 @@ export const getSubgraph = operation({
   },
 });
 
-/** Looked at for one answer, of which a fraction fits. */
+/** The maximum number of edges read for one response, of which a fraction fits. */
 const mostEdges = 2000;
 
 export const findPath = operation({

@@ -1,12 +1,12 @@
 import type { Database } from "../store/database.ts";
 import { type Link, linksOf } from "../store/queries/edges.ts";
 
-/** More edges than this are not looked at in one step: a node that everything points to must not stop the walk. */
+/** The maximum number of edges followed in one step, so that a hub does not stall the walk. */
 const mostLinks = 20_000;
 
 type Bounds = { depth: number; maxNodes: number; edgeTypes?: string[] };
 
-/** The nodes within `depth` edges of `start`, in either direction, nearest first. */
+/** Breadth-first search: the nodes within `depth` edges of `start`, in either direction, nearest first. */
 export async function nodesAround(db: Database, start: string, { depth, maxNodes, edgeTypes }: Bounds) {
   const seen = new Set([start]);
   let frontier = [start];
@@ -27,7 +27,7 @@ export async function nodesAround(db: Database, start: string, { depth, maxNodes
 
 type Side = { frontier: string[]; reached: Map<string, { by: Link | undefined; distance: number }> };
 
-/** The fewest edges between two nodes, in either direction, looked for from both ends at once. */
+/** The shortest path between two nodes, in either direction, by bidirectional search. */
 export async function shortestPath(db: Database, from: string, to: string, maxDepth: number) {
   const begin = sideAt(from);
   const end = sideAt(to);
@@ -53,7 +53,7 @@ const sideAt = (id: string): Side => ({
   reached: new Map([[id, { by: undefined, distance: 0 }]]),
 });
 
-/** Takes a whole step, and gives the place nearest to the other side where both have been. */
+/** Expands one side by a full step; returns the meeting node that is nearest to the other side. */
 function advance(side: Side, other: Side, links: Link[]): string | undefined {
   side.frontier = [];
   let met: { id: string; distance: number } | undefined;
@@ -73,7 +73,7 @@ function wayTo(side: Side, id: string): Link[] {
   return links;
 }
 
-/** The links of the other side were walked from its end; here they are walked towards it. */
+/** The path of the other side, reversed. */
 const wayBack = (side: Side, id: string): Link[] =>
   wayTo(side, id)
     .reverse()

@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import type { App } from "../app.ts";
 import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
@@ -9,7 +10,10 @@ import type { Principal, SignIn } from "./sign-in.ts";
 
 export type Env = { Variables: { principal: Principal } };
 
-const mostBytes = 48 * 1024 * 1024;
+const limitBody = bodyLimit({
+  maxSize: 48 * 1024 * 1024,
+  onError: (c) => c.json({ status: "invalid", error: "the body is too large; send at most 48 MiB" }, 413),
+});
 
 const statuses = { invalid: 400, denied: 403, not_found: 404, conflict: 409, refused: 422 } as const satisfies Record<
   Problem["code"],
@@ -55,9 +59,9 @@ export async function readBody(c: Context<Env>): Promise<Record<string, unknown>
     return c.json({ status: "denied", error: "a browser's write must say where it comes from" }, 403);
   }
   if (c.req.method === "DELETE") return {};
-  const text = await readText(c);
-  if (text === undefined)
-    return c.json({ status: "invalid", error: "the body is too large; send at most 48 MiB" }, 413);
+  const tooLarge = await limitBody(c, async () => undefined);
+  if (tooLarge) return tooLarge;
+  const text = await c.req.text();
   if (text === "") return {};
   if (!/^application\/json\b/i.test(c.req.header("content-type") ?? "")) {
     return c.json({ status: "invalid", error: "send the body as application/json" }, 415);
@@ -69,19 +73,6 @@ export async function readBody(c: Context<Env>): Promise<Record<string, unknown>
     return c.json({ status: "invalid", error: `the body is not JSON: ${(error as Error).message}` }, 400);
   }
   return c.json({ status: "invalid", error: "the body must be a JSON object" }, 400);
-}
-
-/** The body, or undefined as soon as it is known to be too large. */
-async function readText(c: Context<Env>): Promise<string | undefined> {
-  if (Number(c.req.header("content-length") ?? 0) > mostBytes) return undefined;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of c.req.raw.body ?? []) {
-    size += chunk.length;
-    if (size > mostBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** Query strings are text; the operation's own schema says which of them are numbers, truths and lists. */

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type { App } from "../app.ts";
+import { changeWaiter } from "../store/change-waiter.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
 
 const page = 100;
@@ -16,7 +17,8 @@ type Reader = { stopping: AbortSignal; isWelcome: () => Promise<boolean> };
 export async function eventStream(c: Context, app: App, { stopping, isWelcome }: Reader): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
-  const changes = changesOf(app, done);
+  const changes = changeWaiter(app.db);
+  done.addEventListener("abort", changes.close, { once: true });
   const encoder = new TextEncoder();
   let cursor = c.req.header("last-event-id") ?? c.req.query("after") ?? (await lastEventId(app.db));
   let beat = 0;
@@ -31,8 +33,9 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
       if (events.length > 0) cursor = events.at(-1)?.id;
       // The first sign of life comes at once: it tells the reader that the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
-      await changes.next();
+      await changes.next(recheckMs);
     }
+    changes.close();
     return undefined;
   }
 
@@ -49,35 +52,6 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
     { highWaterMark: 0 },
   );
   return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
-}
-
-/** Tells when something has changed since it was last expected, or after a second, whichever is first. */
-function changesOf(app: App, done: AbortSignal) {
-  let unsubscribe: (() => void) | undefined;
-  let wake: () => void = () => undefined;
-  let changed = false;
-  done.addEventListener("abort", () => {
-    unsubscribe?.();
-    wake();
-  });
-  return {
-    expect() {
-      changed = false;
-      unsubscribe ??= app.db.onChange(() => {
-        changed = true;
-        wake();
-      });
-    },
-    next: () =>
-      new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, recheckMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        if (changed || done.aborted) wake();
-      }),
-  };
 }
 
 const spell = ({ id, ...event }: Event) =>

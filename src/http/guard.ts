@@ -1,15 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
 
-/** The names under which this machine may be asked for this port; anything else is a rebinding attempt (T9). */
+/** The valid Host headers; any other is a DNS rebinding attempt (T9). */
 const ownHosts = (port: number) => [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
 
-/**
- * Only requests meant for this server, from its own pages or from programs. A page of any other
- * origin, another local port included, is turned away before anything is read.
- */
+/** Refuses requests from pages of other origins, including other local ports, before the body is read; sets security headers. */
 export function guard(port: () => number): MiddlewareHandler {
   return async (c, next) => {
-    const error = strange(c, ownHosts(port()));
+    const error = refusalOf(c, ownHosts(port()));
     if (error) c.res = c.json({ status: "denied", error }, 403);
     else await next();
     for (const [name, value] of Object.entries(headers)) {
@@ -18,7 +15,7 @@ export function guard(port: () => number): MiddlewareHandler {
   };
 }
 
-function strange(c: Context, hosts: string[]): string | undefined {
+function refusalOf(c: Context, hosts: string[]): string | undefined {
   const host = c.req.header("host")?.toLowerCase() ?? "";
   if (!hosts.includes(host)) return "this server answers only under its own address";
 
@@ -27,8 +24,8 @@ function strange(c: Context, hosts: string[]): string | undefined {
     return "requests from other origins are not answered";
   }
   const site = c.req.header("sec-fetch-site") ?? "none";
-  const follows = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
-  if (site !== "same-origin" && site !== "none" && !follows) return "requests from other sites are not answered";
+  const isNavigation = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
+  if (site !== "same-origin" && site !== "none" && !isNavigation) return "requests from other sites are not answered";
   return undefined;
 }
 

@@ -1,14 +1,12 @@
 /**
- * Markdown that nobody vouches for, made into HTML that cannot harm the reader.
+ * Renders untrusted markdown to safe HTML.
  *
  *   text ──cut──▶ ──scan──▶ read ──measure──▶ dress ──▶ sanitise ──▶ html
  *                   │                 │          │
  *                   └── too tangled ──┴── too big┴── too slow ──▶ the text itself, in a <pre>
  *
- * The scan turns away what is known to be costly before it costs anything. The parser has other
- * quadratic corners, and new ones will be found, so the work also runs under a time limit that
- * holds whatever the input. The sanitiser comes last: it alone decides which tags and attributes
- * leave this file.
+ * The scan rejects inputs that are known to be slow to parse. The parser has other quadratic cases, so the work also
+ * runs under a time limit. The sanitiser comes last: it alone decides which tags and attributes are output.
  */
 import { runInNewContext } from "node:vm";
 import rehypeStringify from "rehype-stringify";
@@ -21,14 +19,14 @@ import { cleaner } from "./markdown/sanitise.ts";
 import { tangled } from "./markdown/scan.ts";
 import { type Element, element, type Root, revealed } from "./markdown/tree.ts";
 
-const most = { bytes: 1024 * 1024, htmlLength: 16 * 1024 * 1024, milliseconds: 4_000 };
+const max = { bytes: 1024 * 1024, htmlLength: 16 * 1024 * 1024, milliseconds: 4_000 };
 
 const writer = unified().use(rehypeStringify).freeze();
 
 export type Settings = {
   linkTo: LinkTo;
   pageTo?: PageTo | undefined;
-  /** Stamp every text with its place in the source, counted from this offset. */
+  /** Adds source offsets to every text, counted from here. */
   stampFrom?: number | undefined;
 };
 
@@ -41,7 +39,7 @@ export function renderMarkdown(text: string, settings: Settings): string {
   return note + ("html" in rendered ? rendered.html : withoutLayout(kept, rendered.trouble));
 }
 
-/** The text itself, when it cannot be laid out. */
+/** The text in a <pre>, when it cannot be rendered. */
 export function plainText(text: string, trouble: string): string {
   const { kept, note } = cut(text);
   return note + withoutLayout(kept, trouble);
@@ -62,7 +60,7 @@ function render(text: string, { linkTo, pageTo, stampFrom }: Settings, toSource:
   dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
   if (stampFrom !== undefined) moveStamps(tree, (offset) => toSource(offset) + stampFrom);
   const html = writer.stringify(cleaner.runSync(tree));
-  return html.length > most.htmlLength ? { trouble: "it would make a page too large to show" } : { html };
+  return html.length > max.htmlLength ? { trouble: "it would make a page too large to show" } : { html };
 }
 
 function moveStamps(parent: Root | Element, move: Move): void {
@@ -75,7 +73,7 @@ function moveStamps(parent: Root | Element, move: Move): void {
   }
 }
 
-/** From an offset in the text with plain line breaks to the one in the text as it was given. */
+/** Maps an offset in the text with \n line ends to one in the original text. */
 function inSource(given: string): Move {
   const breaks = [...given.matchAll(/\r\n/g)].map((match, before) => match.index - before);
   return (offset) => {
@@ -92,22 +90,22 @@ function inSource(given: string): Move {
 
 function cut(whole: string): { kept: string; note: string } {
   const text = whole.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
-  // A UTF-16 unit takes at least one byte, so the first slice keeps a huge text from being copied whole.
-  const bytes = Buffer.from(text.slice(0, most.bytes + 1));
-  if (bytes.length <= most.bytes) return { kept: text, note: "" };
+  // A UTF-16 unit takes at least one byte in UTF-8, so the slice bounds what is encoded.
+  const bytes = Buffer.from(text.slice(0, max.bytes + 1));
+  if (bytes.length <= max.bytes) return { kept: text, note: "" };
 
-  // In stream mode the decoder holds back a character that the cut has split.
-  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, most.bytes), { stream: true });
+  // In stream mode the decoder drops a character that the cut has split.
+  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, max.bytes), { stream: true });
   return { kept, note: noteHtml("Only the first 1 MiB of this text is shown.") };
 }
 
-// V8 itself ends the work when the time is over, also in the middle of a regular expression. Without
-// this one page of a few kilobytes, such as `[a](` repeated, would take minutes.
+// V8 aborts the work at the time limit, even inside a regular expression. Without this, a few kilobytes such as
+// `[a](` repeated would take minutes.
 function withinTime(work: () => Rendered): Rendered {
   try {
-    return runInNewContext("work()", { work }, { timeout: most.milliseconds }) as Rendered;
+    return runInNewContext("work()", { work }, { timeout: max.milliseconds }) as Rendered;
   } catch (error) {
-    // The time limit's error comes from the other context, where `Error` is another class.
+    // Not instanceof: the timeout error is of another context's Error class.
     if ((error as { code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") {
       return { trouble: "it takes too long to lay out" };
     }

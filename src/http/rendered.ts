@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import * as z from "zod";
 import type { App } from "../app.ts";
+import { bodyStart, findFrontmatter } from "../kernel/markdown/frontmatter.ts";
 import { readYaml } from "../kernel/yaml.ts";
 import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
@@ -31,7 +32,7 @@ export type RenderedPage = {
   section: { description: string; writable_by: string[] } | null;
 };
 
-/** Pages, other texts and comparisons as safe HTML. They are views, so they are no operations. */
+/** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
   const routes = new Hono<Env>();
   const idsOf = new WeakMap<Schema, string[]>();
@@ -109,21 +110,8 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
   return routes;
 }
 
-/** Where a page's body begins: behind the frontmatter and one blank line. */
-export function bodyStart(text: string): number {
-  const start = text.startsWith("\ufeff") ? 1 : 0;
-  const open = /^---\r?\n/.exec(text.slice(start, start + 5));
-  if (!open) return start;
-  const close = /^---[ \t]*(?:\r?\n|$)/gm;
-  close.lastIndex = start + open[0].length;
-  const end = close.exec(text);
-  if (!end) return start;
-  const after = end.index + end[0].length;
-  return after + (/^\r?\n/.exec(text.slice(after, after + 2))?.[0].length ?? 0);
-}
-
 function tagsOf(text: string, file: string): string[] {
-  const yaml = /^\ufeff?---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text.slice(0, 64 * 1024))?.[1];
+  const yaml = findFrontmatter(text)?.yaml;
   if (yaml === undefined) return [];
   const read = readYaml(yaml, front, { file, maxBytes: 64 * 1024 });
   if (!read.ok) return [];

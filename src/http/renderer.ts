@@ -3,26 +3,26 @@ import { Worker } from "node:worker_threads";
 import type { Log } from "../kernel/log.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { plainText } from "./markdown.ts";
-import type { Asked, Question } from "./renderer/worker.ts";
+import type { RenderMessage, RenderRequest } from "./renderer/worker.ts";
 
 const heap = { maxOldGenerationSizeMb: 512 };
-const keptCharacters = 32 * 1024 * 1024;
+const maxCachedCharacters = 32 * 1024 * 1024;
 
 /**
- * Renders in a thread of its own, one text after the other: a hostile one takes its two seconds,
- * or its half gigabyte, there, while everyone else is served. What was rendered is kept.
+ * Renders markdown in a worker thread, one text at a time, so that a text that takes its whole time or memory limit
+ * does not block other requests. Results are cached.
  */
 export function openRenderer(log: Log) {
-  const kept = new Map<string, { html: Promise<string>; length: number }>();
-  // There may be tens of thousands of ids, and they rarely change: the thread is told when they do.
+  const cache = new Map<string, { html: Promise<string>; length: number }>();
+  // The list of ids may be long and rarely changes, so it is sent to the worker only when its hash differs.
   const stamps = new WeakMap<string[], string>();
-  let told: string | undefined;
+  let sentIds: string | undefined;
   let size = 0;
   let worker: Worker | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   function start(): Worker {
-    told = undefined;
+    sentIds = undefined;
     const fresh = new Worker(builtFile("renderer-worker.js"), { resourceLimits: heap });
     fresh.on("error", (error) => log.warn({ error: String(error) }, "renderer-failed"));
     fresh.on("exit", () => {
@@ -40,43 +40,43 @@ export function openRenderer(log: Log) {
     return stamp;
   }
 
-  function ask({ ids, ...question }: Question): Promise<string> {
+  function ask({ ids, ...request }: RenderRequest): Promise<string> {
     worker ??= start();
-    const asked = worker;
+    const target = worker;
     const stamp = stampOf(ids);
-    const message: Asked = told === stamp ? question : { ...question, ids };
-    told = stamp;
+    const message: RenderMessage = sentIds === stamp ? request : { ...request, ids };
+    sentIds = stamp;
     return new Promise((answer) => {
       const settle = (html: string) => {
-        asked.off("message", settle).off("exit", giveUp);
+        target.off("message", settle).off("exit", giveUp);
         answer(html);
       };
-      const giveUp = () => settle(plainText(question.text, "it takes too much memory to lay out"));
-      asked.on("message", settle).on("exit", giveUp);
-      asked.postMessage(message);
+      const giveUp = () => settle(plainText(request.text, "it takes too much memory to lay out"));
+      target.on("message", settle).on("exit", giveUp);
+      target.postMessage(message);
     });
   }
 
   function forgetOldest(): void {
-    for (const [key, { length }] of kept) {
-      if (size <= keptCharacters) return;
-      kept.delete(key);
+    for (const [key, { length }] of cache) {
+      if (size <= maxCachedCharacters) return;
+      cache.delete(key);
       size -= length;
     }
   }
 
-  function render(question: Question): Promise<string> {
-    const key = hashOf({ ...question, ids: stampOf(question.ids) });
-    const known = kept.get(key);
+  function render(request: RenderRequest): Promise<string> {
+    const key = hashOf({ ...request, ids: stampOf(request.ids) });
+    const known = cache.get(key);
     if (known) return known.html;
 
-    const html = last.then(() => ask(question));
-    // A thread that could not be started is tried again with the next text.
-    last = html.catch(() => kept.delete(key));
+    const html = last.then(() => ask(request));
+    // If the worker failed to start, the next text tries again.
+    last = html.catch(() => cache.delete(key));
     const page = { html, length: 0 };
-    kept.set(key, page);
+    cache.set(key, page);
     return html.then((text) => {
-      if (kept.get(key) === page) size += page.length = text.length;
+      if (cache.get(key) === page) size += page.length = text.length;
       forgetOldest();
       return text;
     });
@@ -84,7 +84,7 @@ export function openRenderer(log: Log) {
 
   return {
     render,
-    /** Starts the thread and lets it render once, so that the first page need not wait for either. */
+    /** Starts the worker and renders a sample, so that the first page does not wait for module loading and JIT. */
     warm() {
       worker ??= start();
       void render({ text: sample, ids: none });

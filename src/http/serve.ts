@@ -25,11 +25,11 @@ import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
-import { keepRecording } from "./upkeep.ts";
+import { startUpkeep } from "./upkeep.ts";
 
 const warmAfterMs = 500;
 
-/** Serves the workspace until it is told to stop; what waits is recorded before it goes. */
+/** Serves the workspace until SIGINT or SIGTERM, then finishes open requests and records what is pending. */
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
@@ -41,7 +41,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const self = await owner(app);
   let bound = 0;
   const http = httpServer(app, { token, self, port: () => bound, stopping: stopping.signal });
-  // A request without Host is the guard's to refuse, like one with a strange Host.
+  // Accept requests without Host here: the guard refuses them like those with a foreign Host.
   const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
   const server = createServer({ requireHostHeader: false }, listener);
   try {
@@ -56,18 +56,18 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const host = openRunHost(app);
   app.host = host;
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
-  const upkeep = keepRecording(app);
+  const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
-  // Whoever reads the announcement may tell us to stop at once.
-  const told = new Promise<void>((stop) => {
+  // Before the announcement, because a signal may follow it immediately.
+  const signalled = new Promise<void>((stop) => {
     process.once("SIGINT", () => stop());
     process.once("SIGTERM", () => stop());
   });
   announce(options.json ?? false, config, bound, token);
-  // A moment later: whoever stops the server at once did not want a page.
+  // Delayed, so that a server that is stopped at once does not start the renderer.
   const warming = setTimeout(() => http.warm(), warmAfterMs).unref();
   await host.resume();
-  await told;
+  await signalled;
   clearTimeout(warming);
   stopping.abort();
   await http.close();
@@ -80,7 +80,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   await app.close();
 }
 
-/** Without an agent block there is nobody to run jobs; everything else works. */
+/** Without an agent in the configuration jobs are not run; everything else works. */
 async function openJobs(app: App, setup: AgentSetup | undefined): Promise<{ stop(): Promise<void> } | undefined> {
   if (!setup) return undefined;
   const presence = showPresence(app.config.stateFolder);
@@ -93,12 +93,12 @@ async function openJobs(app: App, setup: AgentSetup | undefined): Promise<{ stop
   };
 }
 
-/** Requests that are under way may end; a connection that stays open after that is cut. */
+/** Waits two seconds for open requests, then closes all connections. */
 function close(server: Server): Promise<void> {
   return new Promise((done) => {
-    const patience = setTimeout(() => server.closeAllConnections(), 2000);
+    const timer = setTimeout(() => server.closeAllConnections(), 2000);
     server.close(() => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       done();
     });
     server.closeIdleConnections();
@@ -136,25 +136,25 @@ function listen(server: Server, port: number): Promise<number> {
   });
 }
 
-/** What a crash may have left lies beside the files, never in them. */
+/** Deletes temporary files that a crash left beside entries and sources. */
 async function recover(config: Config): Promise<void> {
   await sweepTemporary(join(config.root, config.wiki), 60_000);
   await sweepTemporary(join(config.root, config.sources), 60_000);
   await writeEditorSchemas(config.stateFolder);
 }
 
-/** The example handbook: made on first use, an ordinary workspace from then on. */
+/** The example workspace, created on first use. */
 export async function openExample(folder: string): Promise<string> {
   const finished = join(folder, ".example");
   if (existsSync(join(finished, "scriptorium.yaml"))) return finished;
-  // Whoever stops it half-way must not find half a workspace the next time.
+  // Created under another name and renamed when complete, so that an interrupted start leaves no partial workspace.
   const root = join(folder, `.example-${process.pid}`);
   const from = packageFile("example/");
   const env = environment();
   await mkdir(root, { recursive: true });
   await cp(new URL("wiki/", from), join(root, "wiki"), { recursive: true });
   await cp(new URL("scriptorium.yaml", from), join(root, "scriptorium.yaml"));
-  // Most likely this lies in a clone of Scriptorium, whose own history it must not become part of.
+  // A repository of its own: the folder is usually inside a clone of Scriptorium.
   await newRepository(root, env);
   unwrap(await initWorkspace(root, "crew", env));
   await firstCommit(root, ["."], env);

@@ -13,7 +13,6 @@ import { assetRoutes, siteRoutes } from "./site.ts";
 
 type Options = { token: string; self: Person; port: () => number; stopping: AbortSignal };
 
-/** Everything under one address: pages, /api, /mcp, /healthz. */
 export function httpServer(app: App, { token, self, port, stopping }: Options) {
   const people = signIn(app, token, self);
   const mcp = mcpOverHttp(app, people.callerFor);
@@ -30,7 +29,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
     const redirect = c.req.method === "GET" && c.req.query("token") ? await people.fromLink(c) : undefined;
     if (redirect) return redirect;
     const principal = await people.principal(c);
-    if (!principal) return turnAway(c);
+    if (!principal) return unauthorized(c);
     c.set("principal", principal);
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
@@ -65,15 +64,14 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
   };
 }
 
-async function turnAway(c: Context): Promise<Response> {
+async function unauthorized(c: Context): Promise<Response> {
   const isPage = c.req.header("accept")?.includes("text/html") && !/^\/(api|mcp)(\/|$)/.test(c.req.path);
   if (!isPage) {
     const error = "this needs a token: send it as Authorization: Bearer …";
     return c.json({ status: "denied", error }, 401, { "www-authenticate": "Bearer" });
   }
-  // Whoever follows a link on another site comes without the cookie, which is strict. The browser
-  // is sent to the same address once more, this time from here, and then brings it along.
-  const fromElsewhere =
-    c.req.header("sec-fetch-site") === "cross-site" || c.req.header("sec-fetch-site") === "same-site";
-  return c.html(signInPage(fromElsewhere ? { again: addressOf(c) } : {}), 401);
+  // A browser does not send the SameSite=Strict cookie when it follows a link from another site. The page reloads
+  // the address from here, and then the cookie is sent.
+  const isCrossSite = c.req.header("sec-fetch-site") === "cross-site" || c.req.header("sec-fetch-site") === "same-site";
+  return c.html(signInPage(isCrossSite ? { again: addressOf(c) } : {}), 401);
 }

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 
-/** The one page for whoever has no token. With `again` the browser asks for that address once more by itself. */
+/** Shown without a valid token. With `again` the browser reloads that address by itself. */
 export function signInPage({ again }: { again?: string } = {}) {
   return html`<!doctype html>
 <html lang="en">

@@ -5,16 +5,15 @@ import type { App } from "../app.ts";
 import { type Caller, lowerRank, newTurn, type Person, type Rank, type Turn } from "../kernel/caller.ts";
 import { sameToken, type Token } from "../people/tokens.ts";
 
-/** Who a request speaks for. */
+/** The person or agent that a request authenticates as. */
 export type Principal = { tokenId: string; byCookie: boolean; person?: Person; agentRole?: string };
 
 const owner = "owner";
 const cookieName = "scriptorium";
 
 /**
- * Every request carries the workspace's token, or one that `token create` made, as a bearer. A
- * browser trades it for a cookie by the sign-in link; the cookie names the token and proves it,
- * and dies with it.
+ * Every request carries the workspace's token, or one made by `token create`, as a bearer token. The sign-in link
+ * exchanges it for a cookie, which holds the token's id and an HMAC of it, and is valid as long as the token.
  */
 export function signIn(app: App, workspaceToken: string, self: Person) {
   const turns = new Map<string, Turn>();
@@ -35,7 +34,7 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
     return { tokenId: token.id, byCookie, person };
   }
 
-  async function byText(text: string): Promise<Principal | undefined> {
+  async function byToken(text: string): Promise<Principal | undefined> {
     if (sameToken(text, workspaceToken)) return { tokenId: owner, byCookie: false, person: self };
     const token = await app.tokens.find(text);
     return token && remember(token, false);
@@ -54,15 +53,15 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
   return {
     async principal(c: Context): Promise<Principal | undefined> {
       const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-      if (bearer) return byText(bearer.trim());
+      if (bearer) return byToken(bearer.trim());
       const cookie = getCookie(c, cookieName);
       return cookie ? byCookie(cookie) : undefined;
     },
 
-    /** The sign-in link: sets the cookie and takes the token out of the address. */
+    /** Handles the sign-in link: sets the cookie and redirects to the address without the token. */
     async fromLink(c: Context): Promise<Response | undefined> {
       const text = c.req.query("token");
-      const found = text ? await byText(text) : undefined;
+      const found = text ? await byToken(text) : undefined;
       if (!found?.person) return undefined;
       setCookie(c, cookieName, `${found.tokenId}.${proofOf(found.tokenId)}`, {
         httpOnly: true,
@@ -73,7 +72,7 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
       return c.redirect(addressOf(c), 303);
     },
 
-    /** The caller behind a token; an agent's turn belongs to the token, and to the session if it has one. */
+    /** The caller of a token. An agent's turn belongs to its token and MCP session. */
     callerFor(tokenId: string, session: string): Caller {
       const person = people.get(tokenId);
       if (person) return person;
@@ -86,7 +85,7 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
   };
 }
 
-/** What was asked for, on this host and without a token: a path of two slashes would name another host. */
+/** The requested path without the token. Leading slashes are collapsed, because `//name` would be another host. */
 export function addressOf(c: Context): string {
   const url = new URL(c.req.url);
   url.searchParams.delete("token");

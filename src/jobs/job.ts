@@ -6,20 +6,25 @@ import type { JobRow } from "../store/tables.ts";
  *     │                  │
  *     └──────fail────────┴──────────────▶ failed          (cancelled, or its process is gone)
  *
- * Nothing leads back: a job that did not succeed is started again by a person, as a new one.
+ * End states are final: to retry, a person starts a new job.
  */
 export type Job = JobRow;
 
-/** What happened to a job, as its row will say. */
+/** The columns of a job that its end determines. */
 export type Outcome = Pick<Job, "status" | "exit_code" | "error_tail" | "message">;
 
-/** What a job of each sort is started for. */
-export type Wanted = "proposal" | "reply" | "perspective";
+/** The result that a job must leave behind to succeed. */
+export type JobResult = "proposal" | "reply" | "perspective";
 
 export const restarted = "server restarted while job in flight";
 
-/** Judges a run by its end and by what the agent wrote through operations, never by what it printed (R16). */
-export function judge(ran: RunResult, wanted: Wanted, produced: boolean, why: { cancelledBy?: string } = {}): Outcome {
+/** Judges a run by how it ended and by its writes through operations, never by its output (R16). */
+export function judge(
+  ran: RunResult,
+  expected: JobResult,
+  produced: boolean,
+  why: { cancelledBy?: string } = {},
+): Outcome {
   const { exitCode, errorTail, ended, error } = ran;
   const failed = (message: string, tail = errorTail || (error ?? "")): Outcome => ({
     status: "failed",
@@ -27,7 +32,7 @@ export function judge(ran: RunResult, wanted: Wanted, produced: boolean, why: { 
     error_tail: tail,
     message,
   });
-  const left = produced ? ` It left a ${wanted} all the same.` : "";
+  const left = produced ? ` It left a ${expected} all the same.` : "";
 
   if (ended === "spawn-error") {
     const reason = `agent unreachable: ${error ?? "it could not be started"}`;
@@ -48,9 +53,12 @@ export function judge(ran: RunResult, wanted: Wanted, produced: boolean, why: { 
     return failed(`The agent ${how}${error ? `: ${error}` : ""}.${left}`);
   }
   if (!produced) {
-    const short = `agent exited 0 but produced no ${wanted}`;
+    const short = `agent exited 0 but produced no ${expected}`;
     const said = error ? ` It said: ${error}` : "";
-    return failed(`The agent ended well but wrote no ${wanted}.${said}`, errorTail ? `${short}\n${errorTail}` : short);
+    return failed(
+      `The agent ended well but wrote no ${expected}.${said}`,
+      errorTail ? `${short}\n${errorTail}` : short,
+    );
   }
-  return { status: "succeeded", exit_code: exitCode, error_tail: null, message: `The agent wrote a ${wanted}.` };
+  return { status: "succeeded", exit_code: exitCode, error_tail: null, message: `The agent wrote a ${expected}.` };
 }

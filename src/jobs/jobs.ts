@@ -45,9 +45,9 @@ const nothingSpent: Spent = {
 
 const noticeMs = 10_000;
 
-/** Jobs and their life cycle. Who runs them is the queue's matter; each step is one guarded update and its event. */
+/** The life cycle of jobs; the queue runs them. Each step is one guarded update with its event. */
 export function jobStore({ db, now, newId }: Deps) {
-  /** The process that will run what is started here, if this one does. */
+  /** The holder of jobs that are started in this process, if it runs jobs. */
   let holder: string | null = null;
 
   const tell = (tx: Query, job: Job, kind: NewEvent["kind"], actor: string, data: WireData = {}) =>
@@ -92,7 +92,7 @@ export function jobStore({ db, now, newId }: Deps) {
   });
 
   return {
-    /** From now on, jobs that are started in this process are held by it. */
+    /** Makes this process the holder of jobs that it starts from now on. */
     heldBy(process: string) {
       holder = process;
     },
@@ -121,7 +121,7 @@ export function jobStore({ db, now, newId }: Deps) {
           return true;
         });
         if (made) return ok(row);
-        // The one in flight may be of a process that died: then it is in nobody's flight.
+        // The job in flight may belong to a dead process: fail it and try again.
         if (attempt > 1 || (await this.sweep({ source: asked.source_path })).length === 0) break;
       }
       const [other] = (await jobsInFlight(db.read)).filter((job) => job.source_path === asked.source_path);
@@ -147,7 +147,7 @@ export function jobStore({ db, now, newId }: Deps) {
 
     settle: (id: string, outcome: Outcome, spent: Spent) => end(id, ["running"], outcome, "agent", spent),
 
-    /** Ends a queued job, or marks a running one for whoever runs it. */
+    /** Ends a queued job, or marks a running one as cancelled for its holder. */
     async cancel(id: string, by: string): Promise<Result<Job>> {
       const found = await findJob(db.read, id);
       if (!found) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
@@ -161,18 +161,18 @@ export function jobStore({ db, now, newId }: Deps) {
       return marked ? ok(marked) : refuse("conflict", `job ${id} is over: it ${wordFor(await findJob(db.read, id))}`);
     },
 
-    /** What was queued here and will not be started any more. */
+    /** Fails a queued job that this process will not start. */
     drop: (id: string) =>
       end(id, ["queued"], failure("The server was stopped before it came to this job.", "server stopped"), "server"),
 
-    /** Fails what the processes that held it can no longer finish (R14). Nothing is queued again. */
+    /** Fails the jobs of dead processes (R14). Nothing is queued again. */
     async sweep(only: { source?: string; status?: Job["status"] } = {}): Promise<Job[]> {
       const rows = (await jobsInFlight(db.read)).filter(
         (job) => job.source_path === (only.source ?? job.source_path) && job.status === (only.status ?? job.status),
       );
       if (rows.length === 0) return [];
       const clock = await storeClock(db.read, db.engine);
-      // A job that is handed to a server has no holder for the moment it takes the server to notice.
+      // A job that was handed to a server has no holder until the server notices it.
       const handedOver = (job: Job) => only.source !== undefined && job.holder === null && ageOf(job) < noticeMs;
       const left = rows.filter(
         (job) => !handedOver(job) && isGone(job.holder, job.beat_at === null ? null : Number(job.beat_at), clock),

@@ -24,7 +24,7 @@ export const jobLog = operation({
   },
 });
 
-/** The last of a file that may still grow, from the beginning of a line. */
+/** The end of a file that may still grow, from the start of a line. */
 async function tailOf(file: string): Promise<{ text: string; truncated: boolean }> {
   const handle = await open(file, "r").catch(() => undefined);
   if (!handle) return { text: "", truncated: false };

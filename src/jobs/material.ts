@@ -1,27 +1,31 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
-import { findTopic } from "../store/queries/topics.ts";
-import type { Job, Wanted } from "./job.ts";
+import { hasPerspectiveOfJob } from "../store/queries/perspectives.ts";
+import { commentsOn, hasProposalOfJob, lastRevision } from "../store/queries/proposals.ts";
+import { findTopic, hasAgentReply } from "../store/queries/topics.ts";
+import type { Job, JobResult } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
-/** What a job is about, as it was when the job began. */
+const mostComments = 500;
+
+/** The input of a job, as it was when the job began. */
 export type Material = {
-  wanted: Wanted;
-  /** The page's text, and git's name for it. */
+  result: JobResult;
+  /** The page's text and its git blob name. */
   text: string;
   sha: string;
   personaSha?: string;
   /** The number of the topic's last message. */
   lastMessage: number;
-  /** The last revision for this topic and what people said about it, when there is one. */
+  /** The last revision for this topic, with people's comments on it. */
   earlier?: string;
 };
 
 type Request = { kind: Job["kind"]; source_path?: string; topic_id?: string; persona_name?: string };
-type Checked = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name">;
+type CheckedRequest = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name">;
 
-/** What was asked for, as a job that makes sense. */
-export async function checkRequest(app: JobsApp, asked: Request): Promise<Result<Checked>> {
+/** Checks a request and completes it to a job. */
+export async function checkRequest(app: JobsApp, asked: Request): Promise<Result<CheckedRequest>> {
   if (asked.kind === "incorporate") {
     if (!asked.topic_id) return refuse("invalid", "name the topic to incorporate: topic_id");
     if (asked.persona_name) return refuse("invalid", "a job that incorporates a topic takes no persona_name");
@@ -50,31 +54,19 @@ export async function readMaterial(app: JobsApp, job: Job): Promise<Result<Mater
   if (job.kind === "perspective") {
     const persona = await personaOf(app, job.source_path, job.persona_name ?? "");
     if (!persona.ok) return persona;
-    return ok({ wanted: "perspective", text, sha, personaSha: persona.value.sha, lastMessage: 0 });
+    return ok({ result: "perspective", text, sha, personaSha: persona.value.sha, lastMessage: 0 });
   }
   const topic = await topicOf(app, job.topic_id ?? "");
   if (!topic.ok) return topic;
-  const wanted = topic.value.kind === "question" ? "reply" : "proposal";
+  const result = topic.value.kind === "question" ? "reply" : "proposal";
   const earlier = await earlierRevision(app, topic.value.id);
-  return ok({ wanted, text, sha, lastMessage: topic.value.messages, ...(earlier ? { earlier } : {}) });
+  return ok({ result, text, sha, lastMessage: topic.value.messages, ...(earlier ? { earlier } : {}) });
 }
 
 async function earlierRevision(app: JobsApp, topic: string): Promise<string | undefined> {
-  const last = await app.db.read
-    .selectFrom("proposals")
-    .select(["id", "revision_number", "status", "decided_by", "note", "text"])
-    .where("topic_id", "=", topic)
-    .where("kind", "=", "page")
-    .orderBy("revision_number", "desc")
-    .limit(1)
-    .executeTakeFirst();
+  const last = await lastRevision(app.db.read, topic);
   if (!last) return undefined;
-  const comments = await app.db.read
-    .selectFrom("proposal_comments")
-    .select(["author", "text"])
-    .where("proposal_id", "=", last.id)
-    .orderBy("at")
-    .execute();
+  const comments = await commentsOn(app.db.read, last.id, mostComments);
   return [
     `Revision ${last.revision_number}, ${last.status}${last.decided_by ? ` by ${last.decided_by}` : ""}.`,
     ...(last.note ? [`Note: ${last.note}`] : []),
@@ -85,21 +77,12 @@ async function earlierRevision(app: JobsApp, topic: string): Promise<string | un
   ].join("\n");
 }
 
-/** Whether the agent wrote, through an operation, what its job was for. */
+/** Whether the agent produced, through an operation, the result that the job asks for. */
 export async function hasProduced(app: JobsApp, job: Job, material: Material): Promise<boolean> {
-  const found = {
-    proposal: () => app.db.read.selectFrom("proposals").select("id").where("job_id", "=", job.id).limit(1),
-    perspective: () => app.db.read.selectFrom("perspectives").select("path").where("job_id", "=", job.id).limit(1),
-    reply: () =>
-      app.db.read
-        .selectFrom("messages")
-        .select("seq")
-        .where("topic_id", "=", job.topic_id ?? "")
-        .where("author_kind", "=", "agent")
-        .where("seq", ">", material.lastMessage)
-        .limit(1),
-  };
-  return (await found[material.wanted]().execute()).length > 0;
+  const { read } = app.db;
+  if (material.result === "proposal") return hasProposalOfJob(read, job.id);
+  if (material.result === "perspective") return hasPerspectiveOfJob(read, job.id);
+  return hasAgentReply(read, job.topic_id ?? "", material.lastMessage);
 }
 
 async function topicOf(app: JobsApp, id: string) {

@@ -38,7 +38,7 @@ export const refreshPerspective = operation({
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
     if (started.ok) return ok({ status: "started" as const, job_id: started.value.id });
-    // A second request for the same perspective waits for the job that is already running.
+    // Requests for the same perspective share one job.
     const same = (await app.jobs.inFlight()).find(
       (job) => job.source_path === source_path && job.kind === "perspective" && job.persona_name === persona,
     );

@@ -3,7 +3,7 @@ import { openLock } from "../store/disk/lock.ts";
 
 const fileOf = (stateFolder: string) => join(stateFolder, "jobs.lock");
 
-/** Shows other processes of this machine that a server takes jobs over; the kernel ends it with the process. */
+/** A lock that tells other processes of this machine that a server takes over jobs; released when the process ends. */
 export const showPresence = (stateFolder: string) => openLock(fileOf(stateFolder));
 
 export function serverIsUp(stateFolder: string): boolean {

@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import type { Job } from "./job.ts";
 
 export type Places = {
-  /** The page as a file, and the folder that holds the pages: the workspace, or copies of it. */
+  /** The page's file, and the folder of all pages: the workspace or a copy. */
   page: string;
   root: string;
   skill: string;
   config: string;
   scribe: string;
-  /** The last revision for this topic, as a file, when there is one. */
+  /** The file of the last revision for this topic, if there is one. */
   earlier?: string;
 };
 
 export const skillNames = { incorporate: "scriptorium-incorporate", perspective: "scriptorium-perspective" } as const;
 
-/** Names the skill, then says what it needs to know (R10). Nothing in it was written by someone else. */
+/** Names the skill, then its parameters (R10). Contains no text of pages, topics or people. */
 export function promptFor(job: Job, material: { sha: string; personaSha?: string }, places: Places): string {
   const block: [string, string][] =
     job.kind === "incorporate"
@@ -48,7 +48,7 @@ export function promptFor(job: Job, material: { sha: string; personaSha?: string
   ].join("\n");
 }
 
-/** The page itself behind the prompt, between lines that its text cannot contain; and the earlier revision, if any. */
+/** Appends the page, and the earlier revision if any, between markers that the text cannot contain. */
 export function withPage(prompt: string, text: string, earlier?: string): string {
   const line = `----- ${randomBytes(9).toString("base64url")} -----`;
   const quoted = (what: string, words: string) =>

@@ -17,25 +17,24 @@ import { jobTools } from "./tools.ts";
 type Deps = {
   setup: AgentSetup;
   operations: readonly Operation<JobsApp>[];
-  /** Gives a toolset to an agent of another process. */
+  /** Offers tools to an agent that is another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
-  /** True for a server, which also runs what others have queued. */
+  /** True for a server, which also runs jobs that other processes queued. */
   adopts: boolean;
 };
 
 type ToolServer = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };
 
 export interface JobQueue {
-  /** Ends what runs and drops what waits here; resolves when nothing of it is left. */
+  /** Stops running jobs and drops queued ones; resolves when none is left. */
   stop(): Promise<void>;
 }
 
 const afterResultMs = 10_000;
 
 /**
- * Runs the jobs that this process holds, never two of one source (the table refuses that) and never
- * more than `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database
- * changes; while nothing changes it does nothing.
+ * Runs the jobs that this process holds: never two of one page (a unique index refuses that) and never more than
+ * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   const { agent } = deps.setup;
@@ -73,7 +72,7 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
     if (!waits || stopping) return;
     if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
-      // A slot may be held by a process that died.
+      // A slot may belong to a dead process.
       if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
       return;
     }
@@ -111,7 +110,7 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   };
 }
 
-/** At the start: what was left in flight is failed, and what still runs of it is ended. */
+/** At start, fails jobs that were left in flight and ends their processes. */
 async function sweepLeft(app: JobsApp): Promise<void> {
   for (const job of await app.jobs.sweep()) {
     const ended = await endSurvivors(job.id, 2000);
@@ -134,16 +133,16 @@ async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): 
     await app.jobs.settle(job.id, outcome, spentOf(undefined));
     return;
   }
-  const { wanted } = material.value;
+  const { result: expected } = material.value;
   const ran = await runAgent(app, deps, job, material.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
-  const outcome = judge(ran, wanted, produced, cancelledBy ? { cancelledBy } : {});
+  const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
   const settled = await app.jobs.settle(job.id, outcome, spentOf(ran));
   app.log.info({ job: job.id, status: settled?.status, ended: ran.ended, exitCode: ran.exitCode }, "job-settled");
 }
 
-/** Everything the agent gets is made for this run and taken away after it. */
+/** The agent's folder, tools and prompt exist for this run only. */
 async function runAgent(
   app: JobsApp,
   deps: Deps,
@@ -183,7 +182,7 @@ async function runAgent(
     const prompt = promptFor(job, material, places);
     const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt };
     if (runner.name === "claude") return await runner.run(spec, signal);
-    // Not every agent can read files without a shell, or knows skills: these get both with the prompt.
+    // Some agents cannot read files without a shell or do not know skills: their prompt includes both.
     const system = await readFile(scratch.skill, "utf8");
     return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text, material.earlier) }, signal);
   } finally {

@@ -8,15 +8,14 @@ import { skillNames } from "./prompt.ts";
 const mostPages = 200;
 const mostBytes = 4 * 1024 * 1024;
 
-/** Files that agents take for instructions, wherever they lie. */
+/** Files that agents treat as instructions. */
 const instructions = /^(claude(\.local)?|agents?|gemini|qwen|copilot-instructions|skill|memory)\.(md|markdown)$/i;
 
 export type Scratch = { root: string; page: string; skill: string; remove(): Promise<void> };
 
 /**
- * A folder of its own for one job, outside the workspace and its repository: copies of the page, of
- * the other pages to look things up in, and of the skill. Hooks, servers and settings that lie in the
- * workspace are not there to be started.
+ * A folder for one job, outside the workspace and its repository: copies of the page, of the other pages for
+ * reference, and of the skill. Hooks, servers and settings of the workspace are not in it, so none can be started.
  */
 export async function makeScratch(app: JobsApp, job: Job, text: string, skills: string): Promise<Scratch> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "scriptorium-job-")));

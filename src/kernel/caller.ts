@@ -1,9 +1,9 @@
-/** The state of an agent's turn. One turn belongs to one connection or task token. */
+/** The state of an agent's turn. A turn belongs to one connection or task token. */
 export type Turn = {
   run: string | undefined;
-  /** True when the caller named the run: it then outlives the turn. */
+  /** True when the caller named the run, which then outlives the turn. */
   named: boolean;
-  /** True for a connection, which has a run even if nobody named one; a single command has none. */
+  /** True for a connection, which gets a run of its own unless the caller names one; a single command gets none. */
   lasting: boolean;
   reads: Set<string>;
   over: boolean;
@@ -22,17 +22,17 @@ export type Agent = {
   role: string;
   task?: string;
   epoch?: number;
-  /** The job it was started for, if it was. */
+  /** The job that it was started for, if any. */
   job?: string;
   turn: Turn;
-  /** Set by the crew when it starts an agent, never by the agent: which run it works for, as what, and its name. */
+  /** The agent's run, part and name; set by the crew when it starts the agent, never by the agent. */
   crew?: { run: string; part: CrewPart; agent: string; context?: string };
 };
 
-/** The function of an agent in a run; text calls `pm` the planner and `qc` the verifier. */
+/** The part of an agent in a run. */
 export type CrewPart = "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter";
 
-/** The caller of an operation. An agent is never a user, whatever its text says. */
+/** The caller of an operation. An agent is never a user, whatever its input says. */
 export type Caller = Person | Agent;
 
 export const newTurn = (run?: string, lasting = false): Turn => ({
@@ -45,5 +45,5 @@ export const newTurn = (run?: string, lasting = false): Turn => ({
 
 export const nameOf = (caller: Caller) => (caller.kind === "person" ? caller.name : caller.role);
 
-/** Callers in the words of an operation's `callers`. */
+/** The caller as named in an operation's `callers`. */
 export const kindOf = (caller: Caller): Rank | "agent" => (caller.kind === "person" ? caller.rank : "agent");

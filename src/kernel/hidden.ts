@@ -1,6 +1,6 @@
-/** Characters that change what a reader sees without being seen themselves (T35). */
+/** Invisible characters that change how text is displayed (T35). */
 
-/** The text in pieces, hidden characters apart and spelled out by code point: `U+202E U+200B`. */
+/** Splits a text into visible pieces and hidden characters, the latter as code points: `U+202E U+200B`. */
 export function splitHidden(text: string): { text: string; hidden: boolean }[] {
   const pieces: { text: string; hidden: boolean }[] = [];
   let start = 0;
@@ -28,7 +28,7 @@ export function splitHidden(text: string): { text: string; hidden: boolean }[] {
   return pieces;
 }
 
-/** The same where no element can stand, as in a title: `pay[U+202E]ee`. */
+/** For places without markup, such as titles: `pay[U+202E]ee`. */
 export function spellHidden(text: string): string {
   return splitHidden(text)
     .map((piece) => (piece.hidden ? `[${piece.text}]` : piece.text))

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 const letters = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** Short, sortable by creation time, and unique even when made in two clones at once. */
+/** Short, sortable by creation time, and unique even when two clones create ids at once. */
 export function newId(prefix: string): string {
   let time = Date.now();
   let stamp = "";

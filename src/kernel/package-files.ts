@@ -11,13 +11,13 @@ function packageRoot(): URL {
 
 let root: URL | undefined;
 
-/** The address of a file or folder that ships with the package, such as `templates/`. */
+/** The path of a bundled file or folder, such as `templates/`. */
 export function packageFile(path: string): URL {
   root ??= packageRoot();
   return new URL(path, root);
 }
 
-/** The code of a worker thread or of a program we start. It exists only in the build. */
+/** The script of a worker thread or child process. It exists only in the build. */
 export function builtFile(name: string): URL {
   const file = packageFile(`dist/${name}`);
   if (!existsSync(file)) throw new Error(`dist/${name} is missing; run: npm run build`);

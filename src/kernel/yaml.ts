@@ -9,9 +9,8 @@ type Options = { file: string; maxBytes: number };
 type Parsed<T> = { value: T; document: Document };
 
 /**
- * Reads YAML that people and agents write, as a value of `schema`. Every complaint names
- * the line and column it is about. Aliases, tags and deep nesting are refused: none of our
- * files need them, and each is a way to make a small file cost a lot.
+ * Parses and validates YAML from people and agents. Every error names its line and column. Aliases, tags and
+ * deep nesting are refused: our files do not need them, and each lets a small file use much memory or time.
  */
 export function readYaml<T>(text: string, schema: z.ZodType<T>, options: Options): Result<Parsed<T>> {
   const { file } = options;
@@ -52,7 +51,7 @@ export function complain(complaints: Complaint[]): { ok: false; problem: Problem
   return refuse("invalid", complaints.map(sayComplaint).join("\n"), { complaints });
 }
 
-/** Thousands of open brackets exhaust the parser's stack: that is the file's fault, not ours. */
+/** Thousands of open brackets overflow the parser's stack; that is reported as an error in the file. */
 function parse(text: string, lineCounter: LineCounter): Document | undefined {
   try {
     return parseDocument(text, { lineCounter, version: "1.2", schema: "core", uniqueKeys: true });
@@ -64,7 +63,7 @@ function parse(text: string, lineCounter: LineCounter): Document | undefined {
 
 const at = (file: string, line: number, column: number, message: string) => ({ file, line, column, message });
 
-/** The offset of the value at `path`, or of the nearest parent that exists. */
+/** The position of the value at `path`, or of its nearest existing parent. */
 export function offsetOf(document: Document, path: (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const parent = document.getIn(path.slice(0, length - 1), true);

@@ -11,11 +11,11 @@ import { mcpServer } from "./server.ts";
 type Session = { transport: WebStandardStreamableHTTPServerTransport; owner: string; usedAt: number };
 
 const idleMs = 30 * 60_000;
-const mostSessions = 1000;
+const maxSessions = 1000;
 
 /**
- * Streamable HTTP in both eras: the current protocol has no sessions, so a turn belongs to the
- * token; clients of the 2025 protocol get a session each, which only the same token can use.
+ * Streamable HTTP for current clients and for those of the 2025 protocol. The current protocol has no sessions, so a
+ * turn belongs to the token; older clients get a session each, which only the same token can use.
  */
 export function mcpOverHttp(
   app: App,
@@ -28,10 +28,10 @@ export function mcpOverHttp(
     onerror: (error) => app.log.warn({ error: error.message }, "mcp-refused"),
   });
 
-  /** The longest unused are first in the map. */
+  /** The map is ordered by last use, least recent first. */
   function forgetIdle(): void {
     for (const [id, session] of sessions) {
-      if (Date.now() - session.usedAt <= idleMs && sessions.size < mostSessions) return;
+      if (Date.now() - session.usedAt <= idleMs && sessions.size < maxSessions) return;
       sessions.delete(id);
       void session.transport.close();
     }

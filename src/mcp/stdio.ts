@@ -36,7 +36,7 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   );
   recording.unref();
 
-  const { transport, input, settled } = patientStdio();
+  const { transport, input, settled } = drainingStdio();
   const handle = serveStdio(() => mcpServer(app, caller), { transport });
   await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
   await settled();
@@ -45,16 +45,16 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   return { ok: true, value: true };
 }
 
-const patienceMs = 5000;
+const drainMs = 5000;
 
 /**
- * The SDK drops requests that are under way when stdin ends. A commit cut off there would leave its
- * file without its author, so the end is passed on only when everything before it is answered.
+ * The SDK drops open requests when stdin ends. A commit that is cut off there would leave its file without an author,
+ * so the end of stdin is passed on only when all requests are answered, or after `drainMs`.
  */
-function patientStdio() {
+function drainingStdio() {
   const open = new Set<RequestId>();
   const settled = async () => {
-    const until = Date.now() + patienceMs;
+    const until = Date.now() + drainMs;
     do await sleep(5);
     while (open.size > 0 && Date.now() < until);
   };
@@ -70,7 +70,7 @@ function patientStdio() {
       wire.onerror = (error) => transport.onerror?.(error);
       wire.onclose = () => transport.onclose?.();
       wire.onmessage = (message) => {
-        // A subscription is answered when the connection ends, and a cancelled request never.
+        // Not counted: subscriptions are answered at the end of the connection, cancelled requests never.
         if (isJSONRPCRequest(message) && message.method !== "subscriptions/listen") open.add(message.id);
         if ("method" in message && message.method === "notifications/cancelled")
           open.delete((message.params as { requestId: RequestId }).requestId);

@@ -21,7 +21,7 @@ const token = z.object({
   revoked_at: z.string().nullable(),
 });
 
-// A newline in a name would forge a line of a commit message.
+// A line break in a name would forge a line of a commit message.
 const personName = z
   .string()
   .trim()

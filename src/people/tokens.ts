@@ -17,6 +17,7 @@ import { dirname } from "node:path";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { allTokens, findToken, insertToken, revokeToken } from "../store/queries/tokens.ts";
 import type { TokenRow } from "../store/tables.ts";
 
 export type Token = Omit<TokenRow, "hash">;
@@ -28,10 +29,10 @@ export type NewToken = {
   by: string;
 };
 
-/** Tokens are kept as hashes: the text is shown once, to the person who made it. */
+/** Only hashes of tokens are stored: the token itself is shown once, to the person who created it. */
 export function tokenStore(db: Database, now: () => Date, newId: (prefix: string) => string) {
-  async function findGood(column: "hash" | "id", value: string): Promise<Token | undefined> {
-    const row = await db.read.selectFrom("tokens").selectAll().where(column, "=", value).executeTakeFirst();
+  async function findValid(column: "hash" | "id", value: string): Promise<Token | undefined> {
+    const row = await findToken(db.read, column, value);
     if (!row || row.revoked_at || (row.expires_at && row.expires_at <= now().toISOString())) return undefined;
     return withoutHash(row);
   }
@@ -50,7 +51,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
         revoked_at: null,
       };
       await db.write(async (tx) => {
-        await tx.insertInto("tokens").values(row).execute();
+        await insertToken(tx, row);
         const data = { kind: row.kind, name: row.name, [row.kind === "agent" ? "role" : "rank"]: row.role };
         await appendEvent(tx, {
           at: row.created_at,
@@ -63,27 +64,20 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
       return { ...withoutHash(row), token };
     },
 
-    /** The token's record, unless it is revoked or expired. */
-    find: (token: string) => findGood("hash", hashOf(token)),
-    findById: (id: string) => findGood("id", id),
+    /** Undefined when the token is unknown, expired or revoked. */
+    find: (token: string) => findValid("hash", hashOf(token)),
+    findById: (id: string) => findValid("id", id),
 
     async list(): Promise<Token[]> {
-      const rows = await db.read.selectFrom("tokens").selectAll().orderBy("created_at", "desc").execute();
-      return rows.map(withoutHash);
+      return (await allTokens(db.read)).map(withoutHash);
     },
 
     async revoke(id: string, by: string): Promise<Result<{ id: string }>> {
       const at = now().toISOString();
       const done = await db.write(async (tx) => {
-        const row = await tx
-          .updateTable("tokens")
-          .set({ revoked_at: at })
-          .where("id", "=", id)
-          .where("revoked_at", "is", null)
-          .returning("id")
-          .executeTakeFirst();
-        if (row) await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
-        return row;
+        const revoked = await revokeToken(tx, id, at);
+        if (revoked) await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
+        return revoked;
       });
       return done ? ok({ id }) : refuse("not_found", `no token ${id} that is still good; see: scriptorium token list`);
     },
@@ -92,7 +86,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
 
 export type TokenStore = ReturnType<typeof tokenStore>;
 
-/** The token of the person who owns this workspace's folder: readable by them alone (T11). */
+/** Reads or creates the token of the person who owns the workspace's folder; only they can read the file (T11). */
 export function workspaceToken(file: string): string {
   const folder = dirname(file);
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) throw planted(folder);
@@ -103,7 +97,7 @@ export function workspaceToken(file: string): string {
 function readOwn(file: string): string | undefined {
   let handle: number;
   try {
-    // Without O_NONBLOCK a pipe that someone put here would hold us for ever.
+    // Without O_NONBLOCK, opening a planted FIFO would block forever.
     handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -124,7 +118,7 @@ function readOwn(file: string): string | undefined {
   }
 }
 
-/** The file appears under its name whole, or not at all: two servers may start at once. */
+/** Creates the file atomically: two servers may start at once, and both must end up with the same token. */
 function makeOwn(file: string): string {
   const token = randomBytes(24).toString("base64url");
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
@@ -136,7 +130,7 @@ function makeOwn(file: string): string {
     const other = readOwn(file);
     if (other) return other;
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
-    // Some disks know no hard links.
+    // Some file systems have no hard links.
     renameSync(draft, file);
     return token;
   } finally {

@@ -2,88 +2,56 @@ import type { Rank } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { changeRankOfTokens, revokeTokensOf } from "../store/queries/tokens.ts";
+import { allUsers, findUser, findUserRow, putUser, updateUser } from "../store/queries/users.ts";
 import type { UserRow } from "../store/tables.ts";
 
 export type User = UserRow;
 
 type NewUser = { name: string; email: string | undefined; role: Rank };
 
-/** People who may sign in. Someone who was removed keeps their name in the record and may be added again. */
+/** People who may sign in. A removed user stays in the table, for the record, and may be added again. */
 export function userStore(db: Database, now: () => Date) {
   return {
     async add({ name, email, role }: NewUser, by: string): Promise<Result<User>> {
       const row: UserRow = { name, email: email ?? null, role, created_at: now().toISOString(), removed_at: null };
       return db.write(async (tx): Promise<Result<User>> => {
-        const there = await tx.selectFrom("users").selectAll().where("name", "=", name).executeTakeFirst();
+        const there = await findUserRow(tx, name);
         if (there && !there.removed_at) return refuse("conflict", `there is a user ${name} already, ${there.role}`);
-        await tx.deleteFrom("users").where("name", "=", name).execute();
-        await tx.insertInto("users").values(row).execute();
+        await putUser(tx, row);
         const event = { at: row.created_at, actor: by, subject: `user:${name}` };
         await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
         return ok(row);
       });
     },
 
-    /** Changes what someone may do; their tokens follow at once, but for those that allow something else. */
+    /** Changes the rank of a user and of their tokens, except tokens that were made for another rank. */
     async change(name: string, role: Rank, by: string): Promise<Result<User>> {
       return db.write(async (tx): Promise<Result<User>> => {
-        const before = await tx.selectFrom("users").select("role").where("name", "=", name).executeTakeFirst();
-        const row = await tx
-          .updateTable("users")
-          .set({ role })
-          .where("name", "=", name)
-          .where("removed_at", "is", null)
-          .returningAll()
-          .executeTakeFirst();
+        const before = await findUser(tx, name);
+        const row = await updateUser(tx, name, { role });
         if (!row || !before) return noUser(name);
-        await tx
-          .updateTable("tokens")
-          .set({ role })
-          .where("kind", "=", "person")
-          .where("name", "=", name)
-          .where("role", "=", before.role)
-          .where("revoked_at", "is", null)
-          .execute();
+        await changeRankOfTokens(tx, name, { from: before.role, to: role });
         const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
         await appendEvent(tx, { ...event, kind: "user-changed", data: { rank: role } });
         return ok(row);
       });
     },
 
-    /** From now on none of their tokens and cookies is good. */
+    /** Revokes all their tokens, and with them the cookies that name one. */
     async remove(name: string, by: string): Promise<Result<User>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<User>> => {
-        const row = await tx
-          .updateTable("users")
-          .set({ removed_at: at })
-          .where("name", "=", name)
-          .where("removed_at", "is", null)
-          .returningAll()
-          .executeTakeFirst();
+        const row = await updateUser(tx, name, { removed_at: at });
         if (!row) return noUser(name);
-        await tx
-          .updateTable("tokens")
-          .set({ revoked_at: at })
-          .where("kind", "=", "person")
-          .where("name", "=", name)
-          .where("revoked_at", "is", null)
-          .execute();
+        await revokeTokensOf(tx, name, at);
         await appendEvent(tx, { at, actor: by, kind: "user-removed", subject: `user:${name}`, data: {} });
         return ok(row);
       });
     },
 
-    list: (): Promise<User[]> =>
-      db.read.selectFrom("users").selectAll().where("removed_at", "is", null).orderBy("name").execute(),
-
-    find: (name: string): Promise<User | undefined> =>
-      db.read
-        .selectFrom("users")
-        .selectAll()
-        .where("name", "=", name)
-        .where("removed_at", "is", null)
-        .executeTakeFirst(),
+    list: (): Promise<User[]> => allUsers(db.read),
+    find: (name: string): Promise<User | undefined> => findUser(db.read, name),
   };
 }
 

@@ -1,21 +1,17 @@
 import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
+import { findTopic, messagesOf, topicIds } from "../store/queries/topics.ts";
 
-/** Topics by what is said in them, each message a part. */
+/** Makes topics searchable by their messages, each a section of its own. */
 export const topicKind = (db: Database): Kind => ({
   name: "topic",
   readers: everyone,
-  all: async () => (await db.read.selectFrom("topics").select("id").execute()).map((row) => row.id),
+  all: () => topicIds(db.read),
   async read(id) {
-    const topic = await db.read.selectFrom("topics").selectAll().where("id", "=", id).executeTakeFirst();
+    const topic = await findTopic(db.read, id);
     if (!topic) return undefined;
-    const messages = await db.read
-      .selectFrom("messages")
-      .selectAll()
-      .where("topic_id", "=", id)
-      .orderBy("seq")
-      .execute();
+    const messages = await messagesOf(db.read, id, 0, topic.messages);
     const text = [
       topic.first_quote ? `> ${topic.first_quote.replaceAll("\n", "\n> ")}` : "",
       ...messages.map(({ seq, author, text }) => `## ${seq}, ${author}\n\n${text}`),

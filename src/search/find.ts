@@ -1,25 +1,25 @@
-import { sql } from "kysely";
 import type { Database } from "../store/database.ts";
-import { type List, listOf, withNumbers } from "../store/lists.ts";
+import { passagesByNum, type StoredPassage } from "../store/queries/search/passages.ts";
+import type { ScoredPassage } from "../store/queries/search/ranking.ts";
+import type { Scope } from "../store/queries/search/scope.ts";
 import type { Hit } from "./hit.ts";
-import type { indexKeeper } from "./index/keeper.ts";
+import type { indexer } from "./index/indexer.ts";
 import type { Speller } from "./index/spelling.ts";
 import { best, byBest, byPage, byRange, fuse, type Scores } from "./rank/fuse.ts";
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
-import type { Scored } from "./rank/lexical/engines.ts";
 import type { WordIndex } from "./rank/lexical.ts";
 import { snippet } from "./rank/marks.ts";
 import type { Meaning, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
 import { searchTerms } from "./rank/terms.ts";
-import { onlyRights, type Scope, scoped } from "./scope.ts";
+import { withoutFilters } from "./scope.ts";
 
-export type Found = {
+export type SearchResult = {
   hits: Hit[];
-  /** The query as it was probably meant. */
+  /** The query with its spelling corrected. */
   suggestion?: string;
-  /** What the caller should know about how this was searched. */
+  /** Limits of this result, e.g. changes that are not indexed yet. */
   notes: string[];
 };
 
@@ -27,101 +27,101 @@ type Deps = {
   db: Database;
   places: PassagePlaces;
   words: WordIndex;
-  keeper: ReturnType<typeof indexKeeper>;
+  indexer: ReturnType<typeof indexer>;
   meaning: Meaning;
   speller: Speller;
 };
 
-export type Wanted = {
+export type SearchOptions = {
   scope: Scope;
   limit: number;
-  /** Kinds that are not wanted themselves, but lead to what is: facts to their sources. */
+  /** Kinds that are not returned, but whose links are followed: graph nodes lead to their sources. */
   through?: string[];
-  /** Leave out what costs or explains: for measuring one part by itself. */
+  /** Parts to leave out, for speed or to measure the others. */
   without?: ("meaning" | "links")[];
 };
 
-/** How many passages of each list are weighed together. */
-const considered = 300;
-/** How many that only lead to others. */
-const bridging = 50;
+/** Maximum number of passages from words, and from vectors, that are combined. */
+const maxCandidates = 300;
+/** The same for the kinds of `through`. */
+const maxBridges = 50;
 const catchUpMs = 3000;
-const mostMistyped = 5;
-/** What a link leads to counts a quarter of what it was reached from: with more, pages that only facts name pass those that answer. */
+const maxCorrected = 5;
+/** The weight of a link against its source; with more, pages that only facts link to outrank pages that answer. */
 const linkWeight = 0.25;
-/** So many passages are grouped into pages, at the least. */
-const leastForPages = 100;
-/** Further places told of a page. */
-const furtherPlaces = 3;
+/** Minimum number of passages that are grouped into pages. */
+const minForPages = 100;
+/** Maximum number of further passages shown for a page. */
+const maxFurther = 3;
 
-/** A passage as it is kept, before it is told why it was found. */
-type Row = Omit<Hit, "score" | "snippet" | "why">;
-
-export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
-  /** The best passages. Words are marked and reasons given only of those that are shown: it costs more than finding them. */
-  async function passages(query: string, wanted: Wanted): Promise<Found> {
-    const { chosen, tell, ...found } = await rank(query, wanted, wanted.limit);
-    const rows = await load(chosen, wanted.scope);
-    return { ...found, hits: chosen.flatMap((hit) => tell(hit, rows.get(hit.num))) };
+export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
+  /** The best passages. Only they are loaded, marked and explained, which costs more than ranking. */
+  async function passages(query: string, options: SearchOptions): Promise<SearchResult> {
+    const { chosen, explain, ...result } = await rank(query, options, options.limit);
+    const rows = await load(chosen, options.scope);
+    return { ...result, hits: chosen.flatMap((hit) => explain(hit, rows.get(hit.num))) };
   }
 
-  /** One hit for each thing: its best passage, and a few more of it that were found. Of all others no text is read. */
+  /** One hit for each thing: its best passage, and a few further ones. */
   async function pages(
     query: string,
-    wanted: Wanted,
-  ): Promise<Omit<Found, "hits"> & { hits: (Hit & { more: Hit[] })[] }> {
-    const { chosen, tell, ...found } = await rank(query, wanted, Math.max(leastForPages, wanted.limit * 5));
+    options: SearchOptions,
+  ): Promise<Omit<SearchResult, "hits"> & { hits: (Hit & { more: Hit[] })[] }> {
+    const { chosen, explain, ...result } = await rank(query, options, Math.max(minForPages, options.limit * 5));
     const known = await places.of(chosen.map((hit) => hit.num));
-    const inPages = chosen.flatMap((hit) => {
+    const withPage = chosen.flatMap((hit) => {
       const place = known.get(hit.num);
       return place ? [{ ...hit, page: `${place.kind}:${place.id}` }] : [];
     });
-    const { shown, rows } = await loadPages(inPages, wanted);
-    const told = (hit: Scored) => tell(hit, rows.get(hit.num));
-    const hits = shown.flatMap(({ first, more }) => told(first).map((hit) => ({ ...hit, more: more.flatMap(told) })));
-    return { ...found, hits };
+    const { shown, rows } = await loadPages(withPage, options);
+    const explained = (hit: ScoredPassage) => explain(hit, rows.get(hit.num));
+    const hits = shown.flatMap(({ first, more }) =>
+      explained(first).map((hit) => ({ ...hit, more: more.flatMap(explained) })),
+    );
+    return { ...result, hits };
   }
 
-  /** Vectors know passages that are gone; with them what they had pushed aside comes back. */
-  async function loadPages(hits: (Scored & { page: string })[], { scope, limit }: Wanted) {
+  /** The caches may still have deleted passages. Without them other pages move up, so grouping is repeated. */
+  async function loadPages(hits: (ScoredPassage & { page: string })[], { scope, limit }: SearchOptions) {
     for (let left = hits; ; ) {
       const shown = byPage(left)
         .slice(0, limit)
-        .map(({ more, ...first }) => ({ first, more: more.slice(0, furtherPlaces) }));
-      const wanted = shown.flatMap(({ first, more }) => [first, ...more]);
-      const rows = await load(wanted, scope);
-      if (rows.size === wanted.length) return { shown, rows };
-      const gone = new Set(wanted.map(({ num }) => num).filter((num) => !rows.has(num)));
-      for (const num of gone) places.forget(num);
-      left = left.filter(({ num }) => !gone.has(num));
+        .map(({ more, ...first }) => ({ first, more: more.slice(0, maxFurther) }));
+      const needed = shown.flatMap(({ first, more }) => [first, ...more]);
+      const rows = await load(needed, scope);
+      if (rows.size === needed.length) return { shown, rows };
+      const deleted = new Set(needed.map(({ num }) => num).filter((num) => !rows.has(num)));
+      for (const num of deleted) places.forget(num);
+      left = left.filter(({ num }) => !deleted.has(num));
     }
   }
 
-  async function rank(query: string, wanted: Wanted, limit: number) {
+  async function rank(query: string, options: SearchOptions, limit: number) {
+    const { scope, without } = options;
     const notes: string[] = [];
     const [counted, nearest] = await Promise.all([
       count(query),
-      wanted.without?.includes("meaning") ? undefined : meaning.ask(query),
+      without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
     if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
-    const asked = await meantBy(query, counted.terms, wanted.scope);
-    const through = (wanted.through ?? []).filter((kind) => !wanted.scope.kinds.includes(kind));
-    const bridge: Scope = { ...onlyRights(wanted.scope), kinds: through };
+    const { terms, suggestion } = await corrected(query, counted.terms, scope);
+    const through = (options.through ?? []).filter((kind) => !scope.kinds.includes(kind));
+    const bridgeScope: Scope = { ...withoutFilters(scope), kinds: through };
 
-    const [[spoken = [], bridges = []], near, bridgesNear] = await Promise.all([
-      words.best(asked.terms, [
-        { scope: wanted.scope, limit: considered },
-        { scope: bridge, limit: bridging, amongBest: true },
+    const [[byWords = [], bridges = []], near, bridgesNear] = await Promise.all([
+      words.best(terms, [
+        { scope, limit: maxCandidates },
+        { scope: bridgeScope, limit: maxBridges, amongBest: true },
       ]),
-      nearby(nearest, wanted.scope, notes),
-      through.length > 0 ? nearby(nearest, bridge, []) : undefined,
+      nearby(nearest, scope, notes),
+      through.length > 0 ? nearby(nearest, bridgeScope, []) : undefined,
     ]);
-    const top = Math.max(spoken[0]?.score ?? 0, bridges[0]?.score ?? 0);
-    const own = weigh(spoken, near, top);
-    const facts = weigh(bridges, bridgesNear, top);
-    const linked = wanted.without?.includes("links")
+    const top = Math.max(byWords[0]?.score ?? 0, bridges[0]?.score ?? 0);
+    const own = combine(byWords, near, top);
+    const bridging = combine(bridges, bridgesNear, top);
+    const linked = without?.includes("links")
       ? undefined
-      : await linkedFrom(db, places, facts.size === 0 ? own : new Map([...own, ...facts]), wanted.scope);
+      : await linkedFrom(db, places, bridging.size === 0 ? own : new Map([...own, ...bridging]), scope);
     const scores = linked
       ? fuse([
           { scores: own, weight: 1 },
@@ -130,64 +130,75 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
       : own;
 
     const chosen = best(scores, limit);
-    const meant = new Set(near?.hits.slice(0, wanted.limit).map((hit) => hit.num));
-    const tell = ({ num, score }: Scored, row: Row | undefined): Hit[] => {
+    const nearNums = new Set(near?.hits.slice(0, options.limit).map((hit) => hit.num));
+    const explain = ({ num, score }: ScoredPassage, row: StoredPassage | undefined): Hit[] => {
       if (!row) return [];
-      const { text, found } = passageOf(row, asked.terms);
+      const { text, found } = snippetOf(row, terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
-        ...(meant.has(num) ? ["near in meaning"] : []),
+        ...(nearNums.has(num) ? ["near in meaning"] : []),
         ...(linked?.from.has(num) ? [`linked from ${linked.from.get(num)}`] : []),
       ];
       return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
     };
-    return { chosen, tell, notes, ...(asked.suggestion ? { suggestion: asked.suggestion } : {}) };
+    return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
   }
 
-  /** The words to look for, counted in an index that knows of all changes; or of how many it does not. */
+  /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
   async function count(query: string): Promise<{ terms: Term[]; left: number }> {
-    await keeper.noticeSections();
-    const asked = searchTerms(query);
-    const { terms, isBehind } = await words.count(asked);
+    await indexer.noticeSections();
+    const queryWords = searchTerms(query);
+    const { terms, isBehind } = await words.count(queryWords);
     if (!isBehind) return { terms, left: 0 };
     const left = await catchUp();
-    return { terms: (await words.count(asked)).terms, left };
+    return { terms: (await words.count(queryWords)).terms, left };
   }
 
-  /** Waits for the index, but not for ever: after a large import most of it is better than none. */
+  /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
   async function catchUp(): Promise<number> {
     const until = Date.now() + catchUpMs;
-    while ((await keeper.catchUp()) > 0) if (Date.now() > until) return keeper.pending();
+    while ((await indexer.catchUp()) > 0) if (Date.now() > until) return indexer.pending();
     return 0;
   }
 
-  /** A word that is in no text is joined by what it was probably meant to be. */
-  async function meantBy(query: string, terms: Term[], scope: Scope): Promise<{ terms: Term[]; suggestion?: string }> {
-    const meant = new Map<string, Term>();
-    for (const { word } of terms.filter(({ count }) => count === 0).slice(0, mostMistyped)) {
-      const like = await firstWithin((await words.count(await speller.like(word))).terms, scope);
-      if (like) meant.set(word, like);
+  /** Adds the likeliest correction of each word that no passage has. */
+  async function corrected(
+    query: string,
+    terms: Term[],
+    scope: Scope,
+  ): Promise<{ terms: Term[]; suggestion?: string }> {
+    const corrections = new Map<string, Term>();
+    for (const { word } of terms.filter(({ count }) => count === 0).slice(0, maxCorrected)) {
+      const { terms: candidates } = await words.count(await speller.corrections(word));
+      const correction = await firstReadable(candidates, scope);
+      if (correction) corrections.set(word, correction);
     }
-    if (meant.size === 0) return { terms };
-    const suggestion = query.replace(/[\p{L}\p{N}\p{M}_]+/gu, (word) => meant.get(word.toLowerCase())?.word ?? word);
+    if (corrections.size === 0) return { terms };
+    const suggestion = query.replace(
+      /[\p{L}\p{N}\p{M}_]+/gu,
+      (word) => corrections.get(word.toLowerCase())?.word ?? word,
+    );
     const known = new Set(terms.map(({ word }) => word));
-    const all = [...terms, ...[...meant.values()].filter(({ word }) => !known.has(word))];
+    const all = [...terms, ...[...corrections.values()].filter(({ word }) => !known.has(word))];
     return suggestion === query ? { terms: all } : { terms: all, suggestion };
   }
 
-  /** Nobody is told a word that is only in what they may not read. */
-  async function firstWithin(terms: Term[], scope: Scope): Promise<Term | undefined> {
-    for (const term of terms.filter(({ count, begun }) => count > 0 && !begun)) {
-      const [found = []] = await words.best([term], [{ scope: onlyRights(scope), limit: 1 }]);
+  /** A suggestion must not reveal a word that is only in texts the caller may not read. */
+  async function firstReadable(terms: Term[], scope: Scope): Promise<Term | undefined> {
+    for (const term of terms.filter(({ count, isPrefix }) => count > 0 && !isPrefix)) {
+      const [found = []] = await words.best([term], [{ scope: withoutFilters(scope), limit: 1 }]);
       if (found.length > 0) return term;
     }
     return undefined;
   }
 
-  async function load(hits: Scored[], scope: Scope): Promise<Map<number, Row>> {
-    if (hits.length === 0) return new Map();
-    const nums = listOf[db.engine](hits.map((hit) => hit.num));
-    return new Map((await rowsOf(db, scope, { nums })).map((row) => [row.num, row]));
+  async function load(hits: ScoredPassage[], scope: Scope): Promise<Map<number, StoredPassage>> {
+    const rows = await passagesByNum(
+      db,
+      scope,
+      hits.map((hit) => hit.num),
+    );
+    return new Map(rows.map((row) => [row.num, row]));
   }
 
   return { passages, pages };
@@ -195,27 +206,26 @@ export function finder({ db, places, words, keeper, meaning, speller }: Deps) {
 
 async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[]) {
   try {
-    return await nearest?.(scope, considered);
+    return await nearest?.(scope, maxCandidates);
   } catch (error) {
     notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }
 
-const rowsOf = scoped<{ nums: List }, Row>(
-  (engine, slot, isInside) => sql`
-    SELECT p.num, p.part, p.heading, p.line, p.body, t.kind, t.id, t.title, t.author, t.at
-    ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
-);
-
-/** Of a passage that was found by its heading alone, the heading is shown too. */
-function passageOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term[]) {
+/** If only the heading matched, the snippet begins with it. */
+function snippetOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term[]) {
   const own = snippet(body, terms);
   const above = heading.split(" › ").at(-1);
   return own.found.length > 0 || !above ? own : snippet(`${above}: ${body}`, terms);
 }
 
-function weigh(words: Scored[], near: { hits: Scored[]; weight: number } | undefined, top: number): Scores {
+/** `top` is the best word score of all lists that are compared. */
+function combine(
+  words: ScoredPassage[],
+  near: { hits: ScoredPassage[]; weight: number } | undefined,
+  top: number,
+): Scores {
   if (!near) return byBest(words, top);
   return fuse([
     { scores: byBest(words, top), weight: 1 - near.weight },

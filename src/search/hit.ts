@@ -1,6 +1,6 @@
 import { markEnd, markStart } from "./rank/passage.ts";
 
-/** A passage that was found: what it says, where it stands, and why it is here. */
+/** A passage that matched, with its place and the reasons. */
 export type Hit = {
   num: number;
   kind: string;
@@ -17,10 +17,10 @@ export type Hit = {
   why: string[];
 };
 
-/** The name of a thing in the graph: nodes have their own, everything else is called by its kind. */
+/** The id of a thing in the graph: nodes have ids of their own, others are `kind:id`. */
 export const refOf = ({ kind, id }: { kind: string; id: string }) => (kind === "node" ? id : `${kind}:${id}`);
 
-/** A hit as every face shows it: « » around what matched, and a score without noise. */
+/** A hit as every interface shows it: « » around matched words, and a rounded score. */
 export const readable = <T extends Pick<Hit, "score" | "snippet">>(hit: T): T => ({
   ...hit,
   score: Math.round(hit.score * 1000) / 1000,

@@ -1,26 +1,23 @@
 import type { CallerKind } from "../kernel/operation.ts";
 
-/** What search is told about one thing: who wrote it last, when, and its text, to be found by its parts. */
+/** The searchable content of one thing. `author` and `at` are of its last change. */
 export type Readable = {
   title: string;
   text: string;
   author: string;
   at: string;
-  /** The run it belongs to; an agent at work on a task finds only what is of its own run, or of none. */
+  /** The run it belongs to. An agent that works on a task finds only things of its own run or of none. */
   run?: string;
-  /** What sort of its kind it is, where there are several. */
+  /** The type within its kind, e.g. of a graph node. */
   type?: string;
 };
 
-/**
- * A kind of thing that search can find. A new kind joins by one of these and a trigger that puts
- * what changed into `search_queue` under the same name.
- */
+/** A kind of thing that search can find. A new kind needs one of these, and a trigger that queues its changes in `search_queue` under the same name. */
 export type Kind = {
   name: string;
   readers: readonly CallerKind[];
-  /** The ids of all there are, for a rebuild. */
+  /** All ids, for a rebuild. */
   all(): Promise<string[]>;
-  /** Undefined when it is gone, or not for anyone to find. */
+  /** Undefined when it was deleted or must not be found. */
   read(id: string): Promise<Readable | undefined>;
 };

@@ -1,9 +1,11 @@
 import type { Caller } from "../kernel/caller.ts";
 import { kindOf } from "../kernel/caller.ts";
+import type { Folders } from "../kernel/markdown/links.ts";
 import type { CallerKind } from "../kernel/operation.ts";
 import type { Database } from "../store/database.ts";
+import type { Scope } from "../store/queries/search/scope.ts";
 import { finder } from "./find.ts";
-import { indexKeeper } from "./index/keeper.ts";
+import { indexer } from "./index/indexer.ts";
 import { speller } from "./index/spelling.ts";
 import type { Kind } from "./kinds.ts";
 import { type Embedder, localEmbedder } from "./model/embedder.ts";
@@ -12,49 +14,56 @@ import { isInstalled, localModel } from "./model/model.ts";
 import { wordIndex } from "./rank/lexical.ts";
 import { meaning } from "./rank/meaning.ts";
 import { passagePlaces } from "./rank/places.ts";
-import type { Scope } from "./scope.ts";
 
 export type EmbeddingsConfig = { url: string; model: string; key: string | undefined } | undefined;
 
 type Options = {
   db: Database;
   kinds: Kind[];
-  /** Where a local model would be. */
+  /** The folder for a local model. */
   modelFolder: string;
   embeddings: EmbeddingsConfig;
-  /** Changes when entries come into sight or go out of it without being changed themselves. */
+  /** For resolving relative links. */
+  folders: Folders;
+  /** Ids of the sections. When they change, entries are hidden or shown without being written. */
   sections(): Promise<string[]>;
 };
 
-/** Vectors of servers we know nothing about count a little less than those we have measured. */
+/** Below the measured weight of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
-/** Everything there is to search with, over one database. */
-export function openSearch({ db, kinds, modelFolder, embeddings, sections }: Options) {
+export function openSearch({ db, kinds, modelFolder, embeddings, folders, sections }: Options) {
   const local = () =>
     isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.weight) : undefined;
   const wanted: Embedder | undefined = embeddings
     ? endpointEmbedder({ ...embeddings, weight: unknownWeight })
     : local();
-  /** The model that the vectors of before were made with, as far as it can still be asked. */
+  /** The model of the existing vectors, if it is still available to embed queries. */
   const named = (model: string): Embedder | undefined => {
     if (model === localModel.name) return local();
     const before = embeddings && modelAt(model, embeddings.url);
     return before ? endpointEmbedder({ ...embeddings, model: before, weight: unknownWeight }) : undefined;
   };
-  const keeper = indexKeeper(db, kinds, sections);
+  const index = indexer(db, kinds, { folders, sections });
   const vectors = meaning(db, { wanted, named });
   const places = passagePlaces(db);
-  const find = finder({ db, places, words: wordIndex(db, places), keeper, meaning: vectors, speller: speller(db) });
+  const find = finder({
+    db,
+    places,
+    words: wordIndex(db, places),
+    indexer: index,
+    meaning: vectors,
+    speller: speller(db),
+  });
 
   return {
-    catchUp: keeper.catchUp,
-    pending: keeper.pending,
-    rebuild: keeper.rebuild,
+    catchUp: index.catchUp,
+    pending: index.pending,
+    rebuild: index.rebuild,
     find,
     meaning: vectors,
     kinds: kinds.map((kind) => kind.name),
-    /** What this caller may read of the kinds they ask for, or of all. */
+    /** The requested kinds, or all, as far as this caller may read them. */
     scope(caller: Caller, narrowed: Omit<Partial<Scope>, "run"> = {}): Scope {
       const rank: CallerKind = kindOf(caller);
       const readable = kinds.filter((kind) => kind.readers.includes(rank)).map((kind) => kind.name);

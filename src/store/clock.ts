@@ -4,13 +4,16 @@ import { onEach } from "./prepared.ts";
 
 type Engine = Database["engine"];
 
-/** Leases go by the clock of the store, never by a worker's. Of one moment for a whole statement, so that an index can be searched by it. */
+/**
+ * The store's clock in milliseconds; leases never use a worker's clock. It is constant within a statement, so
+ * that a comparison with it can use an index.
+ */
 export const clock: Record<Engine, RawBuilder<number>> = {
   sqlite: sql<number>`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
   postgres: sql<number>`CAST(extract(epoch FROM statement_timestamp()) * 1000 AS BIGINT)`,
 };
 
-/** Of the moment at which a row is looked at: a statement may have waited long for its lock. */
+/** The store's clock at the moment a row is read: the statement may have waited long for a lock. */
 export const clockByNow: Record<Engine, RawBuilder<number>> = {
   sqlite: clock.sqlite,
   postgres: sql<number>`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,

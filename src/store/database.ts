@@ -4,10 +4,10 @@ import type { Tables } from "./tables.ts";
 
 export type Query = Kysely<Tables>;
 
-/** The waist: everything above it is written once; an engine is one file below it. */
+/** The interface of both engines. Code above it is written once; an engine is one file below it. */
 export interface Database {
   readonly engine: "sqlite" | "postgres";
-  /** Reads what has been committed. Never writes. */
+  /** Sees committed data only, and never writes. */
   readonly read: Query;
   /**
    * Runs `work` in a transaction of its own and resolves once it is on disk. The transaction is
@@ -19,7 +19,7 @@ export interface Database {
    * round trips to a remote database.
    */
   write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement: boolean }): Promise<T>;
-  /** Calls back soon after any process has written to this database. Returns how to stop. */
+  /** Calls back soon after any process has written to this database. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void;
   close(): Promise<void>;
 }

@@ -2,13 +2,13 @@ import { sql } from "kysely";
 import type { EventKind } from "../kernel/noun.ts";
 import type { WireData } from "../kernel/wire.ts";
 import type { Database, Query } from "./database.ts";
-import { kept } from "./kept.ts";
+import { parseJsonOr } from "./json.ts";
 import { prepared, withAll, withEach } from "./prepared.ts";
 import type { EventRow } from "./tables.ts";
 
-/** One line of the log that every mutation writes in its own transaction. */
+/** An entry of the event log; every mutation appends one in its own transaction. */
 export type Event = {
-  /** Where a reader is; give it back to go on from there. */
+  /** A cursor: pass it to `eventsAfter` to continue from here. */
   id: string;
   at: string;
   actor: string;
@@ -24,14 +24,14 @@ export async function appendEvent(tx: Query, event: NewEvent): Promise<void> {
   await insertEvent(tx, { ...event, data: JSON.stringify(event.data) });
 }
 
-/** Many at once, for work that makes many changes in one transaction. */
+/** Appends many events with one statement, for bulk changes. */
 export async function appendEvents(tx: Query, engine: Database["engine"], events: NewEvent[]): Promise<void> {
   const rows = events.map((event): WrittenEvent => ({ ...event, data: JSON.stringify(event.data) }));
   if (engine === "sqlite") insertEach(tx, rows);
   else if (rows.length > 0) await insertAll(tx, rows);
 }
 
-/** As it stands in the table, but for its place. */
+/** An event row without the number that the database assigns. */
 export type WrittenEvent = Omit<EventRow, "seq">;
 
 export const insertEach = withEach<WrittenEvent>(
@@ -64,11 +64,11 @@ export async function eventsAfter(db: Database, cursor: string | undefined, limi
     actor,
     kind,
     subject,
-    data: kept(data, {}),
+    data: parseJsonOr(data, {}),
   }));
 }
 
-/** Where the log ends now, for a reader that wants only what is new. */
+/** The cursor of the newest event, for a reader that wants only new ones. */
 export async function lastEventId(db: Database): Promise<string | undefined> {
   const { rows } = await newest[db.engine].execute(db.read);
   return rows[0] && String(rows[0].id);

@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 
 type Engine = Database["engine"];
 
-/** Many values as one: however many there are, the text of a query is the same, and is built and planned once. */
+/** A list bound as one parameter: the SQL is the same for any length, so it is built and planned once. */
 export type List = string | readonly (string | number)[];
 
 export const listOf: Record<Engine, (values: readonly (string | number)[]) => List> = {
@@ -11,7 +11,7 @@ export const listOf: Record<Engine, (values: readonly (string | number)[]) => Li
   postgres: (values) => values,
 };
 
-/** A condition that holds for the texts of a list. */
+/** The condition "is in this list", for texts. */
 export const among: Record<Engine, (list: List) => RawBuilder<unknown>> = {
   sqlite: (list) => sql`IN (SELECT value FROM json_each(${list}))`,
   postgres: (list) => sql`= ANY(${list}::text[])`,
@@ -27,8 +27,8 @@ const postgres =
     sql`FROM ${sql.raw(`${table} WHERE ${column}`)} = ANY(${list}::${sql.raw(type)}[])`;
 
 /**
- * From a table those rows with a text or a number of the list, which has each once. SQLite goes from the list to
- * the table: to be asked what is in a list it would copy that into a table, which often takes longer than all else.
+ * Selects the rows whose column equals a value of the list; values must be distinct. On SQLite the query loops
+ * over the list: with IN it would first copy the list into a temporary table, which often costs more than the rest.
  */
 export const withTexts: Record<Engine, FromWhere> = { sqlite, postgres: postgres("text") };
 export const withNumbers: Record<Engine, FromWhere> = { sqlite, postgres: postgres("bigint") };

@@ -14,7 +14,7 @@ const betweenNotices = 20;
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
-  // Without a listener an idle connection that the server drops would end the process; the pool replaces it.
+  // Without a listener, a dropped idle connection would crash the process. The pool replaces it.
   pool.on("error", () => undefined);
   pool.on("connect", nameStatements);
   await migratePostgres(pool);
@@ -76,19 +76,18 @@ function nameStatements(client: pg.PoolClient): void {
   }) as typeof client.query;
 }
 
-/** And planned once for all values, until the table's statistics change. */
+/** One generic plan serves all values until the table's statistics change. */
 const planOnce = async (connection: DatabaseConnection): Promise<void> => {
   await connection.executeQuery(CompiledQuery.raw("SET plan_cache_mode = force_generic_plan"));
 };
 
-/** Deadlocks and failed serialisation: nothing was kept, and the same work may succeed now. */
+/** Deadlocks and serialization failures: the transaction was rolled back, and a retry may succeed. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
 
 /**
- * Tells the other processes after a commit that there is something new. Whatever is committed while
- * they are being told, and for a moment after, is told once more, together: a notice is a commit of its
- * own. If the process dies in between, they find out at the next change or when they look again by
- * themselves.
+ * Notifies the other processes after a commit. Commits during a notification and shortly after share the
+ * next one, because each NOTIFY is a transaction of its own. If the process dies before it, the others see
+ * the change with the next notification or when their timer polls.
  */
 function teller(pool: pg.Pool, me: string) {
   let telling: Promise<void> | undefined;
@@ -138,8 +137,8 @@ async function migratePostgres(pool: pg.Pool) {
 }
 
 /**
- * One connection listens for what others write, from the first listener on; while it is down, listeners
- * are woken by a timer. What this process writes wakes them at once.
+ * One connection LISTENs from the first subscriber on; while it is down, a timer wakes the subscribers.
+ * Writes of this process wake them at once.
  */
 function watchChanges(url: string, me: string) {
   const listeners = new Set<() => void>();

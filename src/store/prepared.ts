@@ -2,36 +2,36 @@ import { type CompiledQuery, type RawBuilder, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
 
 type Engine = Database["engine"];
-/** A query of the builder, or a text of `sql`. */
+/** A query of Kysely's builder or of `sql`. */
 type Compiles<R> = { compile(query: Query): CompiledQuery<R> };
-/** Stands where a value of each call will be. */
+/** Marks the place of a parameter that each call binds. */
 export type SlotOf<P> = <K extends keyof P>(name: K) => P[K];
 
-/** PostgreSQL keeps the plan of a statement that has a name. */
+/** Statement names by SQL text: PostgreSQL caches the plan of a named statement. */
 export const statementNames = new Map<string, string>();
 
-/** A connection that can be asked at once: SQLite answers in less time than the builder's pipeline takes. */
+/** A synchronous connection: SQLite answers faster than Kysely's asynchronous pipeline takes. */
 type Direct = {
   rows(sql: string, parameters: unknown[]): unknown[];
-  /** Once with each, and how many rows each has changed. */
+  /** Executes the statement once per parameter list; returns the number of changed rows for each. */
   changes(sql: string, each: unknown[][]): number[];
 };
-export const directly = new WeakMap<Query, Direct>();
+export const directConnections = new WeakMap<Query, Direct>();
 
-/** A query that is built once and run often: building costs Kysely more than running costs SQLite. */
+/** Compiles a query once per engine: for hot queries Kysely's building costs more than SQLite's execution. */
 export function prepared<P extends object, R>(
   build: (query: Query, slot: SlotOf<P>) => Compiles<R>,
 ): (query: Query, values: P) => Promise<R[]> {
   const compiled = compiledOnce(build);
   return async (query, values) => {
     const { text, bind } = compiled(query);
-    const direct = directly.get(query);
+    const direct = directConnections.get(query);
     if (direct) return direct.rows(text.sql, bind(values)) as R[];
     return (await query.executeQuery<R>({ ...text, parameters: bind(values) })).rows;
   };
 }
 
-/** The same query on either engine, each in its own words. */
+/** A prepared query whose SQL differs between the engines. */
 export function onEach<P extends object, R>(
   build: (engine: Engine, slot: SlotOf<P>) => RawBuilder<R>,
 ): Record<Engine, (query: Query, values: P) => Promise<R[]>> {
@@ -41,7 +41,7 @@ export function onEach<P extends object, R>(
   };
 }
 
-/** For queries that come in a few shapes: each is made when it is first asked for. */
+/** Memoizes by key: for prepared queries that come in a few shapes. */
 export function eachOnce<K extends string | number, V>(make: (shape: K) => V): (shape: K) => V {
   const made = new Map<K, V>();
   return (shape) => {
@@ -51,26 +51,26 @@ export function eachOnce<K extends string | number, V>(make: (shape: K) => V): (
   };
 }
 
-/** Stands where something of each item will be. */
+/** Marks the place of a value that is read from each item. */
 type PartOf<P> = <V>(read: (item: P) => V) => V;
 
-/** For SQLite, which is near: a statement once with each of many, and how many rows each has changed. */
+/** SQLite only, which has no round trips: executes a statement once per item; returns the changed rows of each. */
 export function withEach<P extends object>(
   build: (part: PartOf<P>) => RawBuilder<unknown>,
 ): (query: Query, list: P[]) => number[] {
   const compiled = compiledOnce<P, unknown>(() => build((read) => new Slot(read as never) as never));
   return (query, list) => {
-    const direct = directly.get(query);
-    if (!direct) throw new Error("only a connection that is near is asked once with each");
+    const direct = directConnections.get(query);
+    if (!direct) throw new Error("executing a statement per item needs a synchronous connection");
     const { text, bind } = compiled(query);
     return direct.changes(text.sql, list.map(bind));
   };
 }
 
-/** What a column of a list is to PostgreSQL. */
+/** The PostgreSQL types of the columns of a list. */
 export type Columns<P> = Record<keyof P & string, "bigint" | "int" | "text">;
 
-/** For PostgreSQL, which is far: all of the list in one statement, `given` with a row for each. */
+/** PostgreSQL, to save round trips: one statement for the whole list, which it sees as the table `given`. */
 export function withAll<P extends object, R>(
   columns: Columns<P>,
   build: (given: RawBuilder<unknown>) => RawBuilder<R>,
@@ -79,7 +79,7 @@ export function withAll<P extends object, R>(
   return (query, list) => one(query, inColumns(columns, list));
 }
 
-/** Each column of a list by itself: PostgreSQL reads arrays in a quarter of the time it takes for JSON. */
+/** A list as one array per column: PostgreSQL reads arrays in a quarter of the time that it takes for JSON. */
 export type Lists<P> = { [K in keyof P]: P[K][] };
 
 export function inColumns<P extends object>(columns: Columns<P>, list: P[]): Lists<P> {
@@ -88,7 +88,7 @@ export function inColumns<P extends object>(columns: Columns<P>, list: P[]): Lis
   return lists;
 }
 
-/** Such a list as a table. */
+/** The arrays as the table `given`. */
 export function givenBy<P extends object>(columns: Columns<P>, slot: SlotOf<Lists<P>>): RawBuilder<unknown> {
   const names = Object.keys(columns) as (keyof P & string)[];
   const lists = names.map((name) => sql`${slot(name)}::${sql.raw(columns[name])}[]`);

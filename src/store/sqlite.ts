@@ -6,7 +6,7 @@ import { Kysely, SqliteDialect } from "kysely";
 import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
-import { directly } from "./prepared.ts";
+import { directConnections } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
@@ -48,7 +48,7 @@ export async function openSqlite(file: string): Promise<Database> {
 function connect(file: string): Sqlite.Database {
   const connection = new Sqlite(file, { timeout: 5000 });
   connection.pragma("journal_mode = WAL");
-  // FULL: a commit is fsynced before it is acknowledged. NORMAL would lose acknowledged writes with the power.
+  // FULL fsyncs every commit before it is acknowledged; with NORMAL a power failure loses acknowledged writes.
   connection.pragma("synchronous = FULL");
   connection.pragma("foreign_keys = ON");
   return connection;
@@ -123,7 +123,7 @@ function openFunnel(connection: Sqlite.Database) {
       connection.exec(undoesWrites(value) ? "ROLLBACK TO one; RELEASE one" : "RELEASE one");
       return () => item.resolve(value);
     } catch (error) {
-      // A full disk makes SQLite roll the whole transaction back: then the batch is lost, and says so.
+      // On a full disk SQLite rolls the whole transaction back: every write of the batch must then fail.
       if (!connection.inTransaction) throw error;
       connection.exec("ROLLBACK TO one; RELEASE one");
       return () => item.reject(error);
@@ -143,7 +143,7 @@ function openFunnel(connection: Sqlite.Database) {
   };
 }
 
-/** Other processes write too: `data_version` moves when they do, and asking costs microseconds. */
+/** Detects writes of other processes by polling `data_version`, which costs microseconds. */
 function watchChanges(connection: Sqlite.Database) {
   const listeners = new Set<() => void>();
   const version = connection.prepare("PRAGMA data_version").pluck();
@@ -179,12 +179,12 @@ function watchChanges(connection: Sqlite.Database) {
 }
 
 /**
- * SQLite looks at the value of a bare parameter when it plans a limit, and so plans anew at each run: of a claim
- * that is 42 of 44 microseconds. It does not look through a sign.
+ * SQLite re-plans a statement on every run if its LIMIT is a bare parameter, because the plan depends on the
+ * value: 42 of the 44 microseconds of a claim. A unary plus prevents that.
  */
 const plannedOnce = (sql: string) => sql.replace(/\b(limit) \?/gi, "$1 +?");
 
-/** A prepared statement is five times faster than preparing it again, and Kysely asks for the same texts. */
+/** Caches statements by text: reusing one is five times faster than preparing it again. */
 function kyselyOver(connection: Sqlite.Database): Query {
   const prepared = new Map<string, Sqlite.Statement>();
   const database = {
@@ -203,7 +203,7 @@ function kyselyOver(connection: Sqlite.Database): Query {
     dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }),
   });
   const readers = new Map<string, ReturnType<typeof rowsOf>>();
-  directly.set(query, {
+  directConnections.set(query, {
     rows(sql, parameters) {
       const read = readers.get(sql) ?? rowsOf(connection.prepare(plannedOnce(sql)));
       readers.set(sql, read);
@@ -217,7 +217,7 @@ function kyselyOver(connection: Sqlite.Database): Query {
   return query;
 }
 
-/** Rows as arrays are made into objects here in half the time that the driver takes for it. */
+/** Builds row objects from arrays, in half the time of the driver. */
 function rowsOf(statement: Sqlite.Statement): (parameters: unknown[]) => unknown[] {
   if (!statement.reader) {
     return (parameters) => {
@@ -244,8 +244,8 @@ async function migrateSqlite(connection: Sqlite.Database, file: string) {
   const names = new Set(await retryWhileBusy(recorded));
   if (migrations.every((m) => names.has(m.name))) return;
 
-  // The lock lives in a database of its own, so that a migration may manage its transactions
-  // itself, and the kernel lets go of it when the process dies.
+  // The lock is in a separate database, so that a migration may manage its own transactions. The kernel
+  // releases it when the process dies.
   const lock = new Sqlite(`${file}-migrate`, { timeout: 5000 });
   try {
     await retryWhileBusy(() => lock.exec("BEGIN EXCLUSIVE"));

@@ -11,7 +11,7 @@ export interface Tables extends CrewTables {
   search_queue: { ticket: Generated<number>; kind: string; thing: string };
   things: ThingRow;
   passages: PassageRow;
-  /** PostgreSQL has other columns: search/keeper.ts fills them. */
+  /** PostgreSQL has other columns; queries/search/index-rows.ts fills both. */
   passage_text: { rowid: number; title: string; body: string; near: string };
   passage_links: { passage: number; target: string };
   vocabulary: { word: string };

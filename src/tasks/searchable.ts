@@ -1,7 +1,7 @@
 import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 
 /** Tasks by what they ask for and what came of them. Of a run's tasks, attempts and verdicts are found by themselves. */
 export const taskKind = (db: Database): Kind => ({
@@ -12,7 +12,9 @@ export const taskKind = (db: Database): Kind => ({
     const task = await db.read.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
     if (!task) return undefined;
     const told = task.run === null ? [...inAttempts, ...ofAll] : ofAll;
-    const text = [task.title, task.description, ...outcome(kept(task.result, {}), told)].filter(Boolean).join("\n\n");
+    const text = [task.title, task.description, ...outcome(parseJsonOr(task.result, {}), told)]
+      .filter(Boolean)
+      .join("\n\n");
     const about = { title: task.title, text, author: task.holder ?? task.created_by, at: task.updated_at };
     return task.run === null ? about : { ...about, run: task.run };
   },

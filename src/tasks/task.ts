@@ -1,4 +1,4 @@
-import { kept } from "../store/kept.ts";
+import { parseJsonOr } from "../store/json.ts";
 import type { StoredTask } from "../store/queries/tasks.ts";
 
 /** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
@@ -80,7 +80,7 @@ export const fromRow = (row: StoredTask): Task => ({
   holder: row.holder,
   claimedAt: row.claimed_at,
   leaseUntil: row.lease_until,
-  result: kept(row.result, { unreadable: true }),
+  result: parseJsonOr(row.result, { unreadable: true }),
   version: row.version,
   awaited: row.awaited === 1,
   createdAt: row.created_at,

@@ -1,7 +1,7 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findSection, type Schema, type Section } from "./schema.ts";
 
-/** The rules of the shared book, as functions from values to values. The wrapper in knowledge.ts applies them. */
+/** The rules of the knowledge base as pure functions; knowledge.ts applies them. */
 
 export type Write = "commit" | "append";
 
@@ -44,7 +44,7 @@ export function mayWrite(schema: Schema, role: string | undefined, id: string, w
   return ok(section);
 }
 
-/** A turn reads few entries, on purpose (K9). Reading one again is free. */
+/** Limits the number of entries that one turn may read (K9). Reading one again does not count. */
 export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string): Result<true> {
   if (reads.has(id) || reads.size < schema.readCap) return ok(true);
   return refuse(
@@ -58,7 +58,7 @@ export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string):
 const mostNamed = 20;
 const longestText = 1_000_000;
 
-/** Text that every backend can keep as it is. */
+/** Accepts text that every backend stores without change. */
 export function checkText(content: string): Result<true> {
   if (content.includes("\0")) return refuse("invalid", "the content has a NUL character; send text");
   if (content.length > longestText) {
@@ -80,7 +80,7 @@ export type Handoff = {
   ended: "pipeline complete" | "max_steps reached" | undefined;
 };
 
-/** Where a handoff goes (K8): forward along the pipeline, whatever was asked. */
+/** The receiver of a handoff (K8): the next role of the pipeline, whatever role was requested. */
 export function nextFocus(schema: Schema, from: string, target: string, step: number): Result<Handoff> {
   const { pipeline, maxSteps } = schema;
   const here = pipeline.indexOf(from);
@@ -112,7 +112,7 @@ export const requireSection = (schema: Schema, id: string): Result<Section> => {
   return section ? ok(section) : unknownSection(schema, id);
 };
 
-/** Enough names to go on with; an answer must stay small however many sections there are. */
+/** The first few names: a message must stay short however many sections there are. */
 const few = (names: string[]) =>
   names.slice(0, mostNamed).join(", ") + (names.length > mostNamed ? ` and ${names.length - mostNamed} more` : "");
 

@@ -4,7 +4,7 @@ import { configFile } from "../config/config.ts";
 import { jsonSchema } from "../kernel/operation.ts";
 import { schemaFile } from "./schema.ts";
 
-/** JSON Schemas by which editors complete and check schema.yaml and scriptorium.yaml. */
+/** JSON Schemas for completion and validation of schema.yaml and scriptorium.yaml in editors. */
 export const editorSchemas = () => ({
   "schema.json": { title: "Scriptorium schema.yaml", ...jsonSchema(schemaFile) },
   "config.json": { title: "Scriptorium scriptorium.yaml", ...jsonSchema(configFile) },

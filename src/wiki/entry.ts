@@ -4,7 +4,7 @@ import type { Identity } from "../store/git/git.ts";
 import type { IndexedEntry } from "../store/queries/entries.ts";
 import type { Section } from "./schema.ts";
 
-/** A line of the catalogue: everything but the text (K4). */
+/** An entry without its text (K4). */
 export type EntryMetadata = {
   id: string;
   title: string;
@@ -16,7 +16,7 @@ export type EntryMetadata = {
 
 export type Entry = { id: string; content: string; version: number; metadata: EntryMetadata };
 
-/** Who writes: an agent in a role, perhaps under a claim, or a person (no role). */
+/** An agent in a role, perhaps under a claim, or a person (no role). */
 export type Author = {
   name: string;
   email?: string;
@@ -24,9 +24,9 @@ export type Author = {
   run?: string;
   task?: string;
   epoch?: number;
-  /** Whose decision it was, when the text waited for a person. */
+  /** The decision of a person that the text waited for. */
   approval?: Approval;
-  /** Set when this takes back what others wrote: what that was, and which version it brings back. */
+  /** Set by a revert: the writes that it undoes and the version that it restores. */
   reverts?: { what: string; to: string };
 };
 
@@ -53,24 +53,24 @@ export type EntryVersion = {
 export type Replaced = { version: number; staged?: string };
 
 /**
- * Where entries are kept. Two backends keep this contract, and one test suite checks both. An
- * entry that nobody has written yet is version 0 with no text.
+ * The contract of the two entry stores; one test suite checks both. An entry that nobody has written yet
+ * has version 0 and no text.
  */
 export interface EntryStore {
   list(): Promise<EntryMetadata[]>;
   fetch(id: string): Promise<Entry>;
   /** Replaces the body if `version` is the latest; a stale one is a conflict and changes nothing. */
   commit(id: string, content: string, version: number, by: Author): Promise<Result<{ version: number }>>;
-  /** Adds one line at the end, whatever the latest version is. */
+  /** Appends one line to whatever version is the latest. */
   append(id: string, line: string, by: Author): Promise<Result<{ version: number; line: string }>>;
   /**
-   * Puts a whole approved page in place of the text named `base`, frontmatter and all, inside the
-   * transaction of its approval. `staged` is left for the caller to discard.
+   * Replaces the page whose text has the blob `base`, including its frontmatter, inside the transaction of
+   * an approval. The caller discards `staged` afterwards.
    */
   replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>>;
   /** Newest first. */
   history(id: string, limit?: number): Promise<EntryVersion[]>;
-  /** The text as it was; undefined when that version never was or its text is gone. */
+  /** The text of a version; undefined when the version never existed or its text is lost. */
   contentAt(id: string, version: number): Promise<string | undefined>;
 }
 
@@ -83,13 +83,13 @@ export const describeEntry = (section: Section, row: IndexedEntry | undefined): 
   updatedAt: row?.updated_at ?? "",
 });
 
-/** What a version says of itself in one line. */
+/** The one-line summary of a version, which is also the subject of its commit. */
 export function summaryOf(id: string, version: number, { approval, reverts }: Author, verb: string): string {
   if (reverts) return `Revert ${id} (version ${version}, ${reverts.to})`;
   return `${approval ? "Rewrite" : verb} ${id} (version ${version}${approval ? `, approved by ${approval.by}` : ""})`;
 }
 
-/** What a commit says about the decision behind it. */
+/** The trailers of a commit that an approval caused. */
 export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) => ({
   "Approved-by": email ? `${by} <${email}>` : by,
   Topic: topic,
@@ -97,7 +97,16 @@ export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) 
   Job: job,
 });
 
-/** The same in the data of an event. */
+/** The columns of a version that name its author. */
+export const writerColumns = ({ name, role, run, task, epoch }: Author) => ({
+  author: name,
+  role: role ?? null,
+  run: run ?? null,
+  task: task ?? null,
+  epoch: epoch ?? null,
+});
+
+/** An approval in the data of an event. */
 export const approvalData = ({ by, email, proposal, topic, job, note }: Approval) => ({
   by,
   email,
@@ -107,7 +116,7 @@ export const approvalData = ({ by, email, proposal, topic, job, note }: Approval
   note,
 });
 
-/** As git knows an author. */
+/** The author as git names them. */
 export const identityOf = (author: Author): Identity => ({
   name: author.name,
   email: author.email ?? (author.role ? `${author.role}@agents.invalid` : ""),

@@ -11,7 +11,7 @@ import { emptyDocument, withBody } from "./stores/document.ts";
 
 export type InitReport = {
   root: string;
-  /** Paths in the workspace that are new, and those that were there and were left alone. */
+  /** Paths of created files, and of existing files that were left unchanged. */
   created: string[];
   kept: string[];
   repository: "new" | "existing";
@@ -19,7 +19,7 @@ export type InitReport = {
 
 const templates = packageFile("templates/");
 
-/** The templates that ship with Scriptorium, each with a line about it. */
+/** The bundled templates with their descriptions. */
 export function listTemplates(): { name: string; about: string }[] {
   return readdirSync(templates).map((name) => {
     const about = new URL(`${name}/about.txt`, templates);
@@ -27,7 +27,7 @@ export function listTemplates(): { name: string; about: string }[] {
   });
 }
 
-/** Makes a folder a workspace. What is there already stays as it is (K15). */
+/** Turns a folder into a workspace. Existing files are left unchanged (K15). */
 export async function initWorkspace(folder: string, template: string, env: Environment): Promise<Result<InitReport>> {
   const names = listTemplates().map((known) => known.name);
   if (!names.includes(template)) return refuse("invalid", `no template ${template}; there are ${names.join(", ")}`);
@@ -85,11 +85,10 @@ async function ignoreState(report: InitReport): Promise<void> {
   report.created.push(relative(report.root, file));
 }
 
-/** Only in a repository that did not exist before: elsewhere committing is the person's own affair. */
+/** Only for a repository that `init` has created: in an existing one people commit themselves. */
 export async function firstCommit(root: string, paths: string[], env: Environment): Promise<void> {
   const git = gitAt(root, env);
   const person = (await git.person()) ?? { name: "Scriptorium", email: "scriptorium@localhost.invalid" };
-  await git.text(["add", "--", ...paths]);
-  const as = ["-c", `user.name=${person.name}`, "-c", `user.email=${person.email || "unknown@localhost.invalid"}`];
-  await git.text([...as, "commit", "--quiet", "--no-gpg-sign", "-m", "Begin the book"]);
+  const author = { name: person.name, email: person.email || "unknown@localhost.invalid" };
+  await git.commitFiles(paths, "Begin the book", author);
 }

@@ -10,7 +10,7 @@ import type { Schema } from "./schema.ts";
 
 export type Catalogue = {
   entries: EntryMetadata[];
-  /** What the role before this one left to say; agents only. */
+  /** The handoff that the previous role left; agents only. */
   handoff?: { from: string; summary: string; run: string; step: number } | null;
 };
 
@@ -25,7 +25,7 @@ export type Transfer = {
   message?: string;
 };
 
-/** The one protocol that agent logic sees (K3), whatever the backend. */
+/** The protocol that agents see (K3); the same for every backend. */
 export interface KnowledgeStore {
   listEntries(): Promise<Result<Catalogue>>;
   fetchEntry(id: string): Promise<Result<Entry>>;
@@ -43,14 +43,14 @@ export type KnowledgeDeps = {
 };
 
 /**
- * The contract around any store: roles, versions, the read cap and handoffs are enforced here, in
- * the tool wrapper, where no prompt can talk its way past them (K5 to K9).
+ * Enforces the contract on top of any store: roles, versions, the read cap and handoffs. It does so in code
+ * that every tool call passes, so that no prompt can get around it (K5 to K9).
  */
 export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
   const { db, entries, schema, now } = deps;
   const role = caller.kind === "agent" ? caller.role : undefined;
 
-  /** The schema as it is now, with the caller's turn opened, or why nothing can be done. */
+  /** Opens the caller's turn and returns the present schema, or the reason why the caller cannot act. */
   async function enter(): Promise<Result<Schema>> {
     const read = await schema();
     if (!read.ok || caller.kind === "person") return read;

@@ -4,11 +4,11 @@ import type { Author } from "./entry.ts";
 const longest = 4000;
 const breaksLine = /[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/;
 
-/** What an append adds, without its time: `engineer (run r-1): text`. */
+/** An appended line without its time: `engineer (run r-1): text`. */
 export function logRemark(line: string, by: Author): Result<string> {
   const text = line.trim();
   if (text === "") return refuse("invalid", "the line is empty; write one sentence that says what happened");
-  // A line break, in the text or in a name before it, would let one append pass for two.
+  // A line break in the text or in the author's name would make one append look like two.
   const label = `${by.role ?? by.name}${by.run ? ` (run ${by.run})` : ""}`;
   if (breaksLine.test(text)) {
     return refuse("invalid", "the line has a line break or control character; append one line at a time");
@@ -22,11 +22,11 @@ export function logRemark(line: string, by: Author): Result<string> {
 
 export const logLine = (at: string, remark: string) => `- ${at} ${remark}\n`;
 
-/** The body after an append: the line always starts on a line of its own. */
+/** The body after an append; adds a line break first if the body lacks one. */
 export const appendTo = (body: string, line: string) =>
   body === "" || body.endsWith("\n") ? body + line : `${body}\n${line}`;
 
-/** Append-only means that every earlier line stands in every later body, to its end. */
+/** Checks append-only: the later body starts with the earlier one and continues on a new line. */
 export function keepsLog(before: string, after: string): boolean {
   const kept = before.trimEnd();
   return kept === "" || (after.startsWith(kept) && /^[ \t\r]*(\n|$)/.test(after.slice(kept.length)));

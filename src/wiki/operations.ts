@@ -74,7 +74,7 @@ export const listEntries = operation({
   },
 });
 
-/** A page of a large catalogue: the entries at this level, and how many lie in each folder below. */
+/** A page of a large catalogue: the entries at this level and the number of entries in each folder below. */
 function collapse(entries: EntryMetadata[], under: string | undefined) {
   const depth = under ? under.split("/").length : 0;
   const folders = new Map<string, number>();

@@ -1,36 +1,29 @@
 import type { Query } from "../store/database.ts";
+import { versionsOfEntriesWrittenBy, type WriterFilter } from "../store/queries/versions.ts";
 import type { EntryStore } from "./entry.ts";
 
-/** What is to be taken back: all that was written under these. */
-export type Written = {
-  run?: string | undefined;
-  task?: string | undefined;
-  epoch?: number | undefined;
-  role?: string | undefined;
-};
+/** The agent context of a write; null for people. */
+type WriteContext = { run: string | null; task: string | null; epoch: number | null; role: string | null };
 
-/** Under what one thing was written; people write under nothing. */
-type Under = { run: string | null; task: string | null; epoch: number | null; role: string | null };
-
-export const isUnder = (wanted: Written, under: Partial<Under>): boolean =>
+export const isUnder = (wanted: WriterFilter, under: Partial<WriteContext>): boolean =>
   under.role !== null &&
   under.role !== undefined &&
   (["run", "task", "epoch", "role"] as const).every(
     (name) => wanted[name] === undefined || wanted[name] === under[name],
   );
 
-export type Version = Under & { version: number; blob: string; author: string; summary: string };
+export type Version = WriteContext & { version: number; blob: string; author: string; summary: string };
 
-/** What to do with a snapshot: bring a version back, or ask a person, because others have built on it. */
+/** How to revert a snapshot: restore version `to`, or ask a person because others have changed it since. */
 export type Undo = { versions: number[] } & ({ to: number } | { changedBy: string[] });
 
 type Stain = { to: number; blob: string | undefined; versions: number[]; changedBy: string[] };
 
 /**
- * Goes through the versions from the first. From the first one to be taken back on, the text is
- * stained, until someone brings back what was there before. Pure.
+ * Walks the versions from the first. The text counts as stained from the first matching write until someone
+ * restores what was there before it.
  */
-export function undoOf(versions: Version[], wanted: Written): Undo | undefined {
+export function undoOf(versions: Version[], wanted: WriterFilter): Undo | undefined {
   const after = new Map<number, Stain | undefined>();
   let stain: Stain | undefined;
   let before: Version | undefined;
@@ -54,46 +47,29 @@ export function undoOf(versions: Version[], wanted: Written): Undo | undefined {
 
 export const isRevert = (summary: string) => summary.startsWith("Revert ");
 
-/** The words of a version that brings an earlier one back, and how to read them again. */
+/** Marks the summary of a version that restores an earlier one; `restoredBy` parses it. */
 export const restores = (version: number) => `as it was at version ${version}`;
 const restoredBy = (summary: string): number | undefined => {
   const found = /^Revert .* as it was at version (\d+)\)$/.exec(summary);
   return found ? Number(found[1]) : undefined;
 };
 
-/** Every version of every entry that something was written to under these, oldest first. */
-export async function versionsUnder(
-  query: Query,
-  { run, task, epoch, role }: Written,
-): Promise<Map<string, Version[]>> {
-  const touched = query
-    .selectFrom("entry_versions")
-    .select("entry_id")
-    .where("role", "is not", null)
-    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
-    .$if(task !== undefined, (q) => q.where("task", "=", task ?? ""))
-    .$if(epoch !== undefined, (q) => q.where("epoch", "=", epoch ?? 0))
-    .$if(role !== undefined, (q) => q.where("role", "=", role ?? ""));
-  const rows = await query
-    .selectFrom("entry_versions")
-    .select(["entry_id", "version", "blob", "author", "role", "run", "task", "epoch", "summary"])
-    .where("entry_id", "in", touched)
-    .orderBy("entry_id")
-    .orderBy("version")
-    .execute();
+/** All versions of every entry that a matching agent has written to, oldest first. */
+export async function versionsByEntry(query: Query, filter: WriterFilter): Promise<Map<string, Version[]>> {
   const found = new Map<string, Version[]>();
-  for (const { entry_id, ...version } of rows) found.set(entry_id, [...(found.get(entry_id) ?? []), version]);
+  for (const { entry_id, ...version } of await versionsOfEntriesWrittenBy(query, filter))
+    found.set(entry_id, [...(found.get(entry_id) ?? []), version]);
   return found;
 }
 
 /**
- * A log keeps every line in its place, with its time and its author: only the words are withdrawn, and
- * the line says where they are. Gives the body without them, and which versions had written them.
+ * Reverts writes to a log. Each line stays, with its time and author; only its text is replaced by a reference
+ * to the version that has it. Returns the new body and the versions that were withdrawn.
  */
 export async function withdrawn(
   store: EntryStore,
   id: string,
-  { body, versions, wanted, by }: { body: string; versions: Version[]; wanted: Written; by: string },
+  { body, versions, wanted, by }: { body: string; versions: Version[]; wanted: WriterFilter; by: string },
 ): Promise<{ body: string; versions: number[] }> {
   const lines = body.split("\n");
   const found: number[] = [];

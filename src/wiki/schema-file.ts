@@ -2,16 +2,19 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
-import { kept } from "../store/kept.ts";
+import { blobOf } from "../store/git/blob.ts";
+import { parseJsonOr } from "../store/json.ts";
+import { findMeta, setMeta } from "../store/queries/meta.ts";
 import { parseSchema, type Schema } from "./schema.ts";
-import { blobOf } from "./stores/document.ts";
+
+type CachedSchema = { blob: string; schema: Schema };
 
 const large = 64 * 1024;
 const cacheKey = "schema";
 
 /**
- * The schema as the file has it now. A schema of thousands of sections takes a second to parse,
- * so the result of a large one is kept in the database under the file's hash.
+ * Reads the schema as the file has it now. A schema of thousands of sections takes a second to parse, so
+ * the result for a large file is cached in the database under the file's hash.
  */
 export function schemaReader(file: string, shownAs: string, db: Database): () => Promise<Result<Schema>> {
   let known: { stat: string; result: Promise<Result<Schema>> } | undefined;
@@ -20,20 +23,13 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
     const text = await readFile(file, "utf8");
     if (text.length < large) return parseSchema(text, shownAs);
     const blob = blobOf(text);
-    const cached = await db.read.selectFrom("meta").select("value").where("key", "=", cacheKey).executeTakeFirst();
-    const before = cached && kept<{ blob: string; schema: Schema } | undefined>(cached.value, undefined);
-    if (before?.blob === blob) return ok(before.schema);
+    const cached = parseJsonOr<CachedSchema | null>((await findMeta(db.read, cacheKey)) ?? "null", null);
+    if (cached?.blob === blob) return ok(cached.schema);
 
     const parsed = parseSchema(text, shownAs);
     if (!parsed.ok) return parsed;
-    const value = JSON.stringify({ blob, schema: parsed.value });
-    await db.write(async (tx) => {
-      await tx
-        .insertInto("meta")
-        .values({ key: cacheKey, value })
-        .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
-        .execute();
-    });
+    const fresh: CachedSchema = { blob, schema: parsed.value };
+    await db.write((tx) => setMeta(tx, cacheKey, JSON.stringify(fresh)));
     return parsed;
   }
 
@@ -42,7 +38,7 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
     if (!found) return refuse("not_found", `${shownAs} is missing; restore it from git or run: scriptorium init`);
     const now = `${found.ino} ${found.size} ${found.mtimeNs}`;
     const young = Date.now() - Number(found.mtimeMs) < 50;
-    // Whoever asks while it is being read waits for that same reading.
+    // Callers that ask during a read share its result.
     if (known?.stat !== now || young) known = { stat: now, result: read() };
     return known.result;
   };

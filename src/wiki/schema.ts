@@ -74,12 +74,12 @@ export function parseSchema(text: string, file: string): Result<Schema> {
 
 export const findSection = (schema: Schema, id: string) => schema.sections.find((s) => s.id === id);
 
-/** Every role that the schema knows, pipeline first. */
+/** All roles of the schema, those of the pipeline first. */
 export const rolesOf = (schema: Schema) => [
   ...new Set([...schema.pipeline, ...schema.sections.flatMap((s) => s.writable_by)]),
 ];
 
-/** The file's text with one more section; comments, order and style of the rest stay as they are. */
+/** Adds a section to the text of schema.yaml and keeps comments, order and style of the rest. */
 export function addSection(text: string, added: Section, file: string): Result<string> {
   const before = parseSchema(text, file);
   if (!before.ok) return before;
@@ -94,7 +94,7 @@ export function addSection(text: string, added: Section, file: string): Result<s
   return checked.ok ? ok(after) : checked;
 }
 
-/** Spliced in behind the last section, indented as that one is; every other byte stays where it was. */
+/** Inserts the section after the last one, with the same indentation; no other byte changes. */
 function withBlockItem(text: string, list: YAMLSeq, last: Node, added: Section): string {
   const first = list.range?.[0] ?? 0;
   const indent = " ".repeat(first - (text.lastIndexOf("\n", first - 1) + 1));

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
+import { entryIds, findEntry } from "../store/queries/entries.ts";
+import { extractedText, findSource, saveExtractedText, sourcePaths } from "../store/queries/sources.ts";
 import type { EntryStore } from "./entry.ts";
 import type { Section } from "./schema.ts";
 import { type Extractor, extractor } from "./sources/extract.ts";
@@ -11,53 +13,46 @@ import { type Extractor, extractor } from "./sources/extract.ts";
 export const entryKind = (db: Database, entries: EntryStore, sections: () => Promise<Section[]>): Kind => ({
   name: "entry",
   readers: everyone,
-  all: async () => (await db.read.selectFrom("entries").select("id").execute()).map((row) => row.id),
+  all: () => entryIds(db.read),
   async read(id) {
-    const known = await db.read.selectFrom("entries").select("id").where("id", "=", id).executeTakeFirst();
+    const known = await findEntry(db.read, id);
     if (!known || !(await sections()).some((section) => section.id === id)) return undefined;
     const { content, metadata } = await entries.fetch(id);
     return { title: metadata.title, text: content, author: metadata.lastAuthor, at: metadata.updatedAt };
   },
 });
 
-/** Sources that follow a watched file are found while they are its newest copy. */
+/** Of the copies of a watched file, only the newest is searchable. */
 export const sourceKind = (db: Database, folder: string, extract = extractor()): Kind => ({
   name: "source",
   readers: everyone,
-  all: async () => (await db.read.selectFrom("sources").select("path").execute()).map((row) => row.path),
+  all: () => sourcePaths(db.read),
   async read(path) {
-    const source = await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst();
+    const source = await findSource(db.read, path);
     if (!source || source.gone_at !== null) return undefined;
     const text = await sourceText(db, folder, source, extract);
     return text === undefined ? undefined : { title: path, text, author: source.added_by, at: source.at };
   },
 });
 
-/** What a source says, also out of a PDF or a Word file; undefined when there is no text in it, or it is not what was added. */
+/** The text of a source, also of a PDF or Word file; undefined when it has none or was altered since it was added. */
 export async function sourceText(
   db: Database,
   folder: string,
   { path, sha256 }: { path: string; sha256: string },
   extract: Extractor = extractor(),
 ): Promise<string | undefined> {
-  const known = await db.read.selectFrom("source_texts").select("text").where("sha256", "=", sha256).executeTakeFirst();
-  return known?.text ?? (await extracted(db, extract, sha256, join(folder, path)));
+  return (await extractedText(db.read, sha256)) ?? (await extracted(db, extract, sha256, join(folder, path)));
 }
 
 async function extracted(db: Database, extract: Extractor, sha256: string, file: string): Promise<string | undefined> {
   const bytes = await readFile(file).catch(() => undefined);
-  // What was altered is not what was added: it is reported, not found.
+  // An altered source is reported by `source verify`; it must not be found under the hash of the original.
   if (!bytes || createHash("sha256").update(bytes).digest("hex") !== sha256) return undefined;
   const found = await extract(file, bytes);
   if (!found) return undefined;
-  // What is text already is read again when it is needed; the others cost too much for that.
+  // Plain text is cheap to read again; extraction from other formats is not.
   if (found.format === "text") return found.text;
-  await db.write((tx) =>
-    tx
-      .insertInto("source_texts")
-      .values({ sha256, ...found })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute(),
-  );
+  await db.write((tx) => saveExtractedText(tx, { sha256, ...found }));
   return found.text;
 }

@@ -21,7 +21,7 @@ export interface WikiApp extends CoreApp {
   mirror: Mirror | undefined;
   /** The knowledge base with this caller's permissions. */
   knowledge(caller: Caller): KnowledgeStore;
-  /** Every markdown file that people read, entries among them. */
+  /** Every markdown page, including entries. */
   pages: PageReader;
   links: LinkKeeper;
   sources: SourceStore;

@@ -1,4 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
+import { createParser } from "eventsource-parser";
 import { type Noun, nounsOfEvent } from "../../src/kernel/noun.ts";
 import type { OperationName } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
@@ -80,22 +81,16 @@ export function follow({ queries, from, onState }: Feed): () => void {
     onState("live");
     waitMs = 500;
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
+    const parser = createParser({ onEvent: ({ data }) => take(data) });
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
       isHeard();
-      text += value;
-      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-        take(text.slice(0, end));
-        text = text.slice(end + 2);
-      }
+      parser.feed(value);
     }
   }
 
-  function take(block: string): void {
-    const data = /^data: (.*)$/m.exec(block)?.[1];
-    if (data === undefined) return;
+  function take(data: string): void {
     const event = JSON.parse(data) as { id: string; kind: string };
     cursor = event.id;
     mark(event.kind);

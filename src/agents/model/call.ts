@@ -2,25 +2,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import type { Usage } from "../runner.ts";
 
-export type Asked = { id: string; name: string; input: unknown; malformed: string | undefined };
+export type RequestedCall = { id: string; name: string; input: unknown; malformed: string | undefined };
 
-/** One answer of a model, whole. */
-export type Answer = {
+export type ModelAnswer = {
   text: string;
-  asked: Asked[];
-  /** To be put behind the conversation as they are: some providers sign parts of them. */
+  calls: RequestedCall[];
+  /** To be appended to the conversation unchanged: some providers sign parts of them. */
   messages: ModelMessage[];
   refused: boolean;
   cut: boolean;
   usage: Usage;
 };
 
-export type Failure = {
+export type CallFailure = {
   message: string;
-  /** Another call may go better. */
-  again: boolean;
+  /** Whether another try may succeed. */
+  retry: boolean;
   delayMs: number | undefined;
-  /** True when the server surely charged nothing for it. */
+  /** True when the server certainly did not charge for it. */
   free: boolean;
 };
 
@@ -31,12 +30,12 @@ type Request = {
   tools: ToolSet;
   maxOutputTokens: number;
   signal: AbortSignal;
-  /** Called for every piece that arrives: a sign of life. */
+  /** Called for every chunk that arrives; resets the idle limit. */
   alive(): void;
 };
 
-/** Makes one call, streamed, so that a long answer is no silence. It is never repeated here: each call is paid for apart. */
-export async function callModel(request: Request): Promise<Answer | Failure> {
+/** Makes one call, streamed, so that a long answer does not count as idle. The caller retries, because each try has its own reservation. */
+export async function callModel(request: Request): Promise<ModelAnswer | CallFailure> {
   const { streamText } = await import("ai");
   (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
   const { model, system, messages, tools, maxOutputTokens, signal, alive } = request;
@@ -64,7 +63,7 @@ export async function callModel(request: Request): Promise<Answer | Failure> {
     if (!finished)
       return {
         message: "the connection ended in the middle of an answer",
-        again: true,
+        retry: true,
         delayMs: undefined,
         free: false,
       };
@@ -79,13 +78,13 @@ export async function callModel(request: Request): Promise<Answer | Failure> {
     ]);
     return {
       text,
-      asked: calls.map((call) => ({
+      calls: calls.map((call) => ({
         id: call.toolCallId,
         name: call.toolName,
         input: call.input,
         malformed: call.invalid ? String((call.error as Error | undefined)?.message ?? "not valid") : undefined,
       })),
-      // The SDK answers malformed calls by itself; every call here gets its answer from us.
+      // Without the SDK's own results for malformed calls: the loop answers every call.
       messages: said.filter((message) => message.role === "assistant"),
       refused: reason === "content-filter" || raw === "refusal",
       cut: reason === "length",
@@ -105,32 +104,33 @@ export async function callModel(request: Request): Promise<Answer | Failure> {
 
 const cached = { anthropic: { cacheControl: { type: "ephemeral" as const } } };
 
-/** What was sent before is read from the provider's cache: the mark stands at the end of the conversation. */
+/** Sets the cache mark at the end, so that the next call reads the conversation so far from the provider's cache. */
 const withCachedEnd = (messages: ModelMessage[]): ModelMessage[] =>
   messages.map((message, i) => (i === messages.length - 1 ? { ...message, providerOptions: cached } : message));
 
 type ApiError = Error & { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean };
 
-function asFailure(error: unknown): Failure {
+function asFailure(error: unknown): CallFailure {
   const { statusCode = 0, responseHeaders, isRetryable, cause } = error as ApiError;
   const refused = statusCode >= 400;
   const message = `${refused ? `the model's server answered ${statusCode}: ` : ""}${messageOf(error)}`;
-  const passing = !refused || [408, 409, 429].includes(statusCode) || statusCode >= 500;
+  const isTransient = !refused || [408, 409, 429].includes(statusCode) || statusCode >= 500;
   return {
     message,
-    again: passing || isRetryable === true,
-    delayMs: serversDelay(responseHeaders ?? {}),
-    free: refused || nobodyThere.has((cause as NodeJS.ErrnoException | undefined)?.code ?? ""),
+    retry: isTransient || isRetryable === true,
+    delayMs: retryAfterMs(responseHeaders ?? {}),
+    free: refused || notReached.has((cause as NodeJS.ErrnoException | undefined)?.code ?? ""),
   };
 }
 
-const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+/** Errors before a connection was made. */
+const notReached = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 
 const messageOf = (error: unknown) =>
   (error instanceof Error ? error.message : typeof error === "string" ? error : JSON.stringify(error)).slice(0, 1000);
 
 /** `retry-after-ms`, or `retry-after` in seconds or as a date. */
-export function serversDelay(headers: Record<string, string>, now = Date.now()): number | undefined {
+export function retryAfterMs(headers: Record<string, string>, now = Date.now()): number | undefined {
   const exact = Number.parseFloat(headers["retry-after-ms"] ?? "");
   if (exact >= 0) return exact;
   const after = headers["retry-after"];
@@ -141,8 +141,8 @@ export function serversDelay(headers: Record<string, string>, now = Date.now()):
   return until >= 0 ? until : undefined;
 }
 
-/** How long to wait before the n-th repetition: what the server asks for, else twice as long each time, with some chance in it. */
-export const delayBefore = (n: number, { delayMs }: Failure, firstMs: number, chance = Math.random()) =>
-  delayMs ?? firstMs * 2 ** (n - 1) * (0.75 + chance / 2);
+/** The delay before the n-th retry: the server's, otherwise exponential backoff with jitter. */
+export const delayBefore = (n: number, { delayMs }: CallFailure, firstMs: number, random = Math.random()) =>
+  delayMs ?? firstMs * 2 ** (n - 1) * (0.75 + random / 2);
 
 export const wait = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal }).catch(() => undefined);

@@ -1,13 +1,12 @@
 import type { Usage } from "../runner.ts";
 
-/** US dollars for a million tokens. Without a price for cached tokens they cost what input costs. */
+/** US dollars per million tokens. Cached tokens without a price of their own cost as much as input. */
 export type Price = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 export type Prices = Readonly<Record<string, Price>>;
 
 /**
- * The day on which the table was written. It is recorded beside every cost that was computed from it. The
- * prices are the providers' list prices as they were publicly known then, written down by hand: they are
- * neither fetched nor checked against a bill, and a workspace's own under crew.prices go before them.
+ * The date of the table, recorded with every cost computed from it. These are the providers' public list prices on
+ * that date, entered by hand and not checked against a bill; `crew.prices` overrides them.
  */
 export const pricesVersion = "2026-11-15";
 
@@ -18,8 +17,8 @@ const claude = (input: number, output: number): Price => ({
   cacheWrite: input * 1.25,
 });
 
-/** List prices by the beginning of the model's name, the longest that fits. What is not here has no known price. */
-const listed: Prices = {
+/** List prices by model name without its date. Models that are not listed have no known price. */
+const listPrices: Prices = {
   "anthropic/claude-opus-4-5": claude(5, 25),
   "anthropic/claude-opus-4": claude(15, 75),
   "anthropic/claude-sonnet-4": claude(3, 15),
@@ -39,13 +38,13 @@ const listed: Prices = {
   "openai/o4-mini": { input: 1.1, output: 4.4, cacheRead: 0.275 },
 };
 
-/** The price of a model such as anthropic/claude-haiku-4-5, or undefined: an unknown price is never a guess. */
+/** The price of a model such as anthropic/claude-haiku-4-5; undefined if it is unknown. */
 export function priceOf(model: string, own: Prices = {}): Price | undefined {
   if (Object.hasOwn(own, model)) return own[model];
-  const name = Object.keys(listed)
+  const name = Object.keys(listPrices)
     .filter((start) => model === start || datedFrom(model, start))
     .sort((a, b) => b.length - a.length)[0];
-  return name === undefined ? undefined : listed[name];
+  return name === undefined ? undefined : listPrices[name];
 }
 
 /** `claude-haiku-4-5-20251001` is `claude-haiku-4-5`; `gpt-5-codex` is not `gpt-5`. */

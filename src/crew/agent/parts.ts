@@ -1,11 +1,11 @@
-import { acpRunner } from "../../agents/acp.ts";
-import { claudeRunner } from "../../agents/claude.ts";
-import { codexRunner } from "../../agents/codex.ts";
-import { commandRunner } from "../../agents/command.ts";
 import { allowed } from "../../agents/environment.ts";
 import type { Prices } from "../../agents/model/prices.ts";
 import type { Providers } from "../../agents/model/providers.ts";
 import { modelRunner } from "../../agents/model.ts";
+import { acpRunner } from "../../agents/programs/acp.ts";
+import { claudeRunner } from "../../agents/programs/claude.ts";
+import { codexRunner } from "../../agents/programs/codex.ts";
+import { commandRunner } from "../../agents/programs/command.ts";
 import type { Runner } from "../../agents/runner.ts";
 import type { Config } from "../../config/config.ts";
 import type { CrewConfig } from "../../config/crew.ts";

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Meter, type Reservation, type RunResult, type RunSpec, unknownUsage } from "../../agents/runner.ts";
-import type { Walls } from "../../agents/sandbox.ts";
+import type { SandboxPolicy } from "../../agents/sandbox.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
@@ -55,8 +55,8 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   if (!playing.ok) return playing;
   const { runner, role, env } = playing.value;
   const isProgram = !inProcess.has(runner.name);
-  const walls = isProgram ? await wallsFor(crew, given.write) : ok(undefined);
-  if (!walls.ok) return walls;
+  const sandboxPolicy = isProgram ? await sandboxPolicyFor(crew, given.write) : ok(undefined);
+  if (!sandboxPolicy.ok) return sandboxPolicy;
   const model = playing.value.model ?? (runner.name === "model" ? given.model : undefined);
   const text = `${system}\n\n${prompt}`;
   const sent = { run, part, agent, runner: runner.name, model, text };
@@ -77,7 +77,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     ...{ id, prompt, system, env, tools, meter },
     cwd: isProgram ? await given.folder() : app.config.stateFolder,
     ...(model ? { model } : {}),
-    ...(walls.value ? { walls: walls.value } : {}),
+    ...(sandboxPolicy.value ? { sandboxPolicy: sandboxPolicy.value } : {}),
     limits: { wallMs: attempt_minutes * 60_000, idleMs: idle_minutes * 60_000, afterResultMs: 10_000, ...bounds },
     logFile: await logFile(app, id),
   };
@@ -103,7 +103,10 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
 /** These call tools directly and ask the meter before each call; the others are programs with a life of their own. */
 const inProcess = new Set(["model", "scripted"]);
 
-async function wallsFor({ app, sandbox: known }: Staff, write: boolean): Promise<Result<Walls | undefined>> {
+async function sandboxPolicyFor(
+  { app, sandbox: known }: Staff,
+  write: boolean,
+): Promise<Result<SandboxPolicy | undefined>> {
   const { sandbox, read, own, network } = app.config.crew;
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;

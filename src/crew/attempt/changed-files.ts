@@ -1,6 +1,7 @@
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { nullId } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
 
 export type Changed = { path: string; status: "added" | "changed" | "deleted" };
@@ -10,7 +11,6 @@ type Checkout = { folder: string; base: string; gitDir: string };
 type Entry = { mode: string; blob: string };
 
 const largestFile = 20 * 1024 * 1024;
-const nothing = "0".repeat(40);
 
 /**
  * The tree that the files of a checkout make now, read from the files themselves by plumbing that runs
@@ -34,16 +34,13 @@ export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<
     const known = before.get(path);
     return known?.mode === mode && known.blob === blobs[i] ? [] : [`${mode} ${blobs[i]}\t${path}\0`];
   });
-  for (const path of before.keys()) if (gone.has(path)) lines.push(`0 ${nothing}\t${path}\0`);
-  return ok(
-    lines.length === 0 ? await git.text(["rev-parse", `${base}^{tree}`]) : await treeWith(git, checkout, lines),
-  );
+  for (const path of before.keys()) if (gone.has(path)) lines.push(`0 ${nullId}\t${path}\0`);
+  return ok(lines.length === 0 ? await git.treeOf(base) : await treeWith(git, checkout, lines));
 }
 
 /** Written with no work tree in sight: what lies in the folder has no say in it. */
 async function treeWith(git: Git, { base, gitDir }: Checkout, lines: string[]): Promise<string> {
-  const elsewhere = join((await git.place()).gitDir, "objects");
-  const blind = ["-C", elsewhere, "--git-dir", gitDir, "--work-tree", elsewhere];
+  const blind = await git.withoutWorkTree(gitDir);
   await git.text([...blind, "read-tree", base]);
   const put = await git.run([...blind, "update-index", "-z", "--index-info"], lines);
   if (put.code !== 0) throw new Error(`git update-index failed (${put.code}): ${put.stderr.trim()}`);

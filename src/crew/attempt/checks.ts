@@ -1,5 +1,5 @@
 import { runBounded } from "../../agents/bounded.ts";
-import type { Place, Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox, SandboxAccess } from "../../agents/sandbox.ts";
 import { type Desk, folderOf, readWithin } from "../agent/desk.ts";
 import type { Check, Criterion } from "../rules/plan.ts";
 
@@ -53,12 +53,12 @@ function lineOf(text: string, words: string): number | undefined {
 }
 
 async function command(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<Told> {
-  const place: Place = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
+  const place: SandboxAccess = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
   const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
     run: deps.run,
     wallMs: deps.checkMs,
     signal: deps.signal,
-    mostCharacters: longestDetail,
+    maxCharacters: longestDetail,
   });
   const exits = check.exits ?? 0;
   const how = ran.ended === "exit" ? `exit ${ran.exitCode}` : (ran.error ?? ran.ended);

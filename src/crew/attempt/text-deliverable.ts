@@ -3,7 +3,7 @@ import { nodeFrom, type Properties } from "../../graph/node.ts";
 import { type Caller, newTurn } from "../../kernel/caller.ts";
 import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
 import { joined, type Query } from "../../store/database.ts";
-import { findNode } from "../../store/queries/graph.ts";
+import { findNode } from "../../store/queries/nodes.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 
 const longest = 48_000;

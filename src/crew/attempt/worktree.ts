@@ -31,7 +31,6 @@ type Deps = {
   author: Identity;
 };
 
-const nothing = "0".repeat(40);
 const mostTries = 30;
 
 /**
@@ -41,31 +40,27 @@ const mostTries = 30;
  * neither an agent's word nor what it did to git in its folder counts.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
-  let commonDir: Promise<string> | undefined;
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
   /** The commit that the run's accepted work has come to; at first what the person has committed. */
   async function accepted(run: string): Promise<string> {
-    const there = await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`]);
+    const there = await git.commitAt(acceptedRef(run));
     if (there) return there;
     const { commit } = await git.head();
-    const start = commit ?? (await git.text([...asAuthor(), "commit-tree", await emptyTree(), "-m", "Begin"]));
-    const made = await git.run(["update-ref", acceptedRef(run), start, nothing]);
-    return made.code === 0 ? start : git.text(["rev-parse", acceptedRef(run)]);
+    const start = commit ?? (await git.commitTree(await emptyTree(), [], "Begin", author));
+    return (await git.moveRef(acceptedRef(run), start, null)) ? start : git.text(["rev-parse", acceptedRef(run)]);
   }
 
   const emptyTree = () => git.text(["hash-object", "-t", "tree", "-w", "--stdin"], "");
-  const asAuthor = () => ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
 
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
     await mkdir(home, { recursive: true });
-    const how = branch ? ["-B", branch] : ["--detach"];
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
         await forgetCheckout(folder, gitDir);
-        const added = await git.run(["worktree", "add", "--force", ...how, folder, commit]);
+        const added = await git.addWorktree(folder, commit, branch);
         if (added.code === 0) return;
         // Git reads the state of every checkout, and stumbles over one that another process is just making.
         const stumbled = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
@@ -85,8 +80,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   /** Where git keeps the state of a checkout: named after its folder, as nothing else has that name. */
   async function stateOf(name: string): Promise<string> {
-    commonDir ??= git.text(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-    return join(await commonDir, "worktrees", name);
+    return join((await git.place()).commonDir, "worktrees", name);
   }
 
   async function forgetCheckout(folder: string, gitDir: string): Promise<void> {
@@ -109,10 +103,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return { base, commit, kept: true };
   }
 
-  const treeOf = (commit: string) => git.text(["rev-parse", `${commit}^{tree}`]);
+  const { treeOf } = git;
 
   const commitTree = (tree: string, parents: string[], message: string) =>
-    git.text([...asAuthor(), "commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])], message);
+    git.commitTree(tree, parents, message, author);
 
   /** Everything the attempt changed since `base`, as one commit on its branch. */
   async function collect(tree: Worktree, base: string, message: string): Promise<Result<Collected>> {
@@ -128,7 +122,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     }
     const nothingNew = found.value === (await treeOf(tree.base));
     const commit = nothingNew ? tree.base : await commitTree(found.value, [tree.base], message);
-    if (tree.branch && !nothingNew) await git.text(["update-ref", `refs/heads/${tree.branch}`, commit]);
+    if (tree.branch && !nothingNew) await git.setRef(`refs/heads/${tree.branch}`, commit);
     return ok({ commit, tree: found.value, files });
   }
 
@@ -159,9 +153,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         return refuse("conflict", `what was accepted meanwhile contradicts it in ${files.join(", ")}`, { files, ours });
       }
       const made = await commitTree(joined.tree, [ours, commit], message);
-      const moved = await git.run(["update-ref", acceptedRef(run), made, ours]);
-      if (moved.code === 0) return ok({ commit: made, already: false });
-      if (tries === mostTries) throw new Error(`git update-ref failed: ${moved.stderr.trim()}`);
+      if (await git.moveRef(acceptedRef(run), made, ours)) return ok({ commit: made, already: false });
+      if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept moving during ${mostTries} merges`);
       await sleep(10 * tries);
     }
   }
@@ -174,19 +167,18 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     collect,
     merge,
     /** Whether anything was accepted for a run in files; a run of texts has no branch. */
-    hasAccepted: async (run: string) =>
-      (await git.maybe(["rev-parse", "-q", "--verify", `${acceptedRef(run)}^{commit}`])) !== undefined,
+    hasAccepted: async (run: string) => (await git.commitAt(acceptedRef(run))) !== undefined,
     /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
-        const found = await git.maybe(["rev-parse", "-q", "--verify", `${name}^{commit}`]);
+        const found = await git.commitAt(name);
         if (found) return { commit: found, tree: await treeOf(found) };
       }
       return undefined;
     },
     /** What a commit changed, as people read it. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
-    forget: (branch: string) => git.run(["update-ref", "-d", `refs/heads/${branch}`]),
+    forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
      * Takes away the checkouts that a process left behind when it was killed. Who is alive is asked after
      * the look: a checkout that is there by then was made under a claim that is on record by then.

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Sandbox } from "../../agents/sandbox.ts";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { failedGit } from "../../store/git/run-git.ts";
 import { deskTools } from "../agent/desk.ts";
 import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
 import { runSolo } from "../agent/run-without-task.ts";
@@ -120,13 +121,14 @@ const submitBrief = operation({
 async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
   const { commit } = await app.git.head();
-  if (commit) await app.git.text(["worktree", "add", "--force", "--detach", folder, commit]);
+  const added = commit ? await app.git.addWorktree(folder, commit) : undefined;
+  if (added && added.code !== 0) throw failedGit(["worktree"], added);
   const { prefix } = await app.git.place();
   return {
     folder: commit ? join(folder, prefix) : folder,
     async close() {
       await rm(folder, { recursive: true, force: true });
-      if (commit) await app.git.run(["worktree", "prune"]);
+      if (commit) await app.git.pruneWorktrees();
     },
   };
 }

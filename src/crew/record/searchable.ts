@@ -1,7 +1,7 @@
 import { everyone } from "../../kernel/operation.ts";
 import type { Kind } from "../../search/kinds.ts";
 import type { Database } from "../../store/database.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 
 /** What workers handed in, one for each attempt, whatever became of it. */
 export const outputKind = (db: Database): Kind => ({
@@ -59,7 +59,7 @@ export const verdictKind = (db: Database): Kind => ({
 
 /** A list that is kept as JSON, as a part of its own. */
 function section(heading: string, list: string): string[] {
-  const items = kept<unknown[]>(list, []);
+  const items = parseJsonOr<unknown[]>(list, []);
   if (items.length === 0) return [];
   return [`## ${heading}`, ...items.map((item) => `- ${typeof item === "string" ? item : JSON.stringify(item)}`)];
 }

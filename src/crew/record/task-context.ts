@@ -1,7 +1,7 @@
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
-import { nodeLines } from "../../store/queries/graph.ts";
+import { nodeLines } from "../../store/queries/nodes.ts";
 import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../../store/queries/runs.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/context.ts";
 import type { PlanTask } from "../rules/plan.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { AttemptRow, ContextRow, RunWorkersRow, ToolCallRow, VerdictRow } from "../../store/crew-tables.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { noRun } from "../record/runs.ts";
 
@@ -265,6 +265,9 @@ async function rowsOf({ db }: CrewApp, run: string | undefined): Promise<Counted
   return {
     ...{ contexts, attempts, verdicts, tasks, calls, workers, questions: Number(questions.count) },
 
-    plans: plans.map(({ id, plan }) => ({ run: id, cites: kept<{ cites?: string[] }>(plan ?? "{}", {}).cites ?? [] })),
+    plans: plans.map(({ id, plan }) => ({
+      run: id,
+      cites: parseJsonOr<{ cites?: string[] }>(plan ?? "{}", {}).cites ?? [],
+    })),
   };
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import {
   attemptsOf,
   checksOf,
@@ -141,7 +141,7 @@ export const taskRecord = operation({
       worker_role: row.worker_role,
       qc_role: row.qc_role,
       criteria: listed(row.criteria),
-      failure: row.failure === null ? null : snakeKeys(kept<Failure>(row.failure, unreadable)),
+      failure: row.failure === null ? null : snakeKeys(parseJsonOr<Failure>(row.failure, unreadable)),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
@@ -194,6 +194,6 @@ const unreadable: Failure = {
 };
 
 const listed = (text: string | null): unknown[] => {
-  const value = text === null ? [] : kept<unknown>(text, text);
+  const value = text === null ? [] : parseJsonOr<unknown>(text, text);
   return Array.isArray(value) ? value : value === "" ? [] : [value];
 };

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 type Line = { line: number; text: string };
 export type Section = { level: number; heading: string; line: number; body: Line[] };
@@ -43,7 +44,8 @@ export class Trouble {
 /** Headings of levels 1 to 3 with what stands below them. What is inside a code fence is no heading. */
 export function sectionsOf(text: string, trouble: Trouble): Section[] {
   const sections: Section[] = [{ level: 0, heading: "", line: 1, body: [] }];
-  let fence: { mark: string; line: number } | undefined;
+  let fence: CodeFence | undefined;
+  let openedAt = 0;
   for (const [i, content] of text.split("\n").entries()) {
     const line = i + 1;
     const heading = fence ? undefined : /^(#{1,3}) (.*)$/s.exec(content);
@@ -52,11 +54,10 @@ export function sectionsOf(text: string, trouble: Trouble): Section[] {
       continue;
     }
     sections.at(-1)?.body.push({ line, text: content });
-    const mark = /^ {0,3}(`{3,}|~{3,})(.*)$/s.exec(content);
-    if (!fence && mark?.[1]) fence = { mark: mark[1], line };
-    else if (fence && mark?.[1]?.startsWith(fence.mark) && mark[2]?.trim() === "") fence = undefined;
+    if (!fence) openedAt = line;
+    fence = fenceAfter(fence, content);
   }
-  if (fence) trouble.add(fence.line, "the code fence that opens here is never closed");
+  if (fence) trouble.add(openedAt, "the code fence that opens here is never closed");
   return sections;
 }
 

@@ -1,5 +1,5 @@
 import type { AttemptRow, CheckResultRow, VerdictRow } from "../../store/crew-tables.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { verifierSaysFail } from "./verdict.ts";
 
 /** What the next worker is told about the attempt before: what it made, what was wrong, and how that is known (O9). */
@@ -28,7 +28,7 @@ export function errorContext(
   const reason =
     verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
   const evidence = verdict
-    ? kept<{ criterion: number; quote: string; from: string; met: boolean }[]>(verdict.evidence, [])
+    ? parseJsonOr<{ criterion: number; quote: string; from: string; met: boolean }[]>(verdict.evidence, [])
     : [];
   return {
     attempt: attempt.attempt,
@@ -174,4 +174,4 @@ function behind(number: string, tasks: Behind[]): Behind[] {
   return tasks.filter((task) => found.has(task.number));
 }
 
-const list = (json: string | undefined): string[] => (json === undefined ? [] : kept(json, []));
+const list = (json: string | undefined): string[] => (json === undefined ? [] : parseJsonOr(json, []));

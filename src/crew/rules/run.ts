@@ -1,6 +1,6 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { type Plan, plan as planSchema } from "./plan.ts";
 
 /**
@@ -87,7 +87,7 @@ export const runFrom = (row: RunRow): Run => ({
   request: row.request,
   brief: row.brief,
   title: row.title,
-  plan: row.plan === null ? null : (planSchema.safeParse(kept(row.plan, undefined)).data ?? null),
+  plan: row.plan === null ? null : (planSchema.safeParse(parseJsonOr(row.plan, undefined)).data ?? null),
   planHash: row.plan_hash,
   budgetTokens: row.budget_tokens,
   budgetUsd: row.budget_usd,

@@ -3,14 +3,14 @@ import { renderMarkdown, type Settings } from "../markdown.ts";
 import { reader } from "./read.ts";
 import { tangled } from "./scan.ts";
 
-/** A stretch of a page that two texts share, or that only one of them has. */
+/** Consecutive blocks that both texts have, or only one of them. */
 export type Stretch = { kind: "same" | "added" | "removed"; html: string };
 
-const mostCharacters = 400_000;
+const maxCharacters = 400_000;
 
-/** Two texts as one rendered page, block by block; undefined when they are too much to compare. */
+/** A rendered comparison, block by block; undefined when the texts are too large or too slow to compare. */
 export function compareMarkdown(before: string, after: string, settings: Settings): Stretch[] | undefined {
-  if (before.length + after.length > mostCharacters || tangled(before) || tangled(after)) return undefined;
+  if (before.length + after.length > maxCharacters || tangled(before) || tangled(after)) return undefined;
   const [old, fresh] = [blocksOf(before), blocksOf(after)];
   const definitions = { old: definitionsIn(old), fresh: definitionsIn(fresh) };
   const changes = diffArrays(old, fresh, { timeout: 2000 });
@@ -21,7 +21,7 @@ export function compareMarkdown(before: string, after: string, settings: Setting
   });
 }
 
-/** The text of each paragraph, list, table and so on. A list goes item by item. */
+/** The source of each top-level block; lists are split into items. */
 function blocksOf(text: string): string[] {
   return reader.parse(text).children.flatMap((node) => {
     const parts = node.type === "list" ? node.children : [node];

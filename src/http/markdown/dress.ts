@@ -1,23 +1,23 @@
 import { spellHidden } from "../../kernel/hidden.ts";
-import type { Located } from "./locate.ts";
-import { type Element, element, idPrefix, type Node, type Properties, type Root, revealed } from "./tree.ts";
+import type { LocatedText } from "./locate.ts";
+import { type Element, element, type HtmlNode, type HtmlProperties, idPrefix, type Root, revealed } from "./tree.ts";
 
-/** The address of the entry a wiki link names, or undefined when there is no such entry. */
+/** The URL of the entry that a wiki link names; undefined if it does not exist. */
 export type LinkTo = (id: string) => string | undefined;
 
-/** The address here of a page that a relative link names. */
+/** The URL in the web app of a page that a relative link names. */
 export type PageTo = (href: string) => string | undefined;
 
 type Setting = { linkTo: LinkTo; pageTo?: PageTo | undefined; inLink: boolean; inCode: boolean };
 
-/** Makes of a plain tree what a page of this workspace looks like: wiki links, safe links, no images. */
+/** Turns `[[…]]` into links, replaces images and unsafe links, makes hidden characters visible. */
 export function dress(parent: Root | Element, setting: Setting): void {
   parent.children = parent.children.flatMap((child) => dressed(child, parent, setting)) as Element["children"];
 }
 
-function dressed(node: Node, parent: Root | Element, setting: Setting): Node[] {
+function dressed(node: HtmlNode, parent: Root | Element, setting: Setting): HtmlNode[] {
   if (node.type === "text") {
-    const { place } = (node as Located).data ?? {};
+    const { place } = (node as LocatedText).data ?? {};
     const isWhole = place !== undefined && place.to - place.from !== node.value.length;
     if (setting.inLink || setting.inCode || isWhole) return revealed(node.value, place);
     return withWikiLinks(node.value, setting.linkTo, place?.from);
@@ -48,8 +48,8 @@ function link(node: Element, pageTo: PageTo | undefined): Element {
   return { ...node, properties: { ...node.properties, ...target } };
 }
 
-// No image is ever loaded: its address alone can carry a page's secrets to whoever serves it.
-function imageLink(properties: Properties, inLink: boolean): Node[] {
+// Images are not loaded: a URL can leak the page's content to the server it names.
+function imageLink(properties: HtmlProperties, inLink: boolean): HtmlNode[] {
   const label = revealed(String(properties.alt || "image"));
   const target = inLink ? undefined : destination(String(properties.src ?? ""));
   const note = element("span", { className: ["image-note"] }, [{ type: "text", value: "(image not loaded)" }]);
@@ -64,16 +64,16 @@ function destination(href: string): { href: string; rel?: string[] } | undefined
   if (href.startsWith("#")) return { href: `#${idPrefix}${href.slice(1)}` };
   if (!URL.canParse(href, `${here}/entries/`)) return undefined;
 
-  // Read as a browser reads it: `//host` and `/\host` lead outside too.
+  // Resolve as a browser does: `//host` and `/\host` are external too.
   const url = new URL(href, `${here}/entries/`);
   if (!allowedSchemes.has(url.protocol)) return undefined;
   return url.origin === here ? { href } : { href, rel: ["noopener", "noreferrer", "nofollow"] };
 }
 
-function withWikiLinks(text: string, linkTo: LinkTo, start?: number): Node[] {
+function withWikiLinks(text: string, linkTo: LinkTo, start?: number): HtmlNode[] {
   const piece = (from: number, to: number) =>
     revealed(text.slice(from, to), start === undefined ? undefined : { from: start + from, to: start + to });
-  const nodes: Node[] = [];
+  const nodes: HtmlNode[] = [];
   let from = 0;
   let plainFrom = 0;
   for (let close = text.indexOf("]]"); close >= 0; close = text.indexOf("]]", from)) {
@@ -99,7 +99,7 @@ function wikiLink(inner: string, linkTo: LinkTo, start?: number): Element | unde
   const label = (bar >= 0 && trimSpaces(inner.slice(bar + 1))) || id;
   if (id === "") return undefined;
 
-  const target = placeOf(id, linkTo);
+  const target = entryTarget(id, linkTo);
   const at = start === undefined ? undefined : start + inner.indexOf(label, bar < 0 ? 0 : bar + 1);
   const shown = revealed(label, at === undefined ? undefined : { from: at, to: at + label.length });
   return target
@@ -107,8 +107,8 @@ function wikiLink(inner: string, linkTo: LinkTo, start?: number): Element | unde
     : element("span", { className: ["missing-link"], title: "no such entry" }, shown);
 }
 
-/** `vision#Some heading`, and `entry:vision` as the graph calls it, lead to the entry as well. */
-function placeOf(name: string, linkTo: LinkTo) {
+/** Also resolves `vision#Some heading` and `entry:vision`. */
+function entryTarget(name: string, linkTo: LinkTo) {
   const hash = name.indexOf("#");
   const id = trimSpaces(hash < 0 ? name : name.slice(0, hash)).replace(/^entry:/, "");
   const href = linkTo(id);
@@ -117,7 +117,7 @@ function placeOf(name: string, linkTo: LinkTo) {
   return destination(heading === "" ? href : `${href}#${idPrefix}${heading}`);
 }
 
-/** As headings are called in a rendered page. */
+/** The id that rehype-slug gives a heading. */
 const headingId = (heading: string) =>
   encodeURIComponent(
     trimSpaces(heading)
@@ -126,7 +126,7 @@ const headingId = (heading: string) =>
       .replaceAll(" ", "-"),
   );
 
-// `trim()` would also take a byte order mark away, which is to be shown.
+// Not `trim()`, which would also remove a byte order mark; hidden characters are shown.
 function trimSpaces(text: string): string {
   return text.replace(/^[ \t]+/, "").replace(/(?<![ \t])[ \t]+$/, "");
 }
@@ -136,7 +136,7 @@ function taskLabel(item: Root | Element): string {
   return label === "" ? "task" : `task: ${label}`;
 }
 
-function textOf(node: Root | Node, most: number): string {
+function textOf(node: Root | HtmlNode, most: number): string {
   if (node.type === "text") return node.value.slice(0, most);
   let text = "";
   if ("children" in node) {

@@ -1,27 +1,28 @@
 /**
- * Where in the source a piece of rendered text stands, so that what a reader selects can be found
- * there again. A text whose characters are those of the source is located exactly; an escape, an
- * entity or a code span's marks are skipped or located as a whole.
+ * Maps rendered text to source offsets, so that a selection in the page can be found in the source. Text that equals
+ * its source is mapped character by character; escapes and marks are skipped, entities are mapped as a whole.
  */
-import type { Element, Node, Place, Root, Text } from "./tree.ts";
+import type { Element, HtmlNode, Root, SourceSpan, Text } from "./tree.ts";
 
-export type Located = Text & { data?: { place?: Place } };
+export type LocatedText = Text & { data?: { place?: SourceSpan } };
 
-/** Splits every text of the tree into pieces that know their place. */
+/** Splits every text of the tree into pieces with source offsets. */
 export function locate(parent: Root | Element, source: string): void {
   parent.children = parent.children.flatMap((child) => located(child, parent, source)) as Element["children"];
 }
 
-function located(node: Node, parent: Root | Element, source: string): Node[] {
+function located(node: HtmlNode, parent: Root | Element, source: string): HtmlNode[] {
   if (node.type === "element") locate(node, source);
   if (node.type !== "text") return [node];
   const span = spanOf(node, parent, source);
   if (!span) return [node];
-  return runs(node.value, source, span).map(({ value, place }): Located => ({ type: "text", value, data: { place } }));
+  return runs(node.value, source, span).map(
+    ({ value, place }): LocatedText => ({ type: "text", value, data: { place } }),
+  );
 }
 
-/** A fenced block's text carries no position of its own: it begins behind the line of the fence. */
-function spanOf(node: Text, parent: Root | Element, source: string): Place | undefined {
+/** The parser gives the text of a fenced block no position: it begins after the line of the fence. */
+function spanOf(node: Text, parent: Root | Element, source: string): SourceSpan | undefined {
   const own = node.position;
   if (own?.start.offset !== undefined && own.end.offset !== undefined) {
     return { from: own.start.offset, to: own.end.offset };
@@ -34,12 +35,12 @@ function spanOf(node: Text, parent: Root | Element, source: string): Place | und
   return from > 0 ? { from, to: block.end.offset } : undefined;
 }
 
-type Run = { value: string; place: Place };
+type Run = { value: string; place: SourceSpan };
 
-/** The text in runs that stand unbroken in the source. */
-export function runs(value: string, source: string, { from, to }: Place): Run[] {
+/** Splits a text into runs that are contiguous in the source. */
+export function runs(value: string, source: string, { from, to }: SourceSpan): Run[] {
   const found: Run[] = [];
-  const add = (text: string, place: Place) => {
+  const add = (text: string, place: SourceSpan) => {
     const last = found.at(-1);
     const continues = last && last.place.to === place.from && isExact(last) && text.length === place.to - place.from;
     if (continues) found[found.length - 1] = { value: last.value + text, place: { ...last.place, to: place.to } };
@@ -76,7 +77,7 @@ export function runs(value: string, source: string, { from, to }: Place): Run[] 
 
 export const isExact = ({ value, place }: Run) => value.length === place.to - place.from;
 
-// A code span shows a line break as a space.
+// A line break in a code span is rendered as a space.
 const same = (shown: string | undefined, written: string | undefined) =>
   shown === written || (shown === " " && written === "\n");
 

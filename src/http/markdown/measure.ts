@@ -3,9 +3,9 @@ import type { reader } from "./read.ts";
 export type MarkdownRoot = ReturnType<typeof reader.parse>;
 type MarkdownNode = MarkdownRoot | MarkdownRoot["children"][number];
 
-const most = { tableCells: 100_000, footnoteCalls: 5_000, referencedCharacters: 1024 * 1024 };
+const max = { tableCells: 100_000, footnoteCalls: 5_000, referencedCharacters: 1024 * 1024 };
 
-/** Small texts can ask for large pages: wide tables are padded, and a definition is copied to each use. */
+/** Why the HTML of a small text would be too large: tables are padded, and definitions are copied to each use. */
 export function oversized(root: MarkdownRoot): string | undefined {
   const definitions = new Map<string, number>();
   const uses: string[] = [];
@@ -24,8 +24,8 @@ export function oversized(root: MarkdownRoot): string | undefined {
   }
 
   const referenced = uses.reduce((sum, identifier) => sum + (definitions.get(identifier) ?? 0), 0);
-  if (cells > most.tableCells) return "its tables have too many cells";
-  if (calls > most.footnoteCalls) return "it has too many footnotes";
-  if (referenced > most.referencedCharacters) return "its link definitions are used too often";
+  if (cells > max.tableCells) return "its tables have too many cells";
+  if (calls > max.footnoteCalls) return "it has too many footnotes";
+  if (referenced > max.referencedCharacters) return "its link definitions are used too often";
   return undefined;
 }

@@ -8,12 +8,12 @@ import { type Element, element, type Text } from "./tree.ts";
 
 export const reader = unified().use(remarkParse).use(remarkGfm).use(remarkMath).freeze();
 
-/** Markdown's tree as one of HTML, in which raw HTML is text to be read. */
+/** Raw HTML is shown as text. */
 export const toHtmlTree = unified()
   .use(remarkRehype, { clobberPrefix: "", handlers: { html: showRawHtml } })
   .freeze();
 
-/** Formulas as MathML, which a browser lays out by itself, without styles or scripts of ours. */
+/** MathML needs neither styles nor scripts in the browser. */
 export const withFormulas = unified()
   .use(rehypeKatex, { output: "mathml", strict: "ignore", trust: false, maxExpand: 500 })
   .freeze();

@@ -3,13 +3,13 @@ import rehypeSlug from "rehype-slug";
 import { unified } from "unified";
 import { idPrefix } from "./tree.ts";
 
-// MathML's own elements, and none into which HTML could be put: no annotation-xml, mglyph or maction.
+// MathML elements that cannot contain HTML: no annotation-xml, mglyph or maction.
 const formulaTags = [
   ...["math", "semantics", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle"],
   ...["msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "mpadded", "mphantom"],
 ];
 
-/** The last stage: this list alone decides which tags and attributes leave. */
+/** The allow-list of tags and attributes. */
 export const cleaner = unified()
   .use(rehypeSlug)
   .use(rehypeSanitize, {

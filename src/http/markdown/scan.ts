@@ -1,22 +1,24 @@
-const most = { lines: 50_000, containers: 50, openBrackets: 200, emphasisMarks: 4_000 };
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
-/** One pass over the characters: what the parser would choke on, or undefined. */
+const max = { lines: 50_000, containers: 50, openBrackets: 200, emphasisMarks: 4_000 };
+
+/** Why a text would take the parser too long; undefined if it would not. One pass over the characters. */
 export function tangled(text: string): string | undefined {
   let lines = 0;
-  let fence = "";
+  let fence: CodeFence | undefined;
   let brackets = 0;
   let marks = 0;
 
   for (let start = 0; start <= text.length; ) {
     const newline = text.indexOf("\n", start);
     const end = newline < 0 ? text.length : newline;
-    if (++lines > most.lines) return "it has too many lines";
+    if (++lines > max.lines) return "it has too many lines";
 
     const prefix = containersAt(text, start, end);
-    const opener = text.startsWith("```", prefix.end) ? "```" : text.startsWith("~~~", prefix.end) ? "~~~" : "";
-    if (opener && (fence === "" || fence === opener)) fence = fence === "" ? opener : "";
-    else if (fence === "") {
-      if (prefix.depth > most.containers) return "it is nested too deeply";
+    const wasOpen = fence !== undefined;
+    if (text[prefix.end] === "`" || text[prefix.end] === "~") fence = fenceAfter(fence, text.slice(prefix.end, end));
+    if (!wasOpen && !fence) {
+      if (prefix.depth > max.containers) return "it is nested too deeply";
 
       const newBlock = prefix.end === end || prefix.depth > 0 || text[prefix.end] === "|";
       if (newBlock) brackets = marks = 0;
@@ -25,8 +27,8 @@ export function tangled(text: string): string | undefined {
         if (char === "[") brackets++;
         else if (char === "]") brackets = Math.max(0, brackets - 1);
         else if ((char === "*" || char === "_" || char === "~") && char !== text[at - 1]) marks++;
-        if (brackets > most.openBrackets) return "it has too many brackets inside each other";
-        if (marks > most.emphasisMarks) return "it has too many emphasis marks in one paragraph";
+        if (brackets > max.openBrackets) return "it has too many brackets inside each other";
+        if (marks > max.emphasisMarks) return "it has too many emphasis marks in one paragraph";
       }
     }
     start = end + 1;
@@ -34,7 +36,7 @@ export function tangled(text: string): string | undefined {
   return undefined;
 }
 
-/** How many quotes and lists a line opens or continues, and where its own content begins. */
+/** The number of quotes and lists that a line opens or continues, and where its content begins. */
 function containersAt(text: string, start: number, end: number): { depth: number; end: number } {
   let at = start;
   let depth = 0;
@@ -51,7 +53,7 @@ function containersAt(text: string, start: number, end: number): { depth: number
       indent = 0;
       at += marker - 1;
     }
-    if (depth > most.containers) break;
+    if (depth > max.containers) break;
   }
   return { depth, end: at };
 }

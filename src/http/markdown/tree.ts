@@ -2,22 +2,22 @@ import type rehypeSanitize from "rehype-sanitize";
 import { splitHidden } from "../../kernel/hidden.ts";
 
 export type Root = ReturnType<ReturnType<typeof rehypeSanitize>>;
-export type Node = Root["children"][number];
-export type Element = Extract<Node, { type: "element" }>;
-export type Text = Extract<Node, { type: "text" }>;
+export type HtmlNode = Root["children"][number];
+export type Element = Extract<HtmlNode, { type: "element" }>;
+export type Text = Extract<HtmlNode, { type: "text" }>;
 /** Offsets into the source text. */
-export type Place = { from: number; to: number };
-export type Properties = Element["properties"];
+export type SourceSpan = { from: number; to: number };
+export type HtmlProperties = Element["properties"];
 
-/** What rendered headings and footnotes are called in the page, so that none passes for a part of it. */
+/** Prefix of ids in rendered text, so that they cannot collide with ids of the app (DOM clobbering). */
 export const idPrefix = "user-content-";
 
-export function element(tagName: string, properties: Properties, children: Node[] = []): Element {
+export function element(tagName: string, properties: HtmlProperties, children: HtmlNode[] = []): Element {
   return { type: "element", tagName, properties, children: children as Element["children"] };
 }
 
-/** Text with its hidden characters made visible; with a place, each piece is stamped with its own. */
-export function revealed(text: string, place?: Place): Node[] {
+/** Text with its hidden characters made visible; with a place, each piece gets its source offsets. */
+export function revealed(text: string, place?: SourceSpan): HtmlNode[] {
   const isExact = place && place.to - place.from === text.length;
   if (place && !isExact)
     return [
@@ -34,7 +34,7 @@ export function revealed(text: string, place?: Place): Node[] {
   });
 }
 
-function pieces(text: string): { node: Node; width: number }[] {
+function pieces(text: string): { node: HtmlNode; width: number }[] {
   return splitHidden(text).map((piece) => {
     const value = { type: "text" as const, value: piece.text };
     if (!piece.hidden) return { node: value, width: piece.text.length };
@@ -43,9 +43,9 @@ function pieces(text: string): { node: Node; width: number }[] {
   });
 }
 
-/** `data-s` is where it begins in the source; `data-e` where it ends, when it reads otherwise there. */
-function stamped({ from, to }: Place, children: Node[]): Element {
+/** `data-s` is the start in the source; `data-e` the end, if the source text differs from the shown text. */
+function stamped({ from, to }: SourceSpan, children: HtmlNode[]): Element {
   const [only] = children;
-  const reads = children.length === 1 && only?.type === "text" && only.value.length === to - from;
-  return element("span", { dataS: from, ...(reads ? {} : { dataE: to }) }, children);
+  const isExact = children.length === 1 && only?.type === "text" && only.value.length === to - from;
+  return element("span", { dataS: from, ...(isExact ? {} : { dataE: to }) }, children);
 }

@@ -3,27 +3,27 @@ import { parentPort } from "node:worker_threads";
 import { compareMarkdown } from "../markdown/compare.ts";
 import { renderMarkdown, type Settings } from "../markdown.ts";
 
-/** What the thread is asked: a text, or two to compare; the ids a wiki link may name; where the text stands. */
-export type Question = {
+export type RenderRequest = {
   text: string;
-  /** An older text, when the two are to be compared. */
+  /** An older text: the result is then a comparison. */
   before?: string;
+  /** Ids of the existing entries, for wiki links. */
   ids: string[];
-  /** The page's own path and the folder of entries: relative links are read from there. */
+  /** The page's path and the wiki folder, for relative links. */
   path?: string;
   wiki?: string;
   stampFrom?: number;
 };
 
-/** The same as it travels: without ids when they are those of the question before. */
-export type Asked = Omit<Question, "ids"> & { ids?: string[] };
+/** Without `ids`, those of the previous message apply. */
+export type RenderMessage = Omit<RenderRequest, "ids"> & { ids?: string[] };
 
 let known = new Set<string>();
 
-parentPort?.on("message", (question: Asked) => {
-  const { text, before, stampFrom, ids } = question;
+parentPort?.on("message", (message: RenderMessage) => {
+  const { text, before, stampFrom, ids } = message;
   if (ids) known = new Set(ids);
-  const settings = settingsFor(question);
+  const settings = settingsFor(message);
   const answer =
     before === undefined
       ? renderMarkdown(text, { ...settings, stampFrom })
@@ -31,7 +31,7 @@ parentPort?.on("message", (question: Asked) => {
   parentPort?.postMessage(answer);
 });
 
-function settingsFor({ path, wiki }: Asked): Settings {
+function settingsFor({ path, wiki }: RenderMessage): Settings {
   const linkTo = (id: string) => (known.has(id) ? `/entries/${id}` : undefined);
   const pageTo = (href: string) => {
     const match = /^([^:?#]+\.(?:md|markdown))(#.*)?$/.exec(href);

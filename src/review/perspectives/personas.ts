@@ -8,7 +8,7 @@ import type { ReviewApp } from "../review-app.ts";
 
 const frontmatter = z.looseObject({ personas: personaList.optional() });
 
-/** The readers of this page: those of the workspace, and those that the page itself describes, which come first. */
+/** The personas of a page: those in its frontmatter first, then those of the workspace. */
 export function personasFor(app: ReviewApp, page: Page | undefined): Result<Persona[]> {
   const own = page ? ownPersonas(page) : ok([]);
   if (!own.ok) return own;

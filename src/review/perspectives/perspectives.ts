@@ -3,18 +3,19 @@ import { readFileSync } from "node:fs";
 import { packageFile } from "../../kernel/package-files.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { perspectivesOf, putPerspective } from "../../store/queries/perspectives.ts";
 import type { PerspectiveRow } from "../../store/tables.ts";
 
-/** What a perspective was made from. Another value of any of them makes it stale (R5). */
+/** The inputs of a perspective; a change of any makes it stale (R5). */
 export type Key = { sourceSha: string; personaSha: string; skillSha: string };
 
 export type Perspective = Key & { path: string; persona: string; text: string; jobId: string | null; at: string };
 
 type Deps = { db: Database; now(): Date };
 
-const kept = 5;
+const keptPerPersona = 5;
 
-/** Pages as they were re-told for personas: a cache, of which the newest few of each stay readable. */
+/** Pages rewritten for personas: a cache that keeps the newest few of each page and persona. */
 export function perspectiveStore({ db, now }: Deps) {
   return {
     async put(written: Omit<Perspective, "at">, by: string): Promise<Perspective> {
@@ -29,25 +30,7 @@ export function perspectiveStore({ db, now }: Deps) {
         at: now().toISOString(),
       };
       await db.write(async (tx) => {
-        await tx
-          .insertInto("perspectives")
-          .values(row)
-          .onConflict((conflict) =>
-            conflict
-              .columns(["path", "persona", "source_sha", "persona_sha", "skill_sha"])
-              .doUpdateSet({ text: row.text, job_id: row.job_id, at: row.at }),
-          )
-          .execute();
-        const mine = tx.selectFrom("perspectives").where("path", "=", row.path).where("persona", "=", row.persona);
-        const old = await mine.select("at").orderBy("at", "desc").offset(kept).limit(1).execute();
-        if (old[0]) {
-          await tx
-            .deleteFrom("perspectives")
-            .where("path", "=", row.path)
-            .where("persona", "=", row.persona)
-            .where("at", "<=", old[0].at)
-            .execute();
-        }
+        await putPerspective(tx, row, keptPerPersona);
         await appendEvent(tx, {
           at: row.at,
           actor: by,
@@ -59,16 +42,9 @@ export function perspectiveStore({ db, now }: Deps) {
       return fromRow(row);
     },
 
-    /** The one that is made from just this, or else the newest there is. */
+    /** The perspective made from exactly these inputs, or else the newest. */
     async best(path: string, persona: string, key: Key): Promise<Perspective | undefined> {
-      const rows = await db.read
-        .selectFrom("perspectives")
-        .selectAll()
-        .where("path", "=", path)
-        .where("persona", "=", persona)
-        .orderBy("at", "desc")
-        .execute();
-      const found = rows.map(fromRow);
+      const found = (await perspectivesOf(db.read, path, persona)).map(fromRow);
       return found.find((perspective) => staleBecause(perspective, key).length === 0) ?? found[0];
     },
   };
@@ -76,7 +52,7 @@ export function perspectiveStore({ db, now }: Deps) {
 
 export type PerspectiveStore = ReturnType<typeof perspectiveStore>;
 
-/** What has changed since it was written. */
+/** Names the inputs that have changed since the perspective was written. */
 export function staleBecause(made: Key, now: Key): ("page" | "persona" | "skill")[] {
   return [
     ...(made.sourceSha === now.sourceSha ? [] : (["page"] as const)),
@@ -85,7 +61,7 @@ export function staleBecause(made: Key, now: Key): ("page" | "persona" | "skill"
   ];
 }
 
-/** The skill tells agents how to write perspectives: after a change of it they should be written anew. */
+/** The hash of the skill that tells agents how to write perspectives. */
 export function skillSha(): string {
   const name = "skills/scriptorium/skills/scriptorium-perspective/SKILL.md";
   return createHash("sha256")

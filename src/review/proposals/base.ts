@@ -1,48 +1,31 @@
 import type { Database } from "../../store/database.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
 import { readVersion } from "../../store/git/history.ts";
+import { baseTextNamed } from "../../store/queries/proposals.ts";
+import { hasVersion } from "../../store/queries/versions.ts";
 import type { EntryStore } from "../../wiki/entry.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
-import { blobOf } from "../../wiki/stores/document.ts";
 
 type Deps = { db: Database; git: Git; entries: EntryStore; onDisk: boolean };
 
 const versionsTried = 50;
 
-/** What this page said when git named it `blob`; undefined when that was never this page. */
+/** The text of this page under its git blob name; undefined when the page never had that text. */
 export async function textNamed(deps: Deps, page: Page, blob: string): Promise<string | undefined> {
   if (blob === page.blob) return page.text;
   const { db, git, entries } = deps;
-  const kept = await db.read
-    .selectFrom("proposals")
-    .select("base_text")
-    .where("subject", "=", page.path)
-    .where("base_source_sha", "=", blob)
-    .limit(1)
-    .executeTakeFirst();
-  if (kept?.base_text) return kept.base_text;
+  const known = await baseTextNamed(db.read, page.path, blob);
+  if (known) return known;
   if (page.entry && !deps.onDisk) return earlierText(entries, page.entry.id, blob);
-  if (page.entry && (await isVersion(db, page.entry.id, blob))) {
+  if (page.entry && (await hasVersion(db.read, page.entry.id, blob))) {
     return (await readVersion(db, git, blob))?.toString("utf8");
   }
-  const commit = await git.maybe([
-    "log",
-    "-1",
-    "--all",
-    "--format=%H",
-    `--find-object=${blob}`,
-    "--",
-    `:(literal)${page.path}`,
-  ]);
+  const commit = await git.lastCommit("--all", `--find-object=${blob}`, "--", `:(literal)${page.path}`);
   return commit ? (await git.readBlob(blob))?.toString("utf8") : undefined;
 }
 
-async function isVersion(db: Database, id: string, blob: string): Promise<boolean> {
-  const query = db.read.selectFrom("entry_versions").select("version").where("entry_id", "=", id);
-  return (await query.where("blob", "=", blob).limit(1).executeTakeFirst()) !== undefined;
-}
-
-/** The database store names a log's versions by a chain, not by their text: so the texts are asked. */
+/** The database store names versions of a log by a hash chain, not by their text: compare the texts. */
 async function earlierText(entries: EntryStore, id: string, blob: string): Promise<string | undefined> {
   for (const { version } of await entries.history(id, versionsTried)) {
     const text = await entries.contentAt(id, version);

@@ -1,28 +1,28 @@
 import { structuredPatch } from "diff";
 import { spellHidden, splitHidden } from "../../kernel/hidden.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
-import type { WholeProposal } from "./proposals.ts";
+import type { WholeProposal } from "./proposal.ts";
 
-/** What a proposal would do, worked out before anyone decides (R3). */
+/** The effect of approving a proposal, computed before anyone decides (R3). */
 export type Impact = {
-  /** For eyes: hidden characters are spelt out in it. */
+  /** For display: hidden characters are replaced by their code points. */
   diff: string;
   hunks: Hunk[];
   added: number;
   removed: number;
-  /** True when the page is not what the proposal was made from any more. */
+  /** True when the page has changed since the proposal was made. */
   baseMoved: boolean;
-  /** The page's blob as this was worked out; null when the page is gone. */
+  /** The page's blob at the time of the computation; null when the page is gone. */
   latest: string | null;
-  /** Only when the base moved: whether both changes can stand, and what would then be written. */
+  /** Only when the base moved: whether both changes merge, and the merged text. */
   merge: { clean: boolean; text?: string; diff?: string } | null;
-  /** Characters that the new lines have and nobody sees (T35). */
+  /** Invisible characters in the new lines (T35). */
   hidden: { line: number; characters: string }[];
 };
 
 export type Hunk = { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] };
 
-/** More differing lines than this are shown as one whole replacement: comparing them would take long. */
+/** Beyond this many changed lines the diff is one replacement: computing it would take too long. */
 const mostEdits = 6000;
 const mostHidden = 100;
 

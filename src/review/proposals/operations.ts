@@ -6,9 +6,9 @@ import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { previewTopics, refindTopics } from "../topics/refind-topics.ts";
-import { approvalCommit } from "./approval.ts";
 import { impactOf } from "./impact.ts";
-import type { Proposal, WholeProposal } from "./proposals.ts";
+import { approvalCommit } from "./page-effect.ts";
+import type { Proposal, WholeProposal } from "./proposal.ts";
 import { proposePage } from "./propose.ts";
 
 const id = z.string().max(64).describe("The proposal's id, as `proposal list` shows it");
@@ -101,7 +101,7 @@ export const showProposal = operation({
   },
 });
 
-/** A decided proposal is shown against what it was made from; what came after it is another matter. */
+/** A decided proposal is compared with its base; an open one with the present page. */
 async function foresee(app: ReviewApp, proposal: WholeProposal) {
   const { baseText, baseSourceSha, subject } = proposal;
   if (proposal.status !== "open") {

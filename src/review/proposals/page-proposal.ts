@@ -4,13 +4,14 @@ import { keepsLog } from "../../wiki/log.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { parseDocument, readFront } from "../../wiki/stores/document.ts";
-import type { Asked, WholeProposal } from "./proposals.ts";
+import type { ApprovalOptions } from "./approve.ts";
+import type { WholeProposal } from "./proposal.ts";
 
-/** What makes a proposed text one that a person can decide on. Functions from values to values. */
+/** The rules for proposed texts, as pure functions. */
 
 export type Topic = { id: string; path: string; kind: string; status: string };
 
-/** May this topic be answered by a text? */
+/** Whether this topic may be answered with a proposal. */
 export function takesProposals(topic: Topic): Result<true> {
   if (topic.kind === "question") {
     return refuse(
@@ -22,7 +23,7 @@ export function takesProposals(topic: Topic): Result<true> {
   return ok(true);
 }
 
-/** The text as it would be written: with the page's own line ends and byte order mark. */
+/** Returns the text as it would be written, with the line ends and byte order mark of the page. */
 export function checkProposal(page: Page, base: string, text: string): Result<string> {
   if (/\p{Surrogate}/u.test(text))
     return refuse("invalid", "the text has half of a character (a lone surrogate); send UTF-8");
@@ -33,7 +34,7 @@ export function checkProposal(page: Page, base: string, text: string): Result<st
   return fitsPage(page, base, kept);
 }
 
-/** What the page's own kind asks of a new text: size, a log that only grows, frontmatter that can be read. */
+/** Checks the size and, for an entry, that a log only grows and that the frontmatter is valid. */
 function fitsPage(page: Page, before: string, after: string): Result<string> {
   const sound = checkText(after);
   if (!sound.ok) return sound;
@@ -50,10 +51,14 @@ function fitsPage(page: Page, before: string, after: string): Result<string> {
 }
 
 /**
- * The text that approving puts in place of the page as it is now. When the page has moved since
- * the proposal was made, that is never the proposed text, and the merged one only if asked for.
+ * The text that an approval writes. When the page has changed since the proposal was made, the proposed text
+ * is never written, and the merged text only on request.
  */
-export function approvedText(proposal: WholeProposal, page: Page, { merge, onto }: Asked): Result<string> {
+export function approvedText(
+  proposal: WholeProposal,
+  page: Page,
+  { merge, onto }: Pick<ApprovalOptions, "merge" | "onto">,
+): Result<string> {
   const { path, blob } = page;
   if (onto !== undefined && onto !== blob) {
     return refuse("conflict", `${path} has changed since you looked at it; look at the proposal again`, {
@@ -82,7 +87,7 @@ export function approvedText(proposal: WholeProposal, page: Page, { merge, onto 
   return fitsPage(page, page.text, merged);
 }
 
-/** Why a name cannot stand in a commit: a line break in it would forge a trailer. */
+/** The reason why a name must not be in a commit: a line break in it would forge a trailer. */
 export function nameProblem({ name, email = "" }: { name: string; email?: string }): string | undefined {
   if (name.trim() === "") return "a commit needs a name; set one with: git config user.name";
   const bad = [name, email].find((text) => /[\p{Cc}\p{Zl}\p{Zp}<>]/u.test(text));

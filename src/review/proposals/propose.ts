@@ -3,9 +3,9 @@ import { type Result, refuse } from "../../kernel/result.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
 import { checkProposal, type Topic, takesProposals } from "./page-proposal.ts";
-import type { Proposal } from "./proposals.ts";
+import type { Proposal } from "./proposal.ts";
 
-/** Answers a topic with a whole new text of its page (R3). The same checks for agents and people, through every face. */
+/** Answers a topic with a full new text of its page (R3). The checks are the same for agents and people. */
 export async function proposePage(
   app: ReviewApp,
   topic: Topic,
@@ -36,7 +36,7 @@ export async function proposePage(
   return app.proposals.openPage({ ...fresh, ...proposerOf(caller) });
 }
 
-/** The agent is no user: what it proposes is proposed by nobody, and its role and run stand beside it. */
+/** Agents are not users: `proposedBy` is null for them, and role and run are in `data`. */
 function proposerOf(caller: Caller) {
   if (caller.kind === "person") {
     return { proposedBy: caller.name, jobId: null, data: caller.email ? { email: caller.email } : {} };

@@ -3,7 +3,7 @@ import { snakeKeys } from "../../kernel/wire.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { impactOf } from "./impact.ts";
 
-/** One earlier proposal for a topic, as context for the next. */
+/** An earlier proposal for a topic, as context for the next one. */
 export const revision = z.object({
   id: z.string(),
   revision_number: z.int(),
@@ -17,7 +17,7 @@ export const revision = z.object({
 const mostRevisions = 3;
 const longestDiff = 12_000;
 
-/** The last proposals for a topic, newest first, with what people said about them: the context of the next one. */
+/** The last proposals for a topic with people's comments, newest first. */
 export async function revisionsOf(app: ReviewApp, topicId: string): Promise<z.infer<typeof revision>[]> {
   const latest = (await app.proposals.list(undefined, topicId)).slice(0, mostRevisions);
   return Promise.all(

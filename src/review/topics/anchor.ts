@@ -1,7 +1,7 @@
 /**
- * Where in a page a topic points. An anchor is kept in source space: offsets in UTF-16 units into
- * the text of one blob, the words themselves, and a little of what stands around them. When the
- * page has changed it is looked for on a ladder whose first rung that holds decides:
+ * The passage of a page that a topic points at. An anchor is stored in source space: UTF-16 offsets into the
+ * text of one blob, the quoted text, and some context around it. When the page has changed, the anchor is
+ * searched for in these steps, and the first that succeeds decides:
  *
  *   the same characters                      in the place the diff leads to → anchored, else → moved
  *   the same but for white space             → moved
@@ -9,15 +9,15 @@
  *   like it (≥ 0.8) where it stood           → moved        0.6 … 0.8, or two claims → needs-review
  *   nothing                                  → orphaned
  *
- * A wrong anchor is worse than an orphan: each rung asks for more proof the further a place is from
- * where the passage stood, and anything short of it is a person's to judge. An anchor is replaced
- * only by a place we are sure of, so a doubtful or lost one is looked for from its last sure place.
+ * A wrong anchor is worse than an orphan: each step requires more evidence the further a place is from the
+ * original position, and with less evidence a person has to judge. Only a certain place replaces an anchor, so
+ * an uncertain or lost one is searched for from its last certain place.
  */
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { type Gap, gapAround, insertions, keptLines, type Run } from "./anchor/kept.ts";
 import { locate } from "./anchor/locate.ts";
 import { lineAt } from "./anchor/place.ts";
 import { byCharacters, resembling } from "./anchor/resemble.ts";
+import { type Gap, gapAround, insertions, type Run, unchangedLines } from "./anchor/unchanged.ts";
 import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
 
 export type Anchor = Span & { quote: string; prefix: string; suffix: string; blob: string };
@@ -25,11 +25,11 @@ export type Anchor = Span & { quote: string; prefix: string; suffix: string; blo
 export type AnchorState = "anchored" | "moved" | "needs-review" | "orphaned";
 
 export type Refound =
-  /** `anchor` is in the new text, and its quote is what stands there. */
+  /** `anchor` is in the new text and quotes it. */
   | { state: "anchored" | "moved"; anchor: Anchor; how: How; score: number }
-  /** `anchor` is the last sure one; `place` is in the new text, and perhaps what it became. */
+  /** `anchor` is the last certain one; `place` is a candidate in the new text. */
   | { state: "needs-review"; anchor: Anchor; place: Span; how: How; score: number }
-  /** `anchor` is the last sure one. */
+  /** `anchor` is the last certain one. */
   | { state: "orphaned"; anchor: Anchor; how: "gone"; score: 0 };
 
 type How = "same" | "quote" | "space" | "words" | "like";
@@ -48,16 +48,16 @@ export function anchorAt(text: string, from: number, to: number, blob: string): 
   };
 }
 
-/** Whether a character that takes two units is cut in two there. */
+/** Whether the offset splits a surrogate pair. */
 const splitsPair = (text: string, at: number) =>
   /[\udc00-\udfff]/.test(text[at] ?? "") && /[\ud800-\udbff]/.test(text[at - 1] ?? "");
 
-/** Looks for an anchor of `before` in `after`. Without `before`, quote and context have to do. */
+/** Finds an anchor of `before` in `after`. Without `before`, only quote and context are available. */
 export function refind(anchor: Anchor, before: string | undefined, after: string, blob: string): Refound {
   return refinder(before, after, blob)(anchor);
 }
 
-/** The same for many anchors of one text: what is costly is done once. */
+/** Finds many anchors of one text; the expensive comparison is made once. */
 export function refinder(before: string | undefined, after: string, blob: string): (anchor: Anchor) => Refound {
   const compared = before === undefined ? undefined : compare(before, after);
   return (anchor) => {
@@ -65,16 +65,16 @@ export function refinder(before: string | undefined, after: string, blob: string
       return { state: "anchored", anchor, how: "same", score: 1 };
     }
     if (compared?.before.slice(anchor.start, anchor.end) === anchor.quote) return climb(compared, anchor, anchor, blob);
-    // The text it came from is not there: what is known of it is a small text of its own.
+    // The original text is lost: prefix, quote and suffix stand in for it.
     const known = anchor.prefix + anchor.quote + anchor.suffix;
     const start = anchor.prefix.length;
     const passage = { start, end: start + anchor.quote.length };
-    return butOnlyInPlace(anchor, climb(compare(known, after), passage, anchor, blob));
+    return onlyInPlace(anchor, climb(compare(known, after), passage, anchor, blob));
   };
 }
 
-/** Nobody can say whether these words stood elsewhere too: they are ours only where they stood, with both sides as they were. */
-function butOnlyInPlace(was: Anchor, found: Refound): Refound {
+/** Without the original text the quote may have occurred twice: accept only the same position with the same context. */
+function onlyInPlace(was: Anchor, found: Refound): Refound {
   if (found.state === "needs-review" || found.state === "orphaned") return found;
   const { start, end, prefix, suffix } = found.anchor;
   if (start === was.start && prefix === was.prefix && suffix === was.suffix) return found;
@@ -102,7 +102,7 @@ function compare(before: string, after: string): Comparison {
     after,
     spaced: once((): [View, View] => [spacedView(before), spacedView(after)]),
     words: once((): [View, View] => [wordsView(before), wordsView(after)]),
-    runs: once(() => keptLines(before, after)),
+    runs: once(() => unchangedLines(before, after)),
   };
 }
 
@@ -117,7 +117,7 @@ function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string
   let doubtful: { place: Span; how: How; score: number } | undefined;
 
   for (const rung of rungs) {
-    const found = onRung(rung.of(compared), passage, gap, after);
+    const found = matchIn(rung.of(compared), passage, gap, after);
     if (!found) continue;
     const exact = sameCharacters(after, found.place, anchor.quote);
     const how = exact ? "quote" : rung.how;
@@ -143,16 +143,16 @@ function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string
 }
 
 const sureLikeness = 0.8;
-/** What stands in place of a larger stretch than this is a rewrite, and says little about any passage of it. */
+/** A larger replaced stretch is a rewrite and is no evidence for a single passage in it. */
 const nearby = 4000;
 const proofInPlace = 24;
 const proofElsewhere = 24;
-/** Nobody writes a paragraph of this many characters alike twice by chance. */
-const speaksForItself = 120;
+/** Paragraphs of at least this many equal characters are not equal by chance. */
+const selfEvident = 120;
 
 const isNear = ({ after }: Gap) => after.end - after.start <= nearby;
 
-function onRung([before, after]: [View, View], passage: Span, gap: Gap, text: string) {
+function matchIn([before, after]: [View, View], passage: Span, gap: Gap, text: string) {
   const shown = before.show(passage.start, passage.end);
   const found = shown && locate(before.text, after.text, shown);
   if (!shown || !found) return undefined;
@@ -161,22 +161,22 @@ function onRung([before, after]: [View, View], passage: Span, gap: Gap, text: st
   const length = shown.end - shown.start;
   const proven = inPlace
     ? length + found.context >= proofInPlace
-    : found.context >= proofElsewhere || (length >= speaksForItself && isBlock(text, place));
+    : found.context >= proofElsewhere || (length >= selfEvident && isBlock(text, place));
   return { place, inPlace, sure: found.clear && proven };
 }
 
-/** Whole lines with nothing directly above or below. */
+/** Whether the span is whole lines between blank lines. */
 const isBlock = (text: string, { start, end }: Span) =>
   /(^|\n[ \t]*\n)[ \t]*[^\p{L}\p{M}\p{N}\n]*$/u.test(text.slice(Math.max(0, start - 200), start)) &&
   /^[^\p{L}\p{M}\p{N}\n]*(\n[ \t]*\n|\n?$)/u.test(text.slice(end, end + 200));
 
-/** The place of the very same characters, when those were what was found. */
+/** The exact place, when the found text is identical. */
 function sameCharacters(text: string, place: Span, quote: string): Span | undefined {
   const start = place.start - Math.max(0, quote.indexOf(text.slice(place.start, place.end)));
   return text.startsWith(quote, start) ? { start, end: start + quote.length } : undefined;
 }
 
-/** Words alone were found; the marks that the quote had around them are part of it again. */
+/** Extends a match on words by the markup around the quote. */
 function withMarks(text: string, { start, end }: Span, quote: string): Span {
   const before = /^[^\s\p{L}\p{M}\p{N}]*/u.exec(quote)?.[0].length ?? 0;
   const after = /[^\s\p{L}\p{M}\p{N}]*$/u.exec(quote)?.[0].length ?? 0;
@@ -189,7 +189,7 @@ function withMarks(text: string, { start, end }: Span, quote: string): Span {
 
 const longestElsewhere = 300;
 
-/** A passage that was both moved and reworded can be pointed out, but never be sure. */
+/** A passage that was moved and reworded is only ever a candidate, never certain. */
 function likeElsewhere({ runs, after }: Comparison, quote: string) {
   if (quote.length > longestElsewhere || quote.length < 24) return undefined;
   return insertions(runs(), after)
@@ -201,13 +201,13 @@ function likeElsewhere({ runs, after }: Comparison, quote: string) {
 
 type Which = {
   blob: string;
-  /** Which of several, counted from 1. */
+  /** The occurrence, counted from 1. */
   nth?: number | undefined;
-  /** Words that stand near the right one. */
+  /** Text near the intended occurrence. */
   context?: string | undefined;
 };
 
-/** The anchor for words that someone has read, as they stand in the page or as a browser shows them. */
+/** The anchor for a quote, either of the source or of the rendered page. */
 export function anchorFor(text: string, quote: string, { blob, nth, context }: Which): Result<Anchor> {
   if (quote.trim() === "") return refuse("invalid", "the quote is empty; give some words of the page");
   const places = placesOf(text, quote);
@@ -247,7 +247,7 @@ function placesOf(text: string, quote: string): Span[] {
 
 const besideLength = 300;
 
-/** Of several places, those that have the context nearest. */
+/** The places whose distance to the context is smallest. */
 function nearest(text: string, places: Span[], context: string): Span[] {
   const wanted = spacedView(context).text.trim();
   const rated = places.map((place) => ({ place, distance: distanceTo(text, place, wanted) }));

@@ -9,8 +9,8 @@ const restMs = 200;
 const sweepMs = 30_000;
 
 /**
- * While serving, open topics follow their pages as these change: by an entry's commit, an
- * approval, a person's editor, a `git pull`. What the system failed to tell is found by a sweep.
+ * While serving, updates the anchors of open topics when their pages change: by a commit to an entry, an
+ * approval, an editor, a `git pull`. A sweep finds changes that the file system did not report.
  */
 export function keepAnchors(app: ReviewApp): { stop(): Promise<void> } {
   const { config, log } = app;
@@ -24,7 +24,7 @@ export function keepAnchors(app: ReviewApp): { stop(): Promise<void> } {
   watcher.on("all", () => soon());
   watcher.on("error", (error) => log.warn({ error: String(error) }, "watch-failed"));
 
-  /** Changes come in bursts: one look a moment later sees them all. */
+  /** Debounces: changes come in bursts. */
   function soon(): void {
     if (stopped || again) return;
     again = setTimeout(() => {
@@ -39,7 +39,7 @@ export function keepAnchors(app: ReviewApp): { stop(): Promise<void> } {
       for (const path of paths) {
         if (stopped) return;
         const stat = statOf(fileOf(path));
-        // A page without a file is kept in the database, and only reading it tells whether it changed.
+        // Without a file the page is in the database, and only reading it shows whether it changed.
         if (!all && stat !== "gone" && stat === seen.get(path)) continue;
         if (!seen.has(path)) watcher.add(fileOf(path));
         await refindTopics(app, path);

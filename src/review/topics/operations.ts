@@ -272,7 +272,7 @@ export const speaker = (caller: Caller): Speaker => ({ name: nameOf(caller), kin
 
 type Chosen = { [K in keyof typeof selection]?: z.infer<(typeof selection)[K]> };
 
-/** The passage that someone chose, in the page as it is; undefined when they chose the whole page. */
+/** The chosen passage in the present page; undefined for the whole page. */
 function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | undefined> {
   const { quote, nth, context, start, end } = chosen;
   if (quote !== undefined && start !== undefined) return refuse("invalid", "give a quote, or start and end, not both");
@@ -298,7 +298,7 @@ function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | u
 const alike = 0.5;
 const alikeInPlace = 0.3;
 
-/** An agent's word is not enough: it may only say where words went that were lost or in doubt. */
+/** Agents may only re-anchor topics whose anchor is lost or uncertain. */
 function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
   if (!anchor) return refuse("refused", `topic ${id} is about the whole page; a person may give it a passage`);
   if (anchor.state === "anchored" || anchor.state === "moved") {
@@ -314,7 +314,7 @@ function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
   );
 }
 
-/** A topic with its anchor looked for in the page of now. */
+/** A topic with its anchor updated to the present page. */
 async function current(app: ReviewApp, id: string): Promise<Result<{ topic: Topic; page: Page | undefined }>> {
   const before = await app.topics.find(id);
   if (!before) return refuse("not_found", `there is no topic ${id}; see list_topics`);
@@ -376,7 +376,7 @@ function shown(topic: Topic, page: Page | undefined): z.infer<typeof topicShape>
   };
 }
 
-/** Offsets mean something only in the text they were found in. */
+/** Offsets are valid only in the text that they were computed for. */
 function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
   if (!page || !anchor?.place || seenBlob !== page.blob) return null;
   const { start, end } = anchor.place;
@@ -384,7 +384,7 @@ function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
   return { start, end, ...place, text: cut(page.text.slice(start, end), enoughQuote) };
 }
 
-/** As many messages as fit into an answer, and one at least. */
+/** As many messages as fit into a response, at least one. */
 function fitting(messages: Message[]): Message[] {
   let room = enoughText;
   return messages.filter((message, i) => {

@@ -1,5 +1,5 @@
 import { appendEvents } from "../../store/events.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../../store/queries/topics.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
@@ -9,8 +9,8 @@ import { type Anchor, type AnchorState, type Refound, refinder } from "./anchor.
 import { afterLooking, newsOf, topicOf, withoutPage } from "./topic.ts";
 
 /**
- * Looks for the open topics of a page in its text of now, whatever changed it. Cheap when nothing
- * did; nothing is written then. Answers with the page's text as it was looked at.
+ * Updates the anchors of a page's open topics to its present text and returns that text. Cheap, and without a
+ * write, when the page has not changed.
  */
 export async function refindTopics(app: ReviewApp, path: string): Promise<Page | undefined> {
   const read = await app.pages.read(path);
@@ -32,7 +32,7 @@ export type Preview = {
   place: Span | null;
 };
 
-/** What each open topic of a page would become if the page had this text. Nothing is changed. */
+/** The anchor states of a page's open topics if the page had this text. Changes nothing. */
 export async function previewTopics(app: ReviewApp, path: string, newText: string): Promise<Preview[]> {
   await refindTopics(app, path);
   const rows = (await openTopicsOn(app.db.read, path)).filter((row) => row.anchor !== null);
@@ -60,7 +60,7 @@ async function lookIn(app: ReviewApp, rows: TopicRow[], page: Page): Promise<Top
   return rows.map((row) => afterLooking(row, found.get(row.id), page.blob));
 }
 
-/** By the text that each anchor was taken from, each of which is compared once. */
+/** Groups anchors by their original text, so that each text is compared once. */
 async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string): Promise<Map<string, Refound>> {
   const found = new Map<string, Refound>();
   const origins = new Set(rows.flatMap((row) => row.anchor_blob ?? []));
@@ -68,7 +68,8 @@ async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string
     const before = (await textOf(app.db.read, origin)) ?? (await app.git.readBlob(origin))?.toString("utf8");
     const find = refinder(before, text, blob);
     for (const row of rows) {
-      const anchor = row.anchor_blob === origin && row.anchor !== null ? kept<Anchor | null>(row.anchor, null) : null;
+      const anchor =
+        row.anchor_blob === origin && row.anchor !== null ? parseJsonOr<Anchor | null>(row.anchor, null) : null;
       if (anchor) found.set(row.id, find(anchor));
     }
   }
@@ -105,7 +106,7 @@ async function save(app: ReviewApp, was: TopicRow[], now: TopicRow[], page: Page
   });
 }
 
-/** A page that is gone was renamed if its very bytes came to stand in exactly one new place; else its topics are orphans. */
+/** A missing page counts as renamed if exactly one new page has its bytes; otherwise its topics become orphans. */
 async function followOrOrphan(app: ReviewApp, path: string, rows: TopicRow[]): Promise<void> {
   const last = new Set(rows.map((row) => row.seen_blob));
   const twins = last.size === 1 ? await pagesWith(app, rows[0]?.seen_blob ?? "", path) : [];
@@ -130,11 +131,10 @@ async function pagesWith(app: ReviewApp, blob: string, but: string): Promise<Pag
   return found;
 }
 
-/** Whether one page came when the other went; a copy that was there before is another page. */
+/** Whether one page was added in the commit that removed the other; an older copy is a different page. */
 async function cameAs(app: ReviewApp, came: string, went: string): Promise<boolean> {
-  const atHead = await app.git.maybe(["rev-parse", "-q", "--verify", `HEAD:./${came}`]);
-  if (atHead === undefined) return true;
-  const log = (...args: string[]) => app.git.maybe(["log", "-1", "--format=%H", ...args]);
-  const [last, first] = await Promise.all([log("--", went), log("--diff-filter=A", "--", came)]);
-  return last !== undefined && last !== "" && last === first;
+  const { git } = app;
+  if ((await git.blobAtHead(came)) === undefined) return true;
+  const [last, first] = await Promise.all([git.lastCommit("--", went), git.lastCommit("--diff-filter=A", "--", came)]);
+  return last !== undefined && last === first;
 }

@@ -1,13 +1,13 @@
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Span } from "./anchor/views.ts";
 import type { Anchor, AnchorState, Refound } from "./anchor.ts";
 
 export type TopicAnchor = {
   state: AnchorState;
-  /** The last sure place: the words, and where they stood in `blob`. */
+  /** The last certain place: the quote and its position in `blob`. */
   at: Anchor;
-  /** Where in the page of `seenBlob` it is, or perhaps is; undefined when it is lost. */
+  /** The certain or probable place in the page of `seenBlob`; undefined when lost. */
   place: Span | undefined;
   firstQuote: string;
 };
@@ -23,7 +23,7 @@ export type Topic = {
   resolvedBy: string | null;
   resolvedAt: string | null;
   anchor: TopicAnchor | null;
-  /** The page's blob when it was last looked at; empty when the page was not there. */
+  /** The page's blob at the last update; empty when the page was missing. */
   seenBlob: string;
 };
 
@@ -45,18 +45,18 @@ export function topicOf(row: TopicRow): Topic {
 
 function anchorIn(row: TopicRow): TopicAnchor | null {
   if (row.anchor === null || row.anchor_state === null) return null;
-  const at = kept<Anchor | null>(row.anchor, null);
+  const at = parseJsonOr<Anchor | null>(row.anchor, null);
   if (at === null) return null;
   const sure = row.anchor_state === "anchored" || row.anchor_state === "moved";
   const place: Span | undefined = row.place
-    ? kept(row.place, undefined)
+    ? parseJsonOr(row.place, undefined)
     : sure
       ? { start: at.start, end: at.end }
       : undefined;
   return { state: row.anchor_state, at, place, firstQuote: row.first_quote ?? at.quote };
 }
 
-/** What an anchor is kept as. */
+/** The columns of an anchor. */
 export const anchorColumns = (anchor: Anchor, state: AnchorState = "anchored", place?: Span) => ({
   anchor: JSON.stringify(anchor),
   anchor_blob: anchor.blob,
@@ -64,7 +64,7 @@ export const anchorColumns = (anchor: Anchor, state: AnchorState = "anchored", p
   place: place ? JSON.stringify({ start: place.start, end: place.end }) : null,
 });
 
-/** The row after its anchor was looked for in the page of `blob`. */
+/** The row after its anchor was searched for in the page of `blob`. */
 export function afterLooking(row: TopicRow, found: Refound | undefined, blob: string): TopicRow {
   if (!found) return { ...row, seen_blob: blob };
   const place = found.state === "needs-review" ? found.place : undefined;
@@ -75,7 +75,7 @@ export function afterLooking(row: TopicRow, found: Refound | undefined, blob: st
 export const withoutPage = (row: TopicRow): TopicRow =>
   row.anchor === null ? { ...row, seen_blob: "" } : { ...row, anchor_state: "orphaned", place: null, seen_blob: "" };
 
-/** An anchor that stays where it was is no news; one that went, or came back from being lost, is. */
+/** The kind of event for a change of anchor state; none for an anchor that stays in place. */
 export function newsOf(was: TopicRow, now: TopicRow): `anchor-${string}` | undefined {
   const [before, after] = [was.anchor_state, now.anchor_state];
   if (after === null) return undefined;

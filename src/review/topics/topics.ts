@@ -4,20 +4,24 @@ import { appendEvent } from "../../store/events.ts";
 import {
   addMessage,
   dropUnused,
+  editMessage,
+  findMessage,
   findTopic,
   firstMessages,
+  insertTopic,
   keepText,
   listTopics,
   lockTexts,
   messagesOf,
   saveAnchor,
+  setTopicStatus,
 } from "../../store/queries/topics.ts";
 import type { MessageRow, TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import type { Anchor } from "./anchor.ts";
 import { anchorColumns, type Topic, topicOf } from "./topic.ts";
 
-/** Who speaks. An agent is no user, whatever it calls itself. */
+/** The author of a message. An agent is never a user, whatever name it gives. */
 export type Speaker = { name: string; kind: MessageRow["author_kind"] };
 
 export type Message = {
@@ -32,7 +36,7 @@ export type Message = {
 type Opening = { page: Page; kind: Topic["kind"]; text: string; anchor: Anchor | undefined };
 type Deps = {
   db: Database;
-  /** The node of the graph that a page is. */
+  /** The graph node of a page. */
   nodeOf(path: string): string | undefined;
   now(): Date;
   newId(prefix: string): string;
@@ -43,17 +47,11 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
   const subject = (id: string) => `topic:${id}`;
   const missing = (id: string) => refuse("not_found", `there is no topic ${id}; see: scriptorium topic list`);
 
-  async function settle(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
+  async function setStatus(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
     const at = now().toISOString();
     const resolved = status === "resolved";
     return db.write(async (tx): Promise<Result<Topic>> => {
-      const row = await tx
-        .updateTable("topics")
-        .set({ status, resolved_by: resolved ? by.name : null, resolved_at: resolved ? at : null })
-        .where("id", "=", id)
-        .where("status", "=", resolved ? "open" : "resolved")
-        .returningAll()
-        .executeTakeFirst();
+      const row = await setTopicStatus(tx, id, status, { by: by.name, at });
       if (!row) {
         const found = await findTopic(tx, id);
         return found ? refuse("conflict", `topic ${id} is ${found.status} already`) : missing(id);
@@ -87,7 +85,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
           await lockTexts(tx, db.engine);
           await keepText(tx, page.blob, page.text);
         }
-        await tx.insertInto("topics").values(row).execute();
+        await insertTopic(tx, row);
         await addMessage(tx, messageFrom(row.id, text, by, at));
         const data = { source_path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
         await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
@@ -104,12 +102,12 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       return (await listTopics(db.read, filter)).map(topicOf);
     },
 
-    /** From the message after number `after` on, in order. */
+    /** Messages numbered above `after`, in order. */
     async messages(id: string, after: number, limit: number): Promise<Message[]> {
       return (await messagesOf(db.read, id, after, limit)).map(messageOf);
     },
 
-    /** The message that each of these topics began with. */
+    /** The first message of each topic. */
     async openings(ids: string[]): Promise<Map<string, Message>> {
       const rows = await firstMessages(db.read, ids);
       return new Map(rows.map((row) => [row.topic_id, messageOf(row)]));
@@ -129,28 +127,22 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
     async edit(id: string, seq: number, text: string, by: Speaker): Promise<Result<Message>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<Message>> => {
-        const row = await tx
-          .selectFrom("messages")
-          .selectAll()
-          .where("topic_id", "=", id)
-          .where("seq", "=", seq)
-          .executeTakeFirst();
+        const row = await findMessage(tx, id, seq);
         if (!row) return refuse("not_found", `topic ${id} has no message ${seq}`);
         if (row.author !== by.name || row.author_kind !== by.kind) {
           return refuse("denied", `message ${seq} is ${row.author}'s, and only its author may edit it; reply instead`);
         }
-        const query = tx.updateTable("messages").set({ text, edited_at: at });
-        await query.where("topic_id", "=", id).where("seq", "=", seq).execute();
+        await editMessage(tx, id, seq, { text, at });
         const data = { seq, was: row.text };
         await appendEvent(tx, { at, actor: by.name, kind: "message-edited", subject: subject(id), data });
         return ok(messageOf({ ...row, text, edited_at: at }));
       });
     },
 
-    resolve: (id: string, by: Speaker) => settle(id, "resolved", by),
-    reopen: (id: string, by: Speaker) => settle(id, "open", by),
+    resolve: (id: string, by: Speaker) => setStatus(id, "resolved", by),
+    reopen: (id: string, by: Speaker) => setStatus(id, "open", by),
 
-    /** Points a topic at a passage that someone vouches for. */
+    /** Points a topic at a passage that a person or agent has chosen. */
     async reanchor(id: string, page: Page, anchor: Anchor, by: Speaker): Promise<Result<Topic>> {
       return db.write(async (tx): Promise<Result<Topic>> => {
         await lockTexts(tx, db.engine);

@@ -73,6 +73,8 @@ test.each([
 ])("a hostile line is cut in its turn, not in minutes", (text, least) => {
   const parts = chunk({ title: "T", text });
   expect(parts.length).toBeGreaterThanOrEqual(least);
-  expect(parts.flatMap(({ body }) => linksIn(body))).toEqual([]);
-  expect(linksIn(text)).toEqual([]);
+  expect(
+    parts.flatMap(({ body }) => linksIn(body, { kind: "entry", id: "T" }, { wiki: "wiki", sources: "sources" })),
+  ).toEqual([]);
+  expect(linksIn(text, { kind: "entry", id: "T" }, { wiki: "wiki", sources: "sources" })).toEqual([]);
 });

@@ -1,22 +1,24 @@
-const most = 50;
+import { posix } from "node:path";
+import { type Folders, type LinkTarget, linkTargets, nodeOfLink } from "../../kernel/markdown/links.ts";
 
-/**
- * What a passage points to, as ids that may or may not exist: `[[id]]`, `[[id|text]]`, `[[id#heading]]`
- * are entries, `[[source:path#L12]]` a line of a source; a markdown link with a relative path is the entry of that name, or a source.
- */
-export function linksIn(text: string): string[] {
+const maxLinks = 50;
+
+/** The ids that a passage of a thing links to; `[[source:path#L12]]` keeps its line. They may not exist. */
+export function linksIn(text: string, from: { kind: string; id: string }, folders: Folders): string[] {
+  const folder = folderOf(from, folders);
   const found = new Set<string>();
-  for (const [, target, line] of text.matchAll(/\[\[([^[\]|#\n]{1,200})(#L\d{1,7})?(?:[#|][^[\]\n]{0,200})?\]\]/g)) {
-    const id = target?.trim();
-    if (id) found.add((id.includes(":") ? id : `entry:${id}`) + (line ?? ""));
+  for (const target of linkTargets(text)) {
+    const id = nodeOfLink(target, folder, folders);
+    // Search has no pages outside the wiki.
+    if (id !== undefined && !id.startsWith("page:")) found.add(id + lineOf(target));
   }
-  for (const [, inside] of text.matchAll(/\]\(([^()\n]{1,300})\)/g)) {
-    const target = /^<?([^\s>#]+)/.exec(inside ?? "")?.[1];
-    if (!target || /^[a-z][a-z+.-]*:/i.test(target)) continue;
-    const path = target.replace(/^(\.{0,2}\/)+/, "");
-    const source = /^sources\/(.+)$/.exec(path)?.[1];
-    if (source) found.add(`source:${source}`);
-    else if (path.endsWith(".md")) found.add(`entry:${path.replace(/^wiki\//, "").slice(0, -3)}`);
-  }
-  return [...found].slice(0, most);
+  return [...found].slice(0, maxLinks);
 }
+
+/** The folder that relative links start from; for things that are not files, the wiki's. */
+function folderOf({ kind, id }: { kind: string; id: string }, { wiki, sources }: Folders): string {
+  if (kind === "source") return posix.dirname(`${sources}/${id}`);
+  return kind === "entry" ? posix.dirname(`${wiki}/${id}`) : wiki;
+}
+
+const lineOf = (target: LinkTarget) => ("wiki" in target ? (/#L\d{1,7}(?=#|$)/.exec(target.wiki)?.[0] ?? "") : "");

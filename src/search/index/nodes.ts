@@ -4,7 +4,7 @@ import type { SearchApp } from "../search-app.ts";
 
 type Options = { limit: number; type?: string };
 
-/** Search over the graph: its own nodes, and what other tables keep of it. */
+/** Searches the graph: its own nodes, and entries, sources, tasks and topics as nodes. */
 export async function searchNodes(
   { search }: Pick<SearchApp, "search">,
   caller: Caller,

@@ -1,85 +1,69 @@
 import { randomUUID } from "node:crypto";
 import type { Database, Query } from "../../store/database.ts";
-import { portions } from "../../store/portions.ts";
+import { countRows } from "../../store/queries/counts.ts";
+import { findMeta, setMeta } from "../../store/queries/meta.ts";
+import { deleteVocabulary, insertWords, vocabularyWords } from "../../store/queries/search/vocabulary.ts";
 import { isStopWord } from "../rank/terms.ts";
 
-const worth = /^\p{L}[\p{L}\p{N}]{3,23}$/u;
-const mostKnown = 300_000;
-const freshMs = 15_000;
+const isCandidate = (word: string) => /^\p{L}[\p{L}\p{N}]{3,23}$/u.test(word) && !isStopWord(word);
+const maxWords = 300_000;
+const refreshMs = 15_000;
 
-const generation = "search-vocabulary";
+const generationKey = "search-vocabulary";
 
-/** Keeps the words of all texts. Those that were kept are remembered, so that a word costs nothing the second time. */
-export function learner() {
+/** Adds the words of indexed texts to the vocabulary. Caches those already added, so that each is inserted once. */
+export function vocabulary() {
   const known = new Set<string>();
-  let since: string | undefined;
+  let generation: string | undefined;
   return {
-    /** To be told once it is committed: a transaction that failed has taught nothing. */
+    /** Call the returned function after the commit: words of a transaction that rolled back must not be cached. */
     async learn(tx: Query, words: string[]): Promise<() => void> {
-      const row = await tx.selectFrom("meta").select("value").where("key", "=", generation).executeTakeFirst();
-      if (row?.value !== since) known.clear();
-      const fresh = [...new Set(words.filter((word) => !known.has(word) && worth.test(word) && !isStopWord(word)))];
-      for (const some of portions(fresh, 500)) {
-        const values = some.map((word) => ({ word }));
-        await tx
-          .insertInto("vocabulary")
-          .values(values)
-          .onConflict((conflict) => conflict.doNothing())
-          .execute();
-      }
+      const current = await findMeta(tx, generationKey);
+      if (current !== generation) known.clear();
+      const fresh = [...new Set(words.filter((word) => !known.has(word) && isCandidate(word)))];
+      await insertWords(tx, fresh);
       return () => {
-        since = row?.value;
-        if (known.size > mostKnown) known.clear();
+        generation = current;
+        if (known.size > maxWords) known.clear();
         for (const word of fresh) known.add(word);
       };
     },
-    /** The other processes, which remember the words too, learn of it by a new generation. */
+    /** The new generation makes other processes clear their caches. */
     async forget(tx: Query): Promise<void> {
-      const value = randomUUID();
-      await tx.deleteFrom("vocabulary").execute();
-      await tx
-        .insertInto("meta")
-        .values({ key: generation, value })
-        .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
-        .execute();
+      await deleteVocabulary(tx);
+      await setMeta(tx, generationKey, randomUUID());
     },
   };
 }
 
-/**
- * The side index that a mistyped word is looked up in: the words of all texts by their groups of
- * three letters. It is read when somebody first mistypes one.
- */
+/** Suggests corrections from the vocabulary, by trigrams. The trigram index is built at the first misspelt word. */
 export function speller(db: Database) {
-  let read = 0;
+  let readAt = 0;
   let counted = -1;
   let index = new Map<string, string[]>();
   let refreshing: Promise<void> | undefined;
 
   function refresh(): Promise<void> {
-    refreshing ??= look().finally(() => {
+    refreshing ??= readIfStale().finally(() => {
       refreshing = undefined;
     });
     return refreshing;
   }
 
-  /** Taking all words apart takes a while: only when there are others than before. */
-  async function look(): Promise<void> {
-    if (Date.now() - read < freshMs) return;
-    const { count } = await db.read
-      .selectFrom("vocabulary")
-      .select((x) => x.fn.countAll<number>().as("count"))
-      .executeTakeFirstOrThrow();
-    if (Number(count) !== counted) {
-      index = byTrigram(await db.read.selectFrom("vocabulary").select("word").limit(mostKnown).execute());
-      counted = Number(count);
+  /** Rebuilds the trigrams only when the number of words changed, because that takes long. */
+  async function readIfStale(): Promise<void> {
+    if (Date.now() - readAt < refreshMs) return;
+    const count = await countRows(db.read, "vocabulary");
+    if (count !== counted) {
+      index = byTrigram(await vocabularyWords(db.read, maxWords));
+      counted = count;
     }
-    read = Date.now();
+    readAt = Date.now();
   }
 
   return {
-    /** Words of the texts that a mistyped one may have meant, the likeliest first. */
-    async like(word: string): Promise<string[]> {
+    /** Indexed words at a small edit distance from `word`, the nearest first. */
+    async corrections(word: string): Promise<string[]> {
       if (word.length < 4) return [];
       await refresh();
       const shared = new Map<string, number>();
@@ -98,9 +82,9 @@ export function speller(db: Database) {
 
 export type Speller = ReturnType<typeof speller>;
 
-function byTrigram(rows: { word: string }[]): Map<string, string[]> {
+function byTrigram(all: string[]): Map<string, string[]> {
   const index = new Map<string, string[]>();
-  for (const { word } of rows) {
+  for (const word of all) {
     for (const trigram of trigramsOf(word)) {
       const words = index.get(trigram);
       if (words) words.push(word);
@@ -115,9 +99,9 @@ function trigramsOf(word: string): string[] {
   return [...new Set(Array.from({ length: padded.length - 2 }, (_, at) => padded.slice(at, at + 3)))];
 }
 
-/** How many letters are to be added, left out, changed or swapped with the next; more than `most` is not told apart. */
-export function distance(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
+/** Edit distance with transpositions of adjacent letters; any value above `max` means "more than max". */
+export function distance(a: string, b: string, max: number): number {
+  if (Math.abs(a.length - b.length) > max) return max + 1;
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {
@@ -132,5 +116,5 @@ export function distance(a: string, b: string, most: number): number {
     before = last;
     last = row;
   }
-  return last[b.length] ?? most + 1;
+  return last[b.length] ?? max + 1;
 }

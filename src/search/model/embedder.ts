@@ -1,21 +1,21 @@
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../kernel/package-files.ts";
-import type { Answer, Question } from "./embedder/worker.ts";
+import type { EmbedRequest, EmbedResponse } from "./embedder/worker.ts";
 
-/** Something that turns texts into vectors of length one. */
+/** Turns texts into vectors of length one. */
 export interface Embedder {
-  /** Names the vectors: those of one model cannot be compared with another's. */
+  /** Vectors are stored under this name; those of different models cannot be compared. */
   readonly model: string;
-  /** How much meaning counts beside words, found by measuring. */
+  /** The weight of vectors against words, from 0 to 1. */
   readonly weight: number;
-  /** Those who wait for an answer wait no longer than `waitMs`, where the model is elsewhere. */
+  /** Requests to a remote model time out after `waitMs`. */
   embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
   close(): Promise<void>;
 }
 
 type Waiting = { resolve(vectors: Float32Array[]): void; reject(error: Error): void };
 
-/** A model in a folder of this machine, in a thread that is started when first needed. */
+/** Runs a model from a local folder in a worker thread, started at first use. */
 export function localEmbedder(model: string, folder: string, weight: number): Embedder {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
@@ -28,7 +28,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       for (const one of waiting.values()) one.reject(error);
       waiting.clear();
     };
-    fresh.on("message", (answer: Answer) => {
+    fresh.on("message", (answer: EmbedResponse) => {
       const one = waiting.get(answer.id);
       waiting.delete(answer.id);
       if (waiting.size === 0) fresh.unref();
@@ -51,7 +51,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       return new Promise((resolve, reject) => {
         const id = ++asked;
         waiting.set(id, { resolve, reject });
-        thread.postMessage({ id, texts } satisfies Question);
+        thread.postMessage({ id, texts } satisfies EmbedRequest);
       });
     },
     async close() {

@@ -2,13 +2,13 @@ import type { Embedder } from "./embedder.ts";
 
 export type Endpoint = { url: string; model: string; key: string | undefined; weight: number };
 
-const patienceMs = 60_000;
+const defaultWaitMs = 60_000;
 
-/** A server that speaks the OpenAI protocol for embeddings: OpenAI, Ollama, vLLM, llama.cpp and others. */
+/** A server with OpenAI's embeddings API: OpenAI, Ollama, vLLM, llama.cpp and others. */
 export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedder => ({
   model: `${model}${hostOf(url)}`,
   weight,
-  async embed(texts, waitMs = patienceMs) {
+  async embed(texts, waitMs = defaultWaitMs) {
     if (texts.length === 0) return [];
     const response = await fetch(`${url.replace(/(?<!\/)\/+$/, "")}/embeddings`, {
       method: "POST",
@@ -33,7 +33,7 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
 
 const hostOf = (url: string) => ` @ ${new URL(url).host}`;
 
-/** The server's own name for a model, if it is one of this server. */
+/** The model's name at this server; undefined if the vectors are of another server. */
 export const modelAt = (name: string, url: string): string | undefined =>
   name.endsWith(hostOf(url)) ? name.slice(0, -hostOf(url).length) : undefined;
 

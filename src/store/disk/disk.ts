@@ -17,17 +17,39 @@ import { basename, dirname, join } from "node:path";
 import { crashPoint } from "./crash.ts";
 import { inFolder, leadsOut } from "./pinned.ts";
 
-/** So that a name stays within 255 bytes. */
+/** In bytes; encoded in a temporary name, it must fit into the 255 bytes of a file name. */
 export const longestNote = 170;
 
 const temporary = /^\.~.*\.tmp$/;
 
 /**
- * Writes the bytes next to `path`, safe on disk but not yet in its place. `note` goes into the
- * temporary name: it says whose bytes these are, and costs no sync of its own. Nothing here waits
- * for the event loop, since it happens inside transactions. No link leads out of `root`.
+ * Writes `path` durably if it still holds `held` (undefined: no file); undefined when it holds anything
+ * else. Returns the staged name, which stays beside the file for `noteOf`: the caller discards it once
+ * its transaction is over. See `stage` for `note` and `root`.
  */
-export function stage(path: string, bytes: Buffer, root: string, note = ""): string {
+export function replaceFile(
+  path: string,
+  bytes: Buffer,
+  held: Buffer | undefined,
+  root: string,
+  note = "",
+): string | undefined {
+  const staged = stage(path, bytes, root, note);
+  let published = false;
+  try {
+    published = publish(staged, path, held, root);
+    return published ? staged : undefined;
+  } finally {
+    if (!published) discard(staged);
+  }
+}
+
+/**
+ * Writes the bytes to a temporary file next to `path` and fsyncs it. `note` becomes part of the temporary
+ * name: it records whose bytes these are without another fsync. Everything here is synchronous, because it
+ * runs inside transactions. Refuses links that lead out of `root`.
+ */
+function stage(path: string, bytes: Buffer, root: string, note = ""): string {
   const staged = inFolder(path, root, (place) => {
     if (lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) throw leadsOut(path, root);
     return writeBeside(place, bytes, note);
@@ -37,12 +59,11 @@ export function stage(path: string, bytes: Buffer, root: string, note = ""): str
 }
 
 /**
- * Puts a staged file in its place if the place still holds `held` (undefined: nothing). Someone's
- * editor may save in the same instant: the old file is kept open until we have seen that it was
- * not touched, and what it then holds is put back if it was. The staged name stays for `noteOf`;
- * the caller discards it when all is done.
+ * Renames a staged file to `path` if that still holds `held` (undefined: no file). An editor may save in the
+ * same instant: the old file stays open until it is known to be untouched, and if it was written to, its
+ * content is put back.
  */
-export function publish(staged: string, path: string, held: Buffer | undefined, root: string): boolean {
+function publish(staged: string, path: string, held: Buffer | undefined, root: string): boolean {
   return inFolder(path, root, (place) => {
     const beside = join(dirname(place), basename(staged));
     const done = held === undefined ? linkUnlessThere(beside, place) : replace(beside, place, held);
@@ -71,7 +92,7 @@ function replace(staged: string, path: string, held: Buffer): boolean {
   }
 }
 
-/** Renames a second name of the file, so that the first stays. */
+/** Renames a second hard link of the file, so that the staged name stays. */
 function rename(staged: string, path: string): void {
   const second = beside(path);
   linkSync(staged, second);
@@ -80,7 +101,7 @@ function rename(staged: string, path: string): void {
 
 export const discard = (staged: string) => rmSync(staged, { force: true });
 
-/** The note with which the file that now stands at `path` was staged, if it was and that was never finished. */
+/** The note of the unfinished write that put the present file at `path`, if there is one. */
 export function noteOf(path: string): string | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino;
   const folder = dirname(path);
@@ -92,7 +113,7 @@ export function noteOf(path: string): string | undefined {
   return note && Buffer.from(note, "base64url").toString("utf8");
 }
 
-/** Removes the temporary names beside `path` that were staged with this note, unless they are young enough to be in use. */
+/** Removes the temporary files beside `path` with this note, except young ones, which may be in use. */
 export function discardNoted(path: string, note: string, olderThanMs = 0): void {
   const spelt = Buffer.from(note).toString("base64url");
   for (const name of readdirSync(dirname(path)).filter((n) => temporary.test(n) && n.split(".")[2] === spelt)) {
@@ -101,7 +122,7 @@ export function discardNoted(path: string, note: string, olderThanMs = 0): void 
   }
 }
 
-/** Removes what a crash left beside the files of `folder`, unless it is young enough to be in use. */
+/** Removes the temporary files that a crash left in `folder`, except young ones, which may be in use. */
 export async function sweepTemporary(folder: string, olderThanMs: number): Promise<number> {
   const names = await readdir(folder, { recursive: true }).catch(() => [] as string[]);
   let swept = 0;
@@ -117,7 +138,7 @@ export async function sweepTemporary(folder: string, olderThanMs: number): Promi
 
 export const isTemporary = (path: string) => temporary.test(basename(path));
 
-/** No other process has this name: its number and the nanosecond are in it. */
+/** A unique temporary name: it contains the process id and the time in nanoseconds. */
 const beside = (path: string, note = "") => {
   const unique = `${process.pid.toString(36)}-${process.hrtime.bigint().toString(36)}`;
   return join(dirname(path), `.~${unique}.${Buffer.from(note).toString("base64url")}.tmp`);
@@ -149,7 +170,7 @@ const linkUnlessThere = (staged: string, path: string) =>
     return true;
   }) ?? false;
 
-/** What `act` gives, or undefined when it fails with just this code. */
+/** The result of `act`, or undefined when it fails with this code. */
 function unless<T>(code: string, act: () => T): T | undefined {
   try {
     return act();

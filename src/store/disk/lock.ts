@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import Sqlite from "better-sqlite3";
 
-/** A lock between processes of one machine that the kernel lets go of when its holder dies. */
+/** A lock between the processes of one machine; the kernel releases it when its holder dies. */
 export function openLock(file: string): { release(): void } | undefined {
   mkdirSync(dirname(file), { recursive: true });
   const holder = new Sqlite(file, { timeout: 0 });

@@ -4,16 +4,16 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { ok, Refused, type Result, refuse } from "../../kernel/result.ts";
 
 /**
- * Files in folders that somebody else may be moving at this very moment (T13). A folder that is open
- * stays the same folder, whatever is put in its place: on Linux the files in it are reached through the
- * handle. Elsewhere the name is used right after it was looked at.
+ * Access to files in folders that another process may be replacing at the same time (T13). An open folder
+ * stays the same folder, whatever takes its name: on Linux its files are reached through the handle. On other
+ * systems the name is used right after it was checked.
  */
 const placeOf = (handle: number, folder: string) => (process.platform === "linux" ? `/proc/self/fd/${handle}` : folder);
 
 const folderOnly = constants.O_RDONLY | constants.O_DIRECTORY;
 const mostTries = 10;
 
-/** Gives `work` the path in the folder that is there now, made if there is none. No link leads out of `root`. */
+/** Calls `work` with a path in the present folder, which is created if missing. Refuses links that lead out of `root`. */
 export function inFolder<T>(path: string, root: string, work: (path: string) => T): T {
   const folder = dirname(path);
   const handle = openOrMake(folder, root);
@@ -50,7 +50,7 @@ function openOrMake(folder: string, root: string): number {
   }
 }
 
-/** Opens a plain file by a way on which nothing is a link; `make` makes folders that are not there. */
+/** Opens a regular file whose path contains no link; `make` creates missing folders. */
 export async function openInside(
   root: string,
   path: string,
@@ -68,7 +68,7 @@ export async function openInside(
   });
 }
 
-/** What is in a folder, by a way on which nothing is a link. */
+/** Lists a folder whose path contains no link. */
 export const listInside = (root: string, path: string): Promise<Result<Dirent[]>> =>
   refusing(path, async () =>
     ok(

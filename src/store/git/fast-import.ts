@@ -1,3 +1,4 @@
+import { nullId } from "./blob.ts";
 import type { Git } from "./git.ts";
 
 export type Commit = {
@@ -10,32 +11,36 @@ export type Commit = {
   at: string;
 };
 
-type Line = { ref: string; from: string | undefined; commits: Commit[] };
-
 const committer = "Scriptorium <scriptorium@localhost.invalid>";
+/** Exists only inside fast-import, which needs a ref to commit to. */
+const scratchRef = "refs/scriptorium/import";
 
-/** Makes many commits, one file each, with one git process, touching no index and no working tree. */
-export async function importCommits(git: Git, lines: Line[]): Promise<void> {
-  if (lines.every((line) => line.commits.length === 0)) return;
-  const stream = ["feature done\n", ...lines.flatMap(spellLine), "done\n"];
-  await git.text(["fast-import", "--quiet", "--force", "--date-format=raw"], stream);
-}
-
-function spellLine({ ref, from, commits }: Line): (string | Buffer)[] {
-  return [
-    `reset ${ref}\n`,
+/**
+ * Creates many commits of one file each on top of `from`, with one git process, without touching the index or
+ * the work tree. Returns the last commit. No ref is changed: the caller moves one with the old value as a
+ * condition. A git process that outlives its killed parent can therefore not reset a ref to an old state.
+ */
+export async function importCommits(git: Git, from: string | undefined, commits: Commit[]): Promise<string> {
+  const stream = [
+    "feature done\n",
+    `reset ${scratchRef}\n`,
     ...(from ? [`from ${from}\n`] : []),
     "\n",
-    ...commits.flatMap((commit) => spellCommit(ref, commit)),
+    ...commits.flatMap(spellCommit),
+    "get-mark :1\n",
+    `reset ${scratchRef}\nfrom ${nullId}\n\n`,
+    "done\n",
   ];
+  return git.text(["fast-import", "--quiet", "--date-format=raw"], stream);
 }
 
-function spellCommit(ref: string, { path, blob, bytes, author, message, at }: Commit): (string | Buffer)[] {
+/** Every commit gets the mark 1: only the last one is asked for. */
+function spellCommit({ path, blob, bytes, author, message, at }: Commit): (string | Buffer)[] {
   const when = `${Math.floor(Date.parse(at) / 1000)} +0000`;
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const text = Buffer.from(message);
   return [
-    `commit ${ref}\nauthor ${author} ${when}\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
+    `commit ${scratchRef}\nmark :1\nauthor ${author} ${when}\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
     text,
     `\nM 100644 ${bytes ? "inline" : blob} ${quoted(path)}\n`,
     ...(bytes ? [`data ${bytes.length}\n`, bytes, "\n"] : []),

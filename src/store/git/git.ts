@@ -1,115 +1,202 @@
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Refused } from "../../kernel/result.ts";
-
-type Output = { code: number; stdout: Buffer; stderr: string };
-type Input = string | Buffer | (string | Buffer)[];
+import { nullId } from "./blob.ts";
+import { failedGit, type GitInput, type GitOutput, gitEnvironment, runGit } from "./run-git.ts";
 
 export type Identity = { name: string; email: string };
 export type Head = { branch: string | undefined; commit: string | undefined };
+/** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
+export type Place = { gitDir: string; commonDir: string; prefix: string };
 
-/** The part of git that Scriptorium uses: plumbing only, no hooks, nothing from the repository's own programs. */
+/** The git commands that Scriptorium uses: plumbing, without the repository's hooks, filters and programs. */
 export type Git = ReturnType<typeof gitAt>;
 
 export function gitAt(root: string, environment: Record<string, string | undefined>) {
-  const env = cleanEnvironment(environment);
-  let place: Promise<{ gitDir: string; prefix: string }> | undefined;
+  const env = gitEnvironment(environment);
+  let place: Promise<Place> | undefined;
   let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
-  async function run(args: string[], input?: Input): Promise<Output> {
-    return execute("git", [...guards, "-C", root, ...args], env, input);
+  const run = (args: string[], input?: GitInput): Promise<GitOutput> => runGit(args, { cwd: root, env, input });
+
+  /** The output without trailing white space; throws a GitError for any exit code but 0. */
+  async function text(args: string[], input?: GitInput): Promise<string> {
+    const output = await run(args, input);
+    if (output.code !== 0) throw failedGit(args, output);
+    return output.stdout.toString("utf8").trimEnd();
   }
 
-  async function text(args: string[], input?: Input): Promise<string> {
-    const { code, stdout, stderr } = await run(args, input);
-    if (code !== 0) throw new Error(`git ${args[0]} failed (${code}): ${stderr.trim()}`);
-    return stdout.toString("utf8").trimEnd();
-  }
-
+  /** Like `text`, but undefined when git exits with an error. */
   async function maybe(args: string[]): Promise<string | undefined> {
     const { code, stdout } = await run(args);
     return code === 0 ? stdout.toString("utf8").trimEnd() : undefined;
   }
+
+  /** The fields of a list that git separates by NUL. */
+  const list = async (args: string[], input?: GitInput): Promise<string[]> =>
+    (await text(args, input)).split("\0").filter((field) => field !== "");
 
   async function findPerson(): Promise<Identity | undefined> {
     const [name, email] = await Promise.all([maybe(["config", "user.name"]), maybe(["config", "user.email"])]);
     return name ? { name, email: email ?? "" } : undefined;
   }
 
+  const findPlace = async (): Promise<Place> => {
+    const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
+    const lines = await maybe(asked);
+    const message = `${root} is in no git repository any more, and history is kept in git; run: scriptorium init ${root}`;
+    if (lines === undefined) throw new Refused({ code: "not_found", message });
+    const [gitDir = "", commonDir = "", prefix = ""] = lines.split("\n");
+    return { gitDir, commonDir, prefix };
+  };
+
   return {
     run,
     text,
     maybe,
+    list,
 
-    /** Where the repository keeps its state, and the workspace's folder within it ("" or "docs/"). */
-    place() {
-      place ??= maybe(["rev-parse", "--absolute-git-dir", "--show-prefix"]).then((lines) => {
-        const message = `${root} is in no git repository any more, and history is kept in git; run: scriptorium init ${root}`;
-        if (lines === undefined) throw new Refused({ code: "not_found", message });
-        const [gitDir = "", prefix = ""] = lines.split("\n");
-        return { gitDir, prefix };
-      });
+    place(): Promise<Place> {
+      place ??= findPlace();
       return place;
     },
 
-    /**
-     * Changes the person's index. Git compares young files with it on the way, through whatever
-     * filter the repository names; shown a folder without those files, it runs nothing.
-     */
-    async updateIndex(lines: string): Promise<Output> {
-      const { gitDir } = await this.place();
-      const elsewhere = join(gitDir, "objects");
-      const blind = ["-C", elsewhere, "--git-dir", gitDir, "--work-tree", elsewhere];
-      return run([...blind, "update-index", "-z", "--index-info"], lines);
-    },
+    isRepository: async () => (await maybe(["rev-parse", "--git-dir"])) !== undefined,
 
     async head(): Promise<Head> {
-      const [branch, commit] = await Promise.all([
-        maybe(["symbolic-ref", "-q", "HEAD"]),
-        maybe(["rev-parse", "-q", "--verify", "HEAD^{commit}"]),
-      ]);
+      const [branch, commit] = await Promise.all([maybe(["symbolic-ref", "-q", "HEAD"]), this.commitAt("HEAD")]);
       return { branch, commit };
     },
 
-    /** What a person is in the middle of; then nothing may move their branch. */
+    /** The operation that a person is in the middle of, e.g. a rebase; their branch must not move then. */
     async underWay(): Promise<string | undefined> {
       const { gitDir } = await this.place();
       const found = Object.entries(unfinished).find(([file]) => existsSync(join(gitDir, file)));
       return found?.[1];
     },
 
-    async readBlob(blob: string): Promise<Buffer | undefined> {
-      const { code, stdout } = await run(["cat-file", "blob", blob]);
-      return code === 0 ? stdout : undefined;
-    },
-
-    /** The person who works here, as git knows them. Asked for every edit, so an answer holds for a moment. */
+    /** The person who works here, as git knows them; cached for a second, since every edit asks. */
     person(): Promise<Identity | undefined> {
       if (!person || Date.now() - person.at > 1000) person = { at: Date.now(), found: findPerson() };
       return person.found;
     },
 
-    /** Who last committed this file, if its bytes are what HEAD has. */
-    async committedBy(path: string, blob: string): Promise<string | undefined> {
-      const atHead = await maybe(["rev-parse", "-q", "--verify", `HEAD:./${path}`]);
-      if (atHead !== blob) return undefined;
-      return maybe(["log", "-1", "--format=%an", "--", path]);
+    /** The commit that a ref or revision names. */
+    commitAt: (revision: string) => maybe(["rev-parse", "-q", "--verify", `${revision}^{commit}`]),
+
+    treeOf: (commit: string) => text(["rev-parse", `${commit}^{tree}`]),
+
+    /** Sets a ref if it still points at `from` (null: does not exist); false when it moved. */
+    async moveRef(ref: string, to: string, from: string | null, reason = "scriptorium"): Promise<boolean> {
+      return (await run(["update-ref", "-m", reason, ref, to, from ?? nullId])).code === 0;
     },
+
+    setRef: (ref: string, to: string) => text(["update-ref", ref, to]),
+
+    deleteRef: (ref: string) => run(["update-ref", "-d", ref]),
+
+    async readBlob(blob: string): Promise<Buffer | undefined> {
+      const { code, stdout } = await run(["cat-file", "blob", blob]);
+      return code === 0 ? stdout : undefined;
+    },
+
+    /** Those of the blobs that exist, by name. */
+    async readBlobs(blobs: string[]): Promise<Map<string, Buffer>> {
+      const { stdout } = await run(["cat-file", "--batch"], blobs.map((blob) => `${blob}\n`).join(""));
+      const found = new Map<string, Buffer>();
+      for (let at = 0; at < stdout.length; ) {
+        const end = stdout.indexOf(10, at);
+        const [name, type, size] = stdout.subarray(at, end).toString("utf8").split(" ");
+        at = end + 1;
+        if (type !== "blob" || !name) continue;
+        found.set(name, stdout.subarray(at, at + Number(size)));
+        at += Number(size) + 1;
+      }
+      return found;
+    },
+
+    /** The blob of a file in HEAD; the path is relative to the workspace. */
+    blobAtHead: (path: string) => maybe(["rev-parse", "-q", "--verify", `HEAD:./${path}`]),
+
+    /** The author of the last commit to a file. */
+    lastAuthor: (path: string) => maybe(["log", "-1", "--format=%an", "--", path]),
+
+    /** The last committer of this file, if its bytes equal those in HEAD. */
+    async committedBy(path: string, blob: string): Promise<string | undefined> {
+      return (await this.blobAtHead(path)) === blob ? this.lastAuthor(path) : undefined;
+    },
+
+    /** The newest commit that matches options of `git log`; undefined when none does. */
+    lastCommit: async (...options: string[]) => (await maybe(["log", "-1", "--format=%H", ...options])) || undefined,
+
+    /** The values of trailers of the newest commit that matches options of `git log`; "" for a missing one. */
+    async lastTrailers(
+      keys: string[],
+      ...options: string[]
+    ): Promise<{ commit: string; values: string[] } | undefined> {
+      const format = keys.map((key) => `%x00%(trailers:key=${key},valueonly,separator=%x20)`).join("");
+      const found = await maybe(["log", "-1", `--format=%H${format}`, ...options]);
+      const [commit, ...values] = found?.split("\0") ?? [];
+      return commit ? { commit, values } : undefined;
+    },
+
+    /** Paths of tracked and untracked files that match, without ignored ones. */
+    files: (...patterns: string[]) =>
+      list(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--", ...patterns]),
+
+    /** The index entry of a file as `mode blob stage`. */
+    async stagedAt(path: string): Promise<string | undefined> {
+      const [entry] = await list(["ls-files", "-s", "-z", "--", `:(literal)${path}`]);
+      return entry?.split("\t")[0];
+    },
+
+    isIgnored: async (path: string) => Boolean(await maybe(["check-ignore", "--", path])),
+
+    /**
+     * Options that make git use a repository's index without its work tree. Git compares young files with
+     * the index and runs the repository's filters for it; shown a folder without files, it runs none.
+     */
+    async withoutWorkTree(gitDir?: string): Promise<string[]> {
+      const own = (await this.place()).gitDir;
+      const empty = join(own, "objects");
+      return ["-C", empty, "--git-dir", gitDir ?? own, "--work-tree", empty];
+    },
+
+    /** Changes the person's index by lines of `git update-index --index-info`. */
+    async updateIndex(lines: string): Promise<GitOutput> {
+      return run([...(await this.withoutWorkTree()), "update-index", "-z", "--index-info"], lines);
+    },
+
+    commitTree: (tree: string, parents: string[], message: string, author: Identity) =>
+      text([...asAuthor(author), "commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])], message),
+
+    /** Commits files on the current branch of a repository that Scriptorium has just created. */
+    async commitFiles(paths: string[], message: string, author: Identity): Promise<void> {
+      await text(["add", "--", ...paths]);
+      await text([...asAuthor(author), "commit", "--quiet", "--no-gpg-sign", "-m", message]);
+    },
+
+    /** Checks a commit out into a folder of its own, on a branch or with a detached HEAD. */
+    addWorktree: (folder: string, commit: string, branch?: string) =>
+      run(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit]),
+
+    pruneWorktrees: () => run(["worktree", "prune"]),
   };
 }
 
-/** Makes a repository unless `root` lies in one already; says whether it did. */
+/** Creates a repository unless `root` lies in one; true when it did. */
 export async function initRepository(root: string, environment: Record<string, string | undefined>): Promise<boolean> {
   if ((await gitAt(root, environment).maybe(["rev-parse", "--is-inside-work-tree"])) === "true") return false;
   await newRepository(root, environment);
   return true;
 }
 
-/** A repository of the folder's own, also inside another one. */
+/** Creates a repository for the folder, also inside another one. */
 export async function newRepository(root: string, environment: Record<string, string | undefined>): Promise<void> {
   await gitAt(root, environment).text(["init", "--quiet", "--initial-branch=main"]);
 }
+
+const asAuthor = ({ name, email }: Identity) => ["-c", `user.name=${name}`, "-c", `user.email=${email}`];
 
 const unfinished: Record<string, string> = {
   "rebase-merge": "a rebase",
@@ -119,44 +206,3 @@ const unfinished: Record<string, string> = {
   REVERT_HEAD: "a revert",
   BISECT_LOG: "a bisect",
 };
-
-const guards = [
-  ["core.hooksPath", "/dev/null"],
-  ["core.fsmonitor", "false"],
-  ["protocol.ext.allow", "never"],
-  ["gc.auto", "0"],
-  ["core.fsync", "all"],
-  ["core.fsyncMethod", "batch"],
-  ["core.quotePath", "false"],
-].flatMap(([key, value]) => ["-c", `${key}=${value}`]);
-
-/** Inherited GIT_* variables would point us at another repository, index or program. */
-function cleanEnvironment(environment: Record<string, string | undefined>): Record<string, string> {
-  const kept = Object.entries(environment).filter(
-    (pair): pair is [string, string] =>
-      pair[1] !== undefined && /^(PATH|HOME|USER|LANG|LC_\w+|TMPDIR|XDG_CONFIG_HOME)$/.test(pair[0]),
-  );
-  return { ...Object.fromEntries(kept), GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C" };
-}
-
-function execute(file: string, args: string[], env: Record<string, string>, input?: Input): Promise<Output> {
-  return new Promise((done, fail) => {
-    const child = spawn(file, args, { env, stdio: ["pipe", "pipe", "pipe"] });
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    child.stdout.on("data", (chunk) => stdout.push(chunk));
-    child.stderr.on("data", (chunk) => stderr.push(chunk));
-    child.on("error", (error: NodeJS.ErrnoException) =>
-      fail(
-        error.code === "ENOENT" ? new Error("git is not installed, and Scriptorium keeps its history in it") : error,
-      ),
-    );
-    child.on("close", (code) =>
-      done({ code: code ?? 1, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString("utf8") }),
-    );
-    // The child may end before it has read everything; its exit code then says why.
-    child.stdin.on("error", () => undefined);
-    for (const part of input === undefined ? [] : [input].flat()) child.stdin.write(part);
-    child.stdin.end();
-  });
-}

@@ -1,30 +1,31 @@
 import type { Database, Query } from "../database.ts";
-import { prepared } from "../prepared.ts";
-import type { GitQueueRow } from "../tables.ts";
+import { insertQueued, queuedContent } from "../queries/git-queue.ts";
+import { blobOf } from "./blob.ts";
 import type { Git, Identity } from "./git.ts";
 
-/** A new version of a file, on its way into git. */
+/** A new version of a file for git. */
 export type Change = {
   path: string;
-  blob: string;
-  /** The version before, if there was one. */
-  base: string | undefined;
+  /** The blob name of the new version; the hash of `content` unless `appended`. */
+  blob?: string;
+  /** The blob of the version before, if there was one. */
+  base?: string | undefined;
   /** All bytes, or for `appended` those that follow `base`. */
   content: Buffer;
-  appended: boolean;
+  appended?: boolean;
   author: Identity;
-  byPerson: boolean;
+  byPerson?: boolean;
   message: string;
   at: string;
-  /** The branch takes it only where it has `base`: someone's own commit in between is not replaced. */
+  /** Commits to the person's branch only on top of `base`, so that a commit of theirs in between is not undone. */
   onlyOnBase?: boolean;
 };
 
-/** In the transaction that makes the version: nothing is lost if the process ends before git has it. */
+/** Queues a version in the transaction that makes it: it survives if the process dies before git has it. */
 export async function enqueue(tx: Query, change: Change): Promise<void> {
-  await insertChange(tx, {
+  await insertQueued(tx, {
     path: change.path,
-    blob: change.blob,
+    blob: change.blob ?? blobOf(change.content),
     base: change.base ?? null,
     content: change.content,
     appended: change.appended ? 1 : 0,
@@ -36,33 +37,13 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
   });
 }
 
-const insertChange = prepared<Omit<GitQueueRow, "seq" | "in_history">, unknown>((query, slot) =>
-  query.insertInto("git_queue").values({
-    path: slot("path"),
-    blob: slot("blob"),
-    base: slot("base"),
-    content: slot("content"),
-    appended: slot("appended"),
-    author: slot("author"),
-    by_person: slot("by_person"),
-    message: slot("message"),
-    at: slot("at"),
-    only_on: slot("only_on"),
-  }),
-);
-
 export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
 
-/** The bytes of a version, from git or from the queue before it. */
+/** The bytes of a version, from git or from the queue. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {
   const appended: Buffer[] = [];
   for (let wanted = blob; ; ) {
-    const row = await db.read
-      .selectFrom("git_queue")
-      .select(["content", "base", "appended"])
-      .where("blob", "=", wanted)
-      .where("content", "is not", null)
-      .executeTakeFirst();
+    const row = await queuedContent(db.read, wanted);
     if (row?.content && row.appended && row.base) {
       appended.unshift(row.content);
       wanted = row.base;
@@ -73,7 +54,7 @@ export async function readVersion(db: Database, git: Git, blob: string): Promise
   }
 }
 
-/** A commit message whose trailers cannot be forged by what stands in them. */
+/** A commit message; values are put on one line, so that they cannot forge trailers. */
 export function commitMessage(
   subject: string,
   trailers: Record<string, string | number | null | undefined>,
@@ -88,5 +69,5 @@ export function commitMessage(
 
 const oneLine = (text: string) => text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
 
-/** Names and titles on one line, without what git gives a meaning to. */
+/** Puts a name or title on one line and removes characters that have a meaning in git's headers. */
 const plain = (text: string) => text.replace(/[\s\u0000-\u001f\u007f<>]+/g, " ").trim();

@@ -2,38 +2,44 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../database.ts";
 import { crashPoint } from "../disk/crash.ts";
 import { openLock } from "../disk/lock.ts";
-import type { GitQueueRow } from "../tables.ts";
+import {
+  hasQueued,
+  markInHistory,
+  type QueuedVersion,
+  queuedForBranch,
+  queuedForHistory,
+  removeQueued,
+} from "../queries/git-queue.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
 
 /**
  * Turns queued versions into git commits, in order, one process at a time.
  *
- *   queued ──▶ refs/scriptorium/history    every version, always, at once: the record that
- *     │                                    `entry history` and a rebuilt index go by
- *     └──────▶ the person's branch         what agents wrote, so that `git log` tells it
+ *   queued ──▶ refs/scriptorium/history    every version, immediately: the source of
+ *     │                                    `entry history` and of a rebuilt index
+ *     └──────▶ the person's branch         versions by agents, so that `git log` shows them
  *
  * A person's own edit is left for the person to commit, unless an agent has written on top of it.
  * Nothing touches the branch while a rebase or merge is under way or HEAD is detached; nothing
  * ever touches what the person has staged.
  */
 export interface Recorder {
-  /** Records what waits. `waits` says why the branch, if it must, stays behind. */
+  /** Records the queue. `waits` is the reason why the branch could not be moved, if any. */
   record(): Promise<{ recorded: number; waits: string | undefined }>;
-  /** Records, and goes on trying for a while if another process is at it. Says why the branch stays behind, if it does. */
+  /** Records, and retries for `patienceMs` while another process holds the lock. Returns why the branch was not moved. */
   drain(patienceMs: number): Promise<string | undefined>;
 }
 
 export const historyRef = "refs/scriptorium/history";
-const branchRef = "refs/scriptorium/branch";
 const batchSize = 500;
 
-type Row = Omit<GitQueueRow, "seq" | "in_history"> & { seq: number; in_history: number };
+type Row = QueuedVersion;
 type Outcome = { recorded: number; waits: string | undefined };
 
 export function openRecorder(db: Database, git: Git, lockFile: string): Recorder {
   async function record(): Promise<Outcome> {
-    if (!(await anythingWaits(db))) return { recorded: 0, waits: undefined };
+    if (!(await hasQueued(db.read))) return { recorded: 0, waits: undefined };
     const lock = openLock(lockFile);
     if (!lock) return { recorded: 0, waits: "another process is recording" };
     try {
@@ -62,39 +68,33 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
   };
 }
 
-/** A person's edit that history has only waits for the person; that is nothing to do for us. */
-const anythingWaits = async (db: Database) =>
-  (await db.read
-    .selectFrom("git_queue")
-    .select("seq")
-    .where((where) => where.or([where("in_history", "=", 0), where("by_person", "=", 0)]))
-    .limit(1)
-    .executeTakeFirst()) !== undefined;
-
-async function recordHistory(db: Database, git: Git): Promise<number> {
-  const rows: Row[] = await db.read
-    .selectFrom("git_queue")
-    .selectAll()
-    .where("in_history", "=", 0)
-    .orderBy("seq")
-    .limit(batchSize)
-    .execute();
+async function recordHistory(db: Database, git: Git, attempt = 1): Promise<number> {
+  const rows = await queuedForHistory(db.read, batchSize);
   if (rows.length === 0) return 0;
 
-  const [{ prefix }, tip] = await Promise.all([git.place(), git.maybe(["rev-parse", "-q", "--verify", historyRef])]);
+  const [{ prefix }, tip] = await Promise.all([git.place(), git.commitAt(historyRef)]);
   const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
-  await importCommits(git, [{ ref: historyRef, from: tip, commits: await withBytes(git, prefix, missing) }]);
-  crashPoint("history-imported");
-  await db.write(async (tx) => {
-    const seqs = rows.map((row) => row.seq);
-    await tx.updateTable("git_queue").set({ in_history: 1, content: null }).where("seq", "in", seqs).execute();
-  });
+  if (missing.length > 0) {
+    const commit = await importCommits(git, tip, await withBytes(git, prefix, missing));
+    crashPoint("history-imported");
+    if (!(await git.moveRef(historyRef, commit, tip ?? null))) {
+      if (attempt >= 10) throw new Error(`${historyRef} is locked or keeps moving`);
+      return recordHistory(db, git, attempt + 1);
+    }
+    crashPoint("history-moved");
+  }
+  await db.write((tx) =>
+    markInHistory(
+      tx,
+      rows.map(({ seq }) => seq),
+    ),
+  );
   crashPoint("history-marked");
   return rows.length;
 }
 
-/** A process may have died between its import and its mark: what the tip has is not imported again. */
+/** A process may have died after its import and before it marked the rows: commits at the tip are not repeated. */
 async function newestCommits(git: Git, tip: string, count: number): Promise<Set<string>> {
   const raw = ["--raw", "--no-abbrev", "--no-renames"];
   const found = await git.text(["log", "-n", String(count), "--format=%x01%s", ...raw, tip]);
@@ -126,12 +126,7 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
 }
 
 async function recordBranch(db: Database, git: Git): Promise<string | undefined> {
-  const rows: Row[] = await db.read
-    .selectFrom("git_queue")
-    .selectAll()
-    .where("in_history", "=", 1)
-    .orderBy("seq")
-    .execute();
+  const rows = await queuedForBranch(db.read);
   if (!rows.some((row) => row.by_person === 0)) return undefined;
 
   for (let attempt = 1; ; attempt++) {
@@ -152,31 +147,27 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
     crashPoint("branch-moved");
     await followIndex(git, fitting, prefix, atHead);
     crashPoint("index-followed");
-    await db.write(async (tx) => {
-      await tx
-        .deleteFrom("git_queue")
-        .where(
-          "seq",
-          "in",
-          settled.map((row) => row.seq),
-        )
-        .execute();
-    });
+    await db.write((tx) =>
+      removeQueued(
+        tx,
+        settled.map(({ seq }) => seq),
+      ),
+    );
     return undefined;
   }
 }
 
-/** A person's version waits until it is in HEAD, or something of an agent's stands on it. */
+/** A person's version waits until HEAD has it or an agent has written on top of it. */
 const waitsForPerson = (row: Row, rows: Row[], atHead: string | undefined) =>
   row.by_person === 1 &&
   !isCommitted(row, rows, atHead) &&
   !rows.some((later) => later.path === row.path && later.seq > row.seq && later.by_person === 0);
 
-/** True when HEAD has this version or a later one of those that wait. */
+/** True when HEAD has this version or a later queued one. */
 const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
   rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
 
-/** False for an approved text whose page someone has committed otherwise since: history has it, the branch keeps theirs. */
+/** False for an approved text when someone has since committed another: history has it, the branch keeps theirs. */
 const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
   row.only_on === null ||
   row.only_on === atHead ||
@@ -185,17 +176,14 @@ const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
 
 async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
-  await importCommits(git, [{ ref: branchRef, from: head.commit, commits }]);
+  const commit = await importCommits(git, head.commit, commits);
   crashPoint("branch-imported");
-  const before = head.commit ?? "0".repeat(40);
-  const moves = `update ${head.branch} ${branchRef} ${before}\ndelete ${branchRef}\n`;
-  const { code } = await git.run(["update-ref", "-m", "scriptorium: record", "--stdin"], moves);
-  return code === 0;
+  return git.moveRef(head.branch, commit, head.commit ?? null, "scriptorium: record");
 }
 
 /**
- * The person's index still names the old blobs, and their next commit would undo ours. Where it
- * holds what HEAD held or an earlier version, it follows; where they staged something, it stays.
+ * Updates the person's index, which still names the old blobs: their next commit would undo ours. Only entries
+ * that equal the old HEAD or an earlier version are updated; anything they staged stays.
  */
 async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<string, string>): Promise<void> {
   const latest = new Map(rows.map((row) => [prefix + row.path, row.blob]));

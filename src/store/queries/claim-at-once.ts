@@ -15,12 +15,12 @@ import {
 } from "./claims.ts";
 import { columnNames, columns, type StoredTask } from "./tasks.ts";
 
-/** What a claim makes of a task that is ready, for a database that claims in its own words. */
+/** The effect of a claim on a ready task, for a claim in SQL. */
 export type ClaimEffect = { state: Record<string, string>; attempt: number; epoch: number };
 
-type Asked = {
+type Batch = {
   changes: Change[];
-  /** Those who want a task, whichever has its turn. */
+  /** The claimants, each for any ready task. */
   wants: { holder: string; leaseMs: number }[];
   run: string | undefined;
   at: string;
@@ -29,10 +29,10 @@ type Asked = {
 type Done = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
 
 /**
- * Saves changes and gives ready tasks to those who want one, in one statement, which on PostgreSQL
- * is a transaction by itself: nothing waits for the way there and back while rows are locked.
+ * Saves changes and assigns ready tasks to claimants in one statement. On PostgreSQL that is a transaction by
+ * itself, so no row stays locked during a round trip.
  */
-export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Asked): Promise<Done> {
+export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Batch): Promise<Done> {
   if (wants.length === 0) {
     const rows = await saveList(query, changes.map(sent));
     return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
@@ -47,7 +47,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
     states: JSON.stringify(effect.state),
     more_attempts: effect.attempt,
     more_epochs: effect.epoch,
-    // Last: keys that come after a spread cost V8 more than the rest of this together.
+    // The spread is last: keys after a spread cost V8 more than the rest of this function.
     ...inColumns(sentColumns, changes.map(sent)),
   });
   const done: Done = { saved: new Map(), claimed: wants.map(() => undefined) };
@@ -71,8 +71,8 @@ type Given = Lists<Sent> & {
 type Row = ({ place: null; num: number } & Lease) | ({ place: number } & StoredTask);
 
 /**
- * Those whose turn it is come as an array, with their places: PostgreSQL takes an array for short, and
- * looks each up in the index.
+ * Selects the next tasks as an array with positions: PostgreSQL assumes that an array is short and looks each id
+ * up in the index.
  */
 const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolean }) =>
   prepared<Given, Row>(
@@ -100,7 +100,7 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
       SELECT * FROM claimed ${withChanges ? sql`UNION ALL SELECT ${leaseOnly} FROM saved` : sql``}`,
   );
 
-/** In the columns of a task, so that both come in one answer. */
+/** Saved rows in the columns of a task, so that both kinds fit into one result. */
 const leaseOfSaved: readonly string[] = ["num", "claimed_at", "lease_until"];
 const leaseOnly = sql.raw(
   ["NULL", ...columnNames.map((name) => (leaseOfSaved.includes(name) ? name : "NULL"))].join(", "),

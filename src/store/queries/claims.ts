@@ -6,7 +6,7 @@ import { among, type List, listOf } from "../lists.ts";
 import { type Columns, onEach, withAll, withEach } from "../prepared.ts";
 import { columns, locked, type StoredTask } from "./tasks.ts";
 
-/** What workers do all day with the rows of tasks: look for one, take it, keep it, let it go. */
+/** The hot queries of workers: find a ready task, claim it, renew its lease, save a step. */
 
 type Engine = Database["engine"];
 
@@ -16,7 +16,7 @@ const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.le
 const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
 const passingBy: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
 
-/** What a claim has to reckon with; each is a look into an index. */
+/** Which cases a claim has to handle; each is one index lookup. */
 export type Situation = { ready: boolean; expired: boolean; limited: boolean };
 
 const situation = onEach<object, Record<keyof Situation, number | boolean>>(
@@ -46,16 +46,16 @@ const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
 });
 const ready = { looked: readyQuery(freely), held: readyQuery(passingBy) };
 
-type Wanted = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
+type ReadyFilter = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
 
 /**
- * Tasks that can be claimed, in the order of their turn. With `locked`, others who look at the same
- * moment pass them by and do not wait.
+ * Tasks that can be claimed, in queue order. `locked` locks them with SKIP LOCKED: concurrent claims skip them
+ * instead of waiting.
  */
 export function readyTasks(
   query: Query,
   engine: Engine,
-  { run, limit, without = [], locked }: Wanted,
+  { run, limit, without = [], locked }: ReadyFilter,
 ): Promise<StoredTask[]> {
   const { any, ofRun } = locked ? ready.held : ready.looked;
   if (run !== undefined) return ofRun[engine](query, { run, limit });
@@ -68,21 +68,21 @@ const expired = onEach<{ limit: number }, StoredTask>(
     ORDER BY lease_until LIMIT ${slot("limit")} ${passingBy[engine]}`,
 );
 
-/** Tasks whose lease has run out by the store's clock, kept for whoever frees them. */
+/** Tasks whose lease has expired by the store's clock, locked for the caller. */
 export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
   expired[engine](tx, { limit });
 
 type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
 type Engines<T> = Record<Engine, T>;
 
-/** What a row becomes, and the event that says so. */
+/** A change of a task with its event. */
 export type Change = {
-  /** The row as it was read; if it is another now, nothing is saved. */
+  /** The row as it was read; nothing is saved when it has changed. */
   row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
   to: Pick<StoredTask, Changed>;
-  /** How long the holder may keep it; null when nobody holds it any more. */
+  /** The new lease; null when the task is released. */
   leaseMs: number | null;
-  /** The row may have been read long ago: only a lease that still runs lets it be saved. */
+  /** Saves only under a valid lease, because the row may have been read long ago. */
   underClaim: boolean;
   event: WrittenEvent;
 };
@@ -90,8 +90,8 @@ export type Change = {
 export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
 
 /**
- * Saves each over what was read, with its event, and gives the leases of those it could save. The
- * fence is in this predicate: a worker whose lease has gone to another changes nothing.
+ * Saves each change over the row that was read, with its event, and returns the leases of those that were
+ * saved. The fence is in the predicate: a worker whose lease went to another changes nothing.
  */
 export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
   changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
@@ -163,7 +163,7 @@ export const sentColumns: Columns<Sent> = {
   ...{ at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
 };
 
-/** The rows that could be saved, each with its event. */
+/** Saves what it can, with its events, and returns those rows. */
 export const savedOf = (given: RawBuilder<unknown>) => sql`
   saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
@@ -194,7 +194,7 @@ const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until
     RETURNING lease_until`,
 );
 
-/** Lengthens a lease, if the epoch still holds it. */
+/** Renews a lease if the epoch still holds the task. */
 export async function renewLease(
   tx: Query,
   engine: Engine,
@@ -214,8 +214,8 @@ const room = onEach<object, { run: string; room: number }>(
 );
 
 /**
- * How many more tasks each limited run may have held. With `locked` that stays so; in a statement of
- * its own, because on PostgreSQL one that waited for the lock counts what it saw before it waited.
+ * The number of further tasks that each limited run may hold. `locked` keeps it valid for the transaction. The
+ * lock is a statement of its own: on PostgreSQL a statement that waited for a lock counts rows as of before.
  */
 export async function roomOfRuns(query: Query, engine: Engine, locked: boolean): Promise<Map<string, number>> {
   if (locked && (await lockLimits[engine](query, {})).length === 0) return new Map();

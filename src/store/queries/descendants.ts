@@ -5,7 +5,7 @@ import { onEach } from "../prepared.ts";
 
 type Engine = Database["engine"];
 
-/** Every task behind this one, near or far. */
+/** All direct and indirect dependents of a task. */
 export async function descendantsOf(query: Query, id: string): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     WITH RECURSIVE behind (id) AS (
@@ -26,7 +26,7 @@ const waitRows = onEach<{ ids: List }, unknown>(
     WHERE tasks.id = given.task_id`,
 );
 
-/** Those that wait for these have to wait again: they were completed, and are not any more. */
+/** Increments the blocker count of the dependents of tasks that are no longer completed. */
 export const waitAgain = async (tx: Query, engine: Engine, undone: string[]): Promise<void> => {
   await waitRows[engine](tx, { ids: listOf[engine](undone) });
 };

@@ -1,27 +1,17 @@
 import { type Selectable, sql } from "kysely";
+import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf, withTexts } from "../lists.ts";
-import { portions } from "../portions.ts";
 import { eachOnce, onEach } from "../prepared.ts";
 import type { EdgeRow } from "../tables.ts";
-import {
-  asEdges,
-  brokenLinks,
-  isAlive,
-  keysAt,
-  type Side,
-  sideRows,
-  sideSelect,
-  sides,
-  tiesOf,
-} from "./graph/derived.ts";
+import { asEdges, isAlive, keysAt, type Side, sideRows, sideSelect, sides, tiesOf } from "./graph/derived.ts";
 import { ties } from "./graph/nouns.ts";
-import type { Place } from "./graph.ts";
+import type { Place } from "./nodes.ts";
 
 export type StoredEdge = Selectable<EdgeRow>;
 export type NewEdge = Omit<StoredEdge, "num">;
 
-/** An edge as seen from one of its ends. Stream 0 are the graph's own edges; the others come from other tables. */
+/** An edge seen from one of its ends. Stream 0 has the graph's own edges; other streams derive from other tables. */
 export type Link = {
   stream: number;
   num: number;
@@ -32,10 +22,10 @@ export type Link = {
   direction: "out" | "in";
 };
 
-/** Adds the edges that are not there yet, between nodes that exist, and tells which. */
+/** Adds the edges that do not exist yet and returns their ids. Their nodes must exist. */
 export async function insertEdges(tx: Query, edges: NewEdge[]): Promise<string[]> {
   const added: string[] = [];
-  for (const some of portions(edges)) {
+  for (const some of batches(edges)) {
     const rows = await tx
       .insertInto("edges")
       .values(some)
@@ -68,7 +58,17 @@ export async function countEdges(query: Query, id: string): Promise<number> {
   return Number(count);
 }
 
-/** Every edge that touches one of `ids`, up to `limit`; one between two of them comes twice. */
+/** The ids of the graph's own edges at a node. */
+export async function edgeIdsOf(query: Query, node: string): Promise<string[]> {
+  const rows = await query
+    .selectFrom("edges")
+    .select("id")
+    .where((where) => where.or([where("from_id", "=", node), where("to_id", "=", node)]))
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** The edges at any of `ids`, up to `limit`; an edge between two of them is listed twice. */
 export async function linksOf(
   db: Database,
   ids: string[],
@@ -89,7 +89,7 @@ const ofTypes = "of-types";
 
 type Touching = { ids: List; types: List; limit: number; [noun: string]: List | number };
 
-/** One statement for each set of nouns that the ids are of: with all of them in it, it takes longer to plan than to run. */
+/** One statement per set of nouns among the ids: a statement over all nouns takes longer to plan than to run. */
 const touching = eachOnce((shape: string) => {
   const parts = shape.split(" ");
   const isNear = ({ near }: Side) => near.noun === undefined || parts.includes(near.noun);
@@ -117,7 +117,7 @@ type Page = {
   limit: number;
 };
 
-/** The edges of one node: the graph's own, oldest first, then those that other tables keep. */
+/** The edges of one node: the graph's own, oldest first, then those derived from other tables. */
 export async function linksAfter(db: Database, id: string, { types, direction, after, limit }: Page): Promise<Link[]> {
   const start = after?.stream ?? 0;
   const isWanted = (side: Side) => direction === "both" || side.direction === direction;
@@ -141,7 +141,7 @@ function ownLinks(engine: Database["engine"], id: string, after: number, { types
     SELECT 0 AS stream, num, id, type, from_id AS near, to_id AS far, 'out' AS direction FROM edges
     WHERE from_id = ${id} AND num > ${after} ${wanted} AND ${isAlive[engine].to}
     ORDER BY num LIMIT ${limit}) AS outgoing`;
-  // From both sides an edge from a node to itself is one edge still.
+  // An edge from a node to itself would be listed from both ends.
   const once = direction === "both" ? sql`AND from_id <> to_id` : sql``;
   const into = sql`SELECT * FROM (
     SELECT 0 AS stream, num, id, type, to_id AS near, from_id AS far, 'in' AS direction FROM edges
@@ -150,10 +150,10 @@ function ownLinks(engine: Database["engine"], id: string, after: number, { types
   return { out, in: into, both: sql`${out} UNION ALL ${into}` }[direction];
 }
 
-/** The place of a link, from which `linksAfter` goes on. */
+/** The cursor after a link, for `linksAfter`. */
 export const placeOf = ({ stream, num, far }: Link): Place => ({ stream, key: stream === 0 ? String(num) : far });
 
-/** A + keeps SQLite from trying every pair of ends in the index of both. */
+/** The unary plus keeps SQLite from looking up every pair of ends in the index over both. */
 const farEnd = {
   sqlite: { from: sql.raw("+from_id"), to: sql.raw("+to_id") },
   postgres: { from: sql.raw("from_id"), to: sql.raw("to_id") },
@@ -161,7 +161,7 @@ const farEnd = {
 
 export type Step = { from: string; type: string; to: string };
 
-/** The edges between `some` and `all`, of which `some` are a part. */
+/** The edges between `some` and `all`; `some` is a subset of `all`. */
 export async function edgesBetween(
   db: Database,
   some: string[],
@@ -192,7 +192,7 @@ export async function edgesBetween(
     );
 }
 
-/** One edge by its id, the graph's own or another table's. */
+/** An edge by its id, of the graph's own or derived. */
 export async function readEdge(db: Database, id: string): Promise<StoredEdge | undefined> {
   const own = await db.read.selectFrom("edges").selectAll().where("id", "=", id).executeTakeFirst();
   if (own) return own;
@@ -204,36 +204,14 @@ export async function readEdge(db: Database, id: string): Promise<StoredEdge | u
   return undefined;
 }
 
-/** What an edge that other tables keep is changed by, when it is one. */
+/** How to change a derived edge; undefined for the graph's own. */
 export const insteadOfEdge = (id: string): string | undefined => tiesOf(id)[0]?.tie.instead;
 
-type Broken = { from: string; to: string };
-
-/** Links in entries to what does not exist: of one entry, or of all. */
-export async function linksToNowhere(db: Database, entry: string | undefined, limit: number): Promise<Broken[]> {
-  const where = entry === undefined ? sql`TRUE` : sql`l.entry_id = ${entry}`;
-  const { rows } = await brokenLinks(db.engine, where, limit).execute(db.read);
-  return rows.map(({ entry_id, to_id }) => ({ from: `entry:${entry_id}`, to: to_id }));
-}
-
-/** The entries whose text links to this id, whether or not there is such a node. */
-export async function entriesThatLink(db: Database, to: string, after: string, limit: number) {
-  return db.read
-    .selectFrom("entry_links as l")
-    .innerJoin("entries as e", "e.id", "l.entry_id")
-    .select(["e.id", "e.title"])
-    .where("l.to_id", "=", to)
-    .where("l.entry_id", ">", after)
-    .orderBy("l.entry_id")
-    .limit(limit)
-    .execute();
-}
-
-/** The graph's own edges in order of age. */
+/** The graph's own edges, oldest first. */
 export const edgesFrom = (query: Query, after: number, limit: number): Promise<StoredEdge[]> =>
   query.selectFrom("edges").selectAll().where("num", ">", after).orderBy("num").limit(limit).execute();
 
-/** Every edge that other tables keep. */
+/** Every edge derived from other tables. */
 export async function* otherEdges(db: Database): AsyncGenerator<StoredEdge> {
   for (const tie of ties) {
     const text = sql<StoredEdge>`${asEdges(db.engine, tie)} ORDER BY id`;

@@ -1,21 +1,25 @@
-import { sql } from "kysely";
-import type { Database, Query } from "../database.ts";
+import type { WireData } from "../../kernel/wire.ts";
+import { batches } from "../batches.ts";
+import type { Query } from "../database.ts";
 import { appendEvent } from "../events.ts";
 import { prepared } from "../prepared.ts";
 import type { EntryRow, EntryVersionRow } from "../tables.ts";
+import { insertVersion } from "./versions.ts";
 
 export type IndexedEntry = Omit<EntryRow, "num" | "indexed"> & { num: number; indexed: number };
+/** The columns of an entry that its writer determines. */
+export type NewEntry = Omit<EntryRow, "num" | "indexed">;
 
-/** What a new version puts into the index, beside the version row itself. */
+/** A version row together with the index columns and the event that it causes. */
 export type NewVersion = EntryVersionRow & {
   title: string | null;
   words: number;
   stat: string;
-  /** The ids of the nodes that its text links to; null when they are to be read later. */
+  /** The ids of the nodes that its text links to; null when they are read later (pages/relink.ts). */
   links: string[] | null;
-  /** What happened, in the event log. */
+  /** The kind and additional data of the event. */
   kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
-  data?: Record<string, unknown>;
+  data?: WireData;
 };
 
 export const findEntry = async (query: Query, id: string): Promise<IndexedEntry | undefined> =>
@@ -23,12 +27,15 @@ export const findEntry = async (query: Query, id: string): Promise<IndexedEntry 
 
 export const allEntries = (query: Query): Promise<IndexedEntry[]> => query.selectFrom("entries").selectAll().execute();
 
-/** Until the transaction ends nobody else writes this entry. SQLite has one writer at a time anyway. */
-export async function lockEntry(tx: Query, engine: Database["engine"], id: string): Promise<void> {
-  if (engine === "postgres") await sql`SELECT pg_advisory_xact_lock(hashtextextended(${id}, 7346))`.execute(tx);
+export async function entryIds(query: Query): Promise<string[]> {
+  const rows = await query.selectFrom("entries").select("id").execute();
+  return rows.map(({ id }) => id);
 }
 
-/** The version row, the index and the event, together. */
+export const hasEntries = async (query: Query): Promise<boolean> =>
+  (await query.selectFrom("entries").select("id").limit(1).executeTakeFirst()) !== undefined;
+
+/** Writes the version row, the index row and the event. */
 export async function saveVersion(tx: Query, version: NewVersion): Promise<void> {
   const { title, words, stat, links, kind, data, ...row } = version;
   await insertVersion(tx, row);
@@ -53,45 +60,22 @@ export async function saveVersion(tx: Query, version: NewVersion): Promise<void>
   });
 }
 
-export const versionsOf = (query: Query, id: string, limit: number) =>
-  query
-    .selectFrom("entry_versions")
-    .select(["version", "author", "role", "run", "task", "epoch", "at", "summary"])
-    .where("entry_id", "=", id)
-    .orderBy("version", "desc")
-    .limit(limit)
-    .execute();
+/** Remembers a file's stat, unless the entry has a newer version. */
+export async function setStat(tx: Query, id: string, version: number, stat: string): Promise<void> {
+  await tx.updateTable("entries").set({ stat }).where("id", "=", id).where("version", "=", version).execute();
+}
 
-export const findVersion = (query: Query, id: string, version: number) =>
-  query
-    .selectFrom("entry_versions")
-    .selectAll()
-    .where("entry_id", "=", id)
-    .where("version", "=", version)
-    .executeTakeFirst();
+/** Replaces the index of entries; the versions are replaced by `replaceVersions`. */
+export async function replaceEntries(tx: Query, entries: NewEntry[]): Promise<void> {
+  await tx.deleteFrom("entries").execute();
+  for (const batch of batches(entries, 500)) await tx.insertInto("entries").values(batch).execute();
+}
 
 const selectEntry = prepared<{ id: string }, IndexedEntry>((query, slot) =>
   query.selectFrom("entries").selectAll().where("id", "=", slot("id")),
 );
 
-const insertVersion = prepared<EntryVersionRow, unknown>((query, slot) =>
-  query.insertInto("entry_versions").values({
-    entry_id: slot("entry_id"),
-    version: slot("version"),
-    blob: slot("blob"),
-    content: slot("content"),
-    appended: slot("appended"),
-    author: slot("author"),
-    role: slot("role"),
-    run: slot("run"),
-    task: slot("task"),
-    epoch: slot("epoch"),
-    at: slot("at"),
-    summary: slot("summary"),
-  }),
-);
-
-const upsertEntry = prepared<Omit<EntryRow, "num" | "indexed">, unknown>((query, slot) => {
+const upsertEntry = prepared<NewEntry, unknown>((query, slot) => {
   const index = {
     version: slot("version"),
     blob: slot("blob"),

@@ -2,7 +2,7 @@ import type { Query } from "../database.ts";
 import { prepared } from "../prepared.ts";
 import type { HandoffRow } from "../tables.ts";
 
-/** Asked before everything an agent does, so it is built once. */
+/** Prepared, because every operation of an agent checks it first. */
 export const lastStep = async (query: Query, run: string): Promise<HandoffRow | undefined> =>
   (await selectLastStep(query, { run }))[0];
 
@@ -10,7 +10,7 @@ const selectLastStep = prepared<{ run: string }, HandoffRow>((query, slot) =>
   query.selectFrom("handoffs").selectAll().where("run", "=", slot("run")).orderBy("step", "desc").limit(1),
 );
 
-/** What waits for a role: the newest handoff to it that it has not yet passed on. */
+/** The newest handoff to a role that it has not taken. */
 export const waitingFor = async (
   query: Query,
   role: string,
@@ -37,7 +37,7 @@ export async function saveHandoff(tx: Query, row: HandoffRow): Promise<void> {
   await tx.insertInto("handoffs").values(row).execute();
 }
 
-/** Handoffs that are to reach nobody any more; `look` only counts them. */
+/** Withdraws the pending handoffs of a run or role and returns their number; `look` only counts them. */
 export async function withdrawHandoffs(
   tx: Query,
   { run, role, task }: { run?: string | undefined; role?: string | undefined; task?: string | undefined },

@@ -5,7 +5,7 @@ import type { JobRow } from "../tables.ts";
 
 type Engine = Database["engine"];
 
-/** False when a job for that source is in flight already. */
+/** False when a job for the same page is in flight. */
 export async function insertJob(tx: Query, row: JobRow): Promise<boolean> {
   const made = await tx
     .insertInto("agent_jobs")
@@ -38,7 +38,7 @@ export const jobsInFlight = (query: Query): Promise<JobRow[]> =>
     .orderBy("id")
     .execute();
 
-/** Starts the oldest queued job of `holder`, unless as many run already, wherever they run. */
+/** Starts the oldest queued job of `holder`, unless `most` jobs run, in any process. */
 export async function claimJob(
   tx: Query,
   engine: Engine,
@@ -71,7 +71,7 @@ export async function claimJob(
     .executeTakeFirst();
 }
 
-/** Takes over what nobody holds. */
+/** Takes over queued jobs without a holder. */
 export async function adoptJobs(tx: Query, engine: Engine, holder: string): Promise<void> {
   await tx
     .updateTable("agent_jobs")
@@ -90,7 +90,7 @@ export async function beatJobs(tx: Query, engine: Engine, holder: string): Promi
     .execute();
 }
 
-/** Ends a job that is still in one of these states; undefined when it is not. */
+/** Ends a job that is in one of these states; undefined when it is not. */
 export const endJob = (
   tx: Query,
   id: string,

@@ -1,14 +1,15 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
+import { batches, batchSize } from "../batches.ts";
 import { clockByNow } from "../clock.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf } from "../lists.ts";
 import { onEach, prepared } from "../prepared.ts";
-import { lookAgain } from "../statistics.ts";
+import { analyze } from "../statistics.ts";
 import type { TaskRow } from "../tables.ts";
 
 type Engine = Database["engine"];
 export type StoredTask = Selectable<TaskRow>;
-/** With the store's time of the moment it was locked. */
+/** With the store's clock at the time of the lock. */
 export type LockedTask = StoredTask & { now: number };
 export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 
@@ -26,14 +27,14 @@ export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, post
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** In the order of their numbers, so that two who lock the same ones cannot wait for each other. */
+/** Locks in order of `num`, so that two transactions cannot deadlock. */
 const lockRows = onEach<{ ids: List }, LockedTask>(
   (engine, slot) => sql`
     SELECT ${columns}, ${clockByNow[engine]} AS now FROM tasks
     WHERE id ${among[engine](slot("ids"))} ORDER BY num ${locked[engine]}`,
 );
 
-/** For a change: until the transaction ends nobody else changes them. */
+/** Locks tasks until the transaction ends. */
 export const lockTasks = (tx: Query, engine: Engine, ids: string[]): Promise<LockedTask[]> =>
   lockRows[engine](tx, { ids: listOf[engine](ids) });
 
@@ -71,9 +72,7 @@ const markAwaited = onEach<{ ids: List }, unknown>(
   (engine, slot) => sql`UPDATE tasks SET awaited = 1 WHERE id ${among[engine](slot("ids"))} AND awaited = 0`,
 );
 
-const rowsAtOnce = 200;
-
-/** Gives the numbers they got, by their ids. */
+/** Returns the assigned numbers by id. */
 export async function insertTasks(
   tx: Query,
   engine: Engine,
@@ -81,19 +80,15 @@ export async function insertTasks(
   dependencies: { task_id: string; depends_on: string }[],
 ): Promise<Map<string, number>> {
   const numbers = new Map<string, number>();
-  for (const some of portions(rows)) {
+  for (const some of batches(rows)) {
     const made = await tx.insertInto("tasks").values(some).returning(["id", "num"]).execute();
     for (const { id, num } of made) numbers.set(id, num);
   }
-  for (const some of portions(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
+  for (const some of batches(dependencies)) await tx.insertInto("task_dependencies").values(some).execute();
   const before = [...new Set(dependencies.map((one) => one.depends_on))];
   if (before.length > 0) await markAwaited[engine](tx, { ids: listOf[engine](before) });
-  if (rows.length >= rowsAtOnce) await lookAgain(tx, engine, ["tasks", "task_dependencies"]);
+  if (rows.length >= batchSize) await analyze(tx, engine, ["tasks", "task_dependencies"]);
   return numbers;
-}
-
-function* portions<T>(items: T[]): Generator<T[]> {
-  for (let from = 0; from < items.length; from += rowsAtOnce) yield items.slice(from, from + rowsAtOnce);
 }
 
 export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> =>
@@ -105,7 +100,7 @@ export const dependenciesOf = (query: Query, id: string): Promise<StoredTask[]> 
     .orderBy("tasks.num")
     .execute();
 
-/** In the order of their numbers, so that two who free the same ones cannot wait for each other. */
+/** Locks in order of `num`, so that two transactions cannot deadlock. */
 const lockDependents = prepared<{ ids: List }, unknown>(
   (_, slot) => sql`
     SELECT num FROM tasks WHERE id IN (
@@ -123,14 +118,14 @@ const freeRows = onEach<{ ids: List }, { id: string; blockers_left: number }>(
     WHERE tasks.id = given.task_id RETURNING tasks.id, tasks.blockers_left`,
 );
 
-/** Completed tasks free those that wait for them. */
+/** Decrements the blocker count of every task that depends on a completed one. */
 export async function freeDependents(tx: Query, engine: Engine, completed: string[]): Promise<void> {
   const ids = listOf[engine](completed);
   if (engine === "postgres") await lockDependents(tx, { ids });
   await freeRows[engine](tx, { ids });
 }
 
-/** Every task behind this one learns that it is lost (+1), or that it is not any more (−1). */
+/** Changes the count of lost blockers of all descendants: +1 when a task is lost, −1 when it is recovered. */
 export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Promise<void> {
   await sql`
     WITH RECURSIVE behind (id) AS (
@@ -143,7 +138,7 @@ export async function tellDescendants(tx: Query, id: string, change: 1 | -1): Pr
 
 type Lost = { id: string; title: string; state: string };
 
-/** The lost tasks that stand in the way of this one. */
+/** The lost tasks that block this one. */
 export async function lostAncestors(query: Query, id: string, limit = 20): Promise<Lost[]> {
   const { rows } = await sql<Lost>`
     WITH RECURSIVE before (id) AS (
@@ -155,7 +150,7 @@ export async function lostAncestors(query: Query, id: string, limit = 20): Promi
   return rows;
 }
 
-/** Until the transaction ends, nobody else adds dependencies or tells descendants; SQLite has one writer anyway. */
+/** Serialises changes to dependencies and descendants until the transaction ends. SQLite has a single writer. */
 export async function lockShape(tx: Query, engine: Engine): Promise<void> {
   if (engine === "postgres") await sql`SELECT pg_advisory_xact_lock(${sql.lit(shapeLock)})`.execute(tx);
 }

@@ -1,8 +1,8 @@
+import { advisoryLock } from "../advisory-lock.ts";
 import type { Database, Query } from "../database.ts";
 import type { MessageRow, TopicRow } from "../tables.ts";
-import { lockEntry } from "./entries.ts";
 
-/** Rows of topics, their messages and the texts that their anchors were taken from. */
+/** Topics, their messages, and the page texts that their anchors refer to. */
 
 export const findTopic = (query: Query, id: string): Promise<TopicRow | undefined> =>
   query.selectFrom("topics").selectAll().where("id", "=", id).executeTakeFirst();
@@ -15,6 +15,34 @@ type Filter = {
   after?: string | undefined;
   limit: number;
 };
+
+export async function topicIds(query: Query): Promise<string[]> {
+  const rows = await query.selectFrom("topics").select("id").execute();
+  return rows.map(({ id }) => id);
+}
+
+export async function insertTopic(tx: Query, row: TopicRow): Promise<void> {
+  await tx.insertInto("topics").values(row).execute();
+}
+
+/** Resolves an open topic or reopens a resolved one; undefined when its status is another. */
+export const setTopicStatus = (
+  tx: Query,
+  id: string,
+  status: TopicRow["status"],
+  { by, at }: { by: string; at: string },
+): Promise<TopicRow | undefined> =>
+  tx
+    .updateTable("topics")
+    .set(
+      status === "resolved"
+        ? { status, resolved_by: by, resolved_at: at }
+        : { status, resolved_by: null, resolved_at: null },
+    )
+    .where("id", "=", id)
+    .where("status", "=", status === "resolved" ? "open" : "resolved")
+    .returningAll()
+    .executeTakeFirst();
 
 /** Newest first. */
 export function listTopics(query: Query, { path, status, kind, after, limit }: Filter): Promise<TopicRow[]> {
@@ -44,14 +72,39 @@ export const messagesOf = (query: Query, id: string, after: number, limit: numbe
     .limit(limit)
     .execute();
 
+export const findMessage = (query: Query, id: string, seq: number): Promise<MessageRow | undefined> =>
+  query.selectFrom("messages").selectAll().where("topic_id", "=", id).where("seq", "=", seq).executeTakeFirst();
+
+export async function editMessage(
+  tx: Query,
+  id: string,
+  seq: number,
+  { text, at }: { text: string; at: string },
+): Promise<void> {
+  const message = tx.updateTable("messages").set({ text, edited_at: at }).where("topic_id", "=", id);
+  await message.where("seq", "=", seq).execute();
+}
+
+export async function hasAgentReply(query: Query, id: string, after: number): Promise<boolean> {
+  const reply = await query
+    .selectFrom("messages")
+    .select("seq")
+    .where("topic_id", "=", id)
+    .where("author_kind", "=", "agent")
+    .where("seq", ">", after)
+    .limit(1)
+    .executeTakeFirst();
+  return reply !== undefined;
+}
+
 export const firstMessages = (query: Query, ids: string[]): Promise<MessageRow[]> =>
   ids.length === 0
     ? Promise.resolve([])
     : query.selectFrom("messages").selectAll().where("topic_id", "in", ids).where("seq", "=", 1).execute();
 
 /**
- * Writes the next message under the next number. The topic's own row gives it out: whoever replies
- * at the same time waits for that row, so numbers have no gap and no twin.
+ * Writes a message under the next number. The topic's row hands out numbers: concurrent replies wait
+ * for its row lock, so numbers have no gaps and no duplicates.
  */
 export async function addMessage(
   tx: Query,
@@ -71,7 +124,7 @@ export async function addMessage(
   return row.messages;
 }
 
-/** Saves over what the caller read; false when someone else moved the anchor first. */
+/** Saves over the row that the caller read; false when the anchor was moved in between. */
 export async function saveAnchor(tx: Query, was: TopicRow, now: TopicRow): Promise<boolean> {
   const { path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob } = now;
   const saved = await tx
@@ -92,15 +145,15 @@ export async function textOf(query: Query, blob: string): Promise<string | undef
 }
 
 /**
- * Who keeps or drops texts holds this first: otherwise one would drop the text that another, who
- * has just found it there, is about to refer to.
+ * Must be held to save or drop texts: otherwise one transaction could drop the text that another has
+ * just found and is about to reference.
  */
-export const lockTexts = (tx: Query, engine: Database["engine"]) => lockEntry(tx, engine, "page-texts");
+export const lockTexts = (tx: Query, engine: Database["engine"]) => advisoryLock(tx, engine, "page-texts");
 
 export async function keepText(tx: Query, blob: string, text: string): Promise<void> {
   await tx
     .insertInto("page_texts")
-    // PostgreSQL has no NUL in text; another character of the same length keeps all offsets true.
+    // PostgreSQL text cannot contain NUL; a character of the same length keeps all offsets valid.
     .values({ blob, text: text.replaceAll("\0", "\ufffd") })
     .onConflict((conflict) => conflict.doNothing())
     .execute();

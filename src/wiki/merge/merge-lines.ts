@@ -2,13 +2,12 @@ import { diffArrays } from "diff";
 
 type Change = { start: number; end: number; lines: string[] };
 
-/** More differing lines than this are no edit any more, and would take long to compare. */
+/** The diff gives up beyond this many changed lines: it would take too long. */
 const mostEdits = 4000;
 
 /**
- * Three texts of one page: what both sides started from, what it is now, what is wanted. Both
- * changes can stand when no line that one of them touched touches one of the other's. Undefined
- * when they meet: then a person has to choose.
+ * Three-way merge of a page by lines: the base, the present text, the proposed text. Undefined when changes
+ * overlap or touch: a person then has to choose.
  */
 export function mergeLines(base: string, theirs: string, yours: string): string | undefined {
   if (theirs === base || theirs === yours) return yours;
@@ -32,13 +31,13 @@ export function mergeLines(base: string, theirs: string, yours: string): string 
     at = next.end;
   }
   merged.push(...lines.slice(at));
-  // Only the last line of a text may lack its line end.
+  // Only the last line of a text may lack a line break.
   return merged.map((line, i) => (i < merged.length - 1 && !line.endsWith("\n") ? `${line}\n` : line)).join("");
 }
 
 const linesOf = (text: string) => (text === "" ? [] : text.split(/(?<=\n)/));
 
-/** Touching counts: two insertions at one place, or changes of neighbouring lines, have no sure order. */
+/** Adjacent changes conflict too: two insertions at one place have no certain order. */
 const meet = (a: Change, b: Change) => a.start <= b.end && b.start <= a.end;
 
 const same = (a: Change, b: Change) => a.start === b.start && a.end === b.end && a.lines.join("") === b.lines.join("");

@@ -1,7 +1,8 @@
+import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
+
 /**
- * Three texts of one entry: what was read, what the entry is now, what the stale commit wants.
- * Where the two sides changed different headings, both changes can stand; where they changed the
- * same one, a person or agent has to choose.
+ * Three-way merge of an entry by headings: the text that was read, the present one, the one of a stale commit.
+ * Changes under different headings are merged; under the same heading a person or agent has to choose.
  */
 export function mergeByHeading(base: string, theirs: string, yours: string): string | undefined {
   const b = chunks(base);
@@ -16,12 +17,12 @@ export function mergeByHeading(base: string, theirs: string, yours: string): str
     if (kept === null) return undefined;
     if (kept !== undefined) merged.set(key, kept);
   }
-  // The last chunk of a text may lack its line end; when something now follows it, it needs one.
+  // The last chunk may lack a line break and needs one when another chunk now follows it.
   const parts = [...merged.values()];
   return parts.map((part, index) => (index < parts.length - 1 && !part.endsWith("\n") ? `${part}\n` : part)).join("");
 }
 
-/** Keys of both sides in their order; what only `yours` has follows what it follows there. */
+/** The keys of both sides in order; a key that only `yours` has keeps its predecessor. */
 function orderOf(theirs: Map<string, string>, yours: Map<string, string>): string[] {
   const order = [...theirs.keys()];
   let previous = -1;
@@ -33,15 +34,14 @@ function orderOf(theirs: Map<string, string>, yours: Map<string, string>): strin
   return order;
 }
 
-/** The text cut before each heading, keyed by the heading's own line; undefined when two are alike. */
+/** Splits the text before each heading; keys are heading paths. Undefined when two are equal. */
 function chunks(text: string): Map<string, string> | undefined {
   const found = new Map<string, string>();
   const path: string[] = [];
   let key = "";
-  let fence: string | undefined;
+  let fence: CodeFence | undefined;
   for (const line of text.split(/(?<=\n)/)) {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
-    if (mark && (!fence || fence === mark)) fence = fence ? undefined : mark;
+    fence = fenceAfter(fence, line);
     const heading = fence ? undefined : /^(#{1,6})\s+(.*)$/m.exec(line);
     if (heading) {
       const depth = heading[1]?.length ?? 1;

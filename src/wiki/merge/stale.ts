@@ -2,7 +2,7 @@ import { type Result, refuse } from "../../kernel/result.ts";
 import type { EntryStore } from "../entry.ts";
 import { mergeByHeading } from "./merge.ts";
 
-/** The answer to a commit on an old version: what the entry is now, and if possible both changes in one text. */
+/** The conflict for a commit on an old version: the latest text and, if they merge, both changes in one text. */
 export async function staleCommit(
   store: Pick<EntryStore, "fetch" | "contentAt">,
   id: string,

@@ -46,7 +46,7 @@ export const readPage = operation({
     const page = await app.pages.read(path);
     if (!page.ok) return page;
     const { text, blob, entry } = page.value;
-    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.maybe(["log", "-1", "--format=%an", "--", path]));
+    const lastAuthor = entry?.metadata.lastAuthor || (await app.git.lastAuthor(path));
     return ok({
       path,
       text,
@@ -58,7 +58,7 @@ export const readPage = operation({
   },
 });
 
-/** The title of a page: from its frontmatter, else its first heading, else its file name. */
+/** The title of a page: from its frontmatter, its first heading or its file name. */
 function titleOf(text: string, path: string): string {
   const document = parseDocument(Buffer.from(text));
   const heading = /^# +(.+?)(?: +#+)? *$/m.exec(document.body)?.[1];

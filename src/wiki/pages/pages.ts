@@ -1,22 +1,22 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { blobOf } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
 import type { EntryMetadata, EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
-import { blobOf } from "../stores/document.ts";
 
-/** A markdown file that people read and discuss. Its blob is git's name for the bytes. */
+/** A markdown file that people read and discuss, with the git blob of its bytes. */
 export type Page = { path: string; text: string; blob: string; entry?: PageEntry };
 
-/** The entry that a page is, when it lies under the contract of a section. */
+/** The entry of a page that belongs to a section. */
 export type PageEntry = { id: string; mode: "snapshot" | "log"; metadata: EntryMetadata };
 
 export interface PageReader {
   read(raw: string): Promise<Result<Page>>;
-  /** The paths of all pages, or of those that are wanted, in order. */
+  /** The paths of all pages that pass the filter, sorted. */
   list(isWanted?: (path: string) => boolean): Promise<string[]>;
-  /** The id of the entry that this page is, if a section is written there. */
+  /** The entry's id when the page belongs to a section. */
   entryId(path: string): Promise<string | undefined>;
 }
 
@@ -47,7 +47,7 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
       const path = pagePath(raw);
       if (!path.ok) return path;
       const section = await sectionAt(path.value);
-      // Reading an entry first makes a version of what a person did to its file.
+      // Fetching the entry first makes a version of an edit to its file.
       const entry = section && (await entries.fetch(section.id));
       if (entry && !onDisk) {
         const page = { path: path.value, text: entry.content, blob: blobOf(entry.content) };
@@ -62,8 +62,7 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
     },
 
     async list(isWanted = () => true) {
-      const listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
-      const found = (await git.text([...listed, "--", "*.md", "*.markdown"])).split("\0");
+      const found = await git.files("*.md", "*.markdown");
       const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
       const read = onDisk ? undefined : await schema();
       const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
@@ -77,8 +76,8 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
 }
 
 /**
- * A page's path as everyone must write it (R19): relative, with / between plain names, of a kind
- * that people read. It is refused rather than mended, so that one page never has two names.
+ * Checks a page's path (R19): relative, plain names separated by /, with a markdown extension. A path is
+ * refused rather than normalised, so that a page never has two names.
  */
 export function pagePath(raw: string): Result<string> {
   const bad = (why: string) => refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is no page's path: ${why}`);
@@ -106,7 +105,7 @@ export function pagePath(raw: string): Result<string> {
 
 const separators = (path: string) => path.replace(/[^./\\:]/g, "").length;
 
-/** The bytes of a file that truly lies where its path says: no link on the way, no twin beside it. */
+/** Reads a file whose path has no link and no sibling that differs only in case or Unicode form. */
 function readInside(root: string, path: string): Result<Buffer> {
   const file = join(root, path);
   const missing = () => refuse("not_found", `there is no page ${path}${nearest(root, path)}`);
@@ -120,7 +119,7 @@ function readInside(root: string, path: string): Result<Buffer> {
     if (opened.size > mostBytes)
       return refuse("invalid", `${path} has ${opened.size} bytes; a page takes at most ${mostBytes}`);
     const bytes = readFileSync(handle);
-    // Looked at after opening: whatever was swapped in before, these bytes came from inside.
+    // Checked after opening: whatever was swapped before, these bytes came from inside the workspace.
     const real = realpathSync.native(file);
     const now = lstatSync(real);
     if (real !== join(realpathSync.native(root), path)) {
@@ -141,7 +140,7 @@ function readInside(root: string, path: string): Result<Buffer> {
 
 function openPlain(file: string): number | undefined {
   try {
-    // Without O_NONBLOCK a named pipe would make us wait for its writer.
+    // Without O_NONBLOCK, opening a FIFO would block until it has a writer.
     return openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
@@ -150,7 +149,7 @@ function openPlain(file: string): number | undefined {
   }
 }
 
-/** A path beside this one that differs only in case or in how its letters are composed. */
+/** An existing path that differs only in case or Unicode form. */
 function twinOf(root: string, path: string): string | undefined {
   const parts = path.split("/");
   for (const [depth, part] of parts.entries()) {
@@ -161,7 +160,7 @@ function twinOf(root: string, path: string): string | undefined {
   return undefined;
 }
 
-/** A hint for someone who spelt it in another case. */
+/** A hint for a path in the wrong case. */
 function nearest(root: string, path: string): string {
   let found = "";
   for (const part of path.split("/")) {

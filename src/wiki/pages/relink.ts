@@ -1,23 +1,25 @@
+import { type Folders, nodeOfFile } from "../../kernel/markdown/links.ts";
 import type { Result } from "../../kernel/result.ts";
-import type { Database, Query } from "../../store/database.ts";
+import { batchSize } from "../../store/batches.ts";
+import type { Database } from "../../store/database.ts";
+import { allEntries } from "../../store/queries/entries.ts";
+import { clearLinks, entriesWithoutLinks, indexedLinks, saveLinks } from "../../store/queries/links.ts";
 import type { EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
-import { type Folders, linksIn, linksInLog, nodeOfFile } from "./links.ts";
+import { linksIn, linksInLog } from "./links.ts";
 
 type Deps = {
   db: Database;
   entries: EntryStore;
   schema(): Promise<Result<Schema>>;
   folders: Folders;
-  /** Makes versions of what people did to files since anyone looked. */
+  /** Makes versions of edits to files. */
   refresh(): Promise<void>;
 };
 
-const together = 200;
-
 /**
- * Every write keeps its entry's links with it. What is left to do here: entries that came another way
- * (a rebuilt index, a database from before there were links), and to prove that none is wrong.
+ * Every write saves its entry's links. This handles the rest: entries without links, e.g. after the index was
+ * rebuilt, and a check of all links against the texts.
  */
 export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
   async function read(known: Schema, id: string): Promise<string[]> {
@@ -28,23 +30,17 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
   }
 
   async function readSome(known: Schema): Promise<number> {
-    const unread = await db.read
-      .selectFrom("entries")
-      .select(["id", "version"])
-      .where("links", "is", null)
-      .orderBy("num")
-      .limit(together)
-      .execute();
+    const unread = await entriesWithoutLinks(db.read, batchSize);
     if (unread.length === 0) return 0;
     const found = await Promise.all(unread.map(async (row) => ({ ...row, links: await read(known, row.id) })));
     await db.write(async (tx) => {
-      for (const { id, version, links } of found) await save(tx, id, version, links);
+      for (const { id, version, links } of found) await saveLinks(tx, id, version, links);
     });
     return unread.length;
   }
 
   return {
-    /** After this the graph is what the texts say. It writes only when there is something to write. */
+    /** Reads the links of entries that lack them. Writes only when there are any. */
     async catchUp(): Promise<void> {
       const known = await schema();
       if (!known.ok) return;
@@ -52,24 +48,23 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
       while ((await readSome(known.value)) > 0);
     },
 
-    /** Reads every text again; entries whose links were not what it says are put right, and named. */
+    /** Compares every entry's links with its text, corrects them, and returns the ids of corrected entries. */
     async mend(): Promise<string[]> {
       const known = await schema();
       if (!known.ok) return [];
       await this.catchUp();
       const wrong: string[] = [];
-      for (const { id, version, links } of await db.read.selectFrom("entries").selectAll().orderBy("id").execute()) {
+      for (const { id, version, links } of await allEntries(db.read)) {
         const right = await read(known.value, id);
-        const kept = await db.read.selectFrom("entry_links").select("to_id").where("entry_id", "=", id).execute();
-        const indexed = kept.map((row) => row.to_id).sort();
+        const indexed = (await indexedLinks(db.read, id)).sort();
         if (links === JSON.stringify(right) && JSON.stringify(indexed) === links) continue;
         wrong.push(id);
         await db.write(async (tx) => {
-          await tx.updateTable("entries").set({ links: null }).where("id", "=", id).execute();
-          await save(tx, id, version, right);
+          await clearLinks(tx, id);
+          await saveLinks(tx, id, version, right);
         });
       }
-      return wrong;
+      return wrong.sort();
     },
 
     /** The node of a file of the workspace. */
@@ -78,13 +73,3 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
 }
 
 export type LinkKeeper = ReturnType<typeof linkKeeper>;
-
-/** Unless somebody wrote the entry meanwhile, and its links with it. */
-const save = (tx: Query, id: string, version: number, links: string[]) =>
-  tx
-    .updateTable("entries")
-    .set({ links: JSON.stringify(links) })
-    .where("id", "=", id)
-    .where("version", "=", version)
-    .where("links", "is", null)
-    .execute();

@@ -1,11 +1,12 @@
 import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { dirname, join } from "node:path";
-import { sql } from "kysely";
+import { advisoryLock } from "../../store/advisory-lock.ts";
+import { batches } from "../../store/batches.ts";
 import type { Query } from "../../store/database.ts";
 import { isTemporary } from "../../store/disk/disk.ts";
 import { appendEvents, type NewEvent } from "../../store/events.ts";
-import { lockEntry } from "../../store/queries/entries.ts";
-import { blobOf } from "../stores/document.ts";
+import { blobOf } from "../../store/git/blob.ts";
+import { newestSeq, pageEventsSince } from "../../store/queries/event-log.ts";
 import { ownerOf, settled, statOf } from "../stores/look.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { pagePath } from "./pages.ts";
@@ -13,15 +14,16 @@ import { pagePath } from "./pages.ts";
 const restMs = 100;
 const sweepMs = 30_000;
 const mostFolders = 5000;
-/** So many change at once only when git brings them; asking it about each would take minutes. */
+/** More changes at once come from a checkout or pull; asking git for the author of each would take minutes. */
 const few = 20;
-const together = 50;
+const eventsPerWrite = 50;
 
 type News = NewEvent & { data: { path: string; source_sha: string | null } };
 
 /**
- * While serving, a change to a page that is no entry is told as it happens: it has no versions, but whoever
- * reads it, or a perspective of it, should see it. What the system failed to tell is found by a sweep.
+ * While serving, records an event for each change to a page that is not an entry. Such pages have no versions,
+ * but readers of them and of their perspectives are updated live. A sweep finds changes that the file system
+ * did not report.
  */
 export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { config, db, git, log, pages } = app;
@@ -30,12 +32,12 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   const folders = new Map<string, { watcher: FSWatcher; node: number }>();
   const touched = new Set<string>();
   const newFolders = new Set<string>();
-  let recent = [await newestEvent(db.read)];
+  let recent = [await newestSeq(db.read)];
   let working = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  /** Changes come in bursts: one look a moment later sees them all. */
+  /** Debounces: changes come in bursts. */
   function soon(): void {
     if (stopped || timer) return;
     timer = setTimeout(() => {
@@ -69,7 +71,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     }
   }
 
-  /** The pages there are, and the folders they lie in; a page that came or went has to be looked at. */
+  /** Lists the pages, watches their folders, and marks added and removed pages as touched. */
   async function list(): Promise<void> {
     const schema = await app.schema();
     const ids = schema.ok ? schema.value.sections.map(({ id }) => `${config.wiki}/${id}.md`) : [];
@@ -82,7 +84,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   async function look(): Promise<void> {
     const fresh = [...newFolders];
     newFolders.clear();
-    for (const folder of fresh) if (!(await isIgnored(folder))) watchFolder(folder);
+    for (const folder of fresh) if (!(await git.isIgnored(folder))) watchFolder(folder);
     if (fresh.length > 0) await list();
     const paths = [...touched].sort();
     touched.clear();
@@ -93,14 +95,14 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
       const found = await lookAt(path, person);
       if (found) news.push(found);
     }
-    for (let at = 0; at < news.length; at += together) await tell(news.slice(at, at + together));
+    for (const batch of batches(news, eventsPerWrite)) await record(batch);
   }
 
   async function lookAt(path: string, person: string | undefined): Promise<News | undefined> {
     const file = fileOf(path);
     const before = known.get(path);
     if (statOf(file) === (before ?? "gone") || !pagePath(path).ok || (await pages.entryId(path))) return undefined;
-    if (before === undefined && (await isIgnored(path))) return undefined;
+    if (before === undefined && (await git.isIgnored(path))) return undefined;
     let stat = "";
     let bytes: Buffer = Buffer.alloc(0);
     for (let attempt = 0; attempt < 20 && stat !== statOf(file); attempt++) {
@@ -124,14 +126,13 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
   const whoWrote = async (path: string, blob: string) =>
     (await git.committedBy(path, blob)) ?? (await git.person())?.name ?? ownerOf(fileOf(path));
-  const isIgnored = async (path: string) => Boolean(await git.maybe(["check-ignore", "--", path]));
   const isOurs = (path: string) =>
     ["runs", "generated-agents", config.sources].some((folder) => path.startsWith(`${folder}/`));
 
-  /** An approval writes its page and says so itself: what was told already is not told again. */
-  async function tell(news: News[]): Promise<void> {
+  /** Records the changes, except those that already have an event: an approval records its own. */
+  async function record(news: News[]): Promise<void> {
     await db.write(async (tx) => {
-      for (const { subject } of news) await lockEntry(tx, db.engine, subject);
+      for (const { subject } of news) await advisoryLock(tx, db.engine, subject);
       const told = await lastBlobs(tx, recent[0] ?? 0);
       const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.source_sha);
       if (fresh.length > 0) await appendEvents(tx, db.engine, fresh);
@@ -139,8 +140,8 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   }
 
   async function sweep(): Promise<void> {
-    // An older one is kept: PostgreSQL numbers an event before its transaction is done.
-    recent = [...recent, await newestEvent(db.read)].slice(-2);
+    // The previous number is kept too: PostgreSQL numbers an event before its transaction commits.
+    recent = [...recent, await newestSeq(db.read)].slice(-2);
     for (const [path, stat] of known) if (statOf(fileOf(path)) !== stat) touched.add(path);
     if (touched.size > 0) soon();
   }
@@ -166,20 +167,14 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
 const isFolder = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
-/** "docs/deep/a.md" lies in "docs/deep", "docs" and "". */
+/** For "docs/deep/a.md": "", "docs" and "docs/deep". */
 function foldersOf(path: string): string[] {
   const parts = dirname(path).split("/");
   return ["", ...parts.map((_, depth) => parts.slice(0, depth + 1).join("/")).filter((folder) => folder !== ".")];
 }
 
-async function newestEvent(query: Query): Promise<number> {
-  const { rows } = await sql<{ seq: number | string | null }>`SELECT max(seq) AS seq FROM events`.execute(query);
-  return Number(rows[0]?.seq ?? 0);
-}
-
-/** What was last told of each page since an event: null when it was taken away. */
-async function lastBlobs(query: Query, seq: number): Promise<Map<string, string | null>> {
-  const { rows } = await sql<{ subject: string; data: string }>`
-    SELECT subject, data FROM events WHERE seq > ${seq} AND kind LIKE 'page-%' ORDER BY seq`.execute(query);
-  return new Map(rows.map(({ subject, data }) => [subject, JSON.parse(data).source_sha as string | null]));
+/** The blob that the newest event of each page names since `seq`; null after its removal. */
+async function lastBlobs(query: Query, seq: number): Promise<Map<string, unknown>> {
+  const events = await pageEventsSince(query, seq);
+  return new Map(events.map(({ subject, data }) => [subject, data.source_sha]));
 }

@@ -4,11 +4,12 @@ import { extname, resolve } from "node:path";
 import type { Result } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { followedSources, markSourceGone, setOrigin } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
 import { filesAt } from "./intake.ts";
 import { largestSource, type Source, type SourceStore, tooLarge } from "./sources.ts";
 
-export type Followed = {
+export type FolderChange = {
   kind: "added" | "changed" | "removed" | "refused";
   file: string;
   source?: string;
@@ -18,22 +19,17 @@ export type Followed = {
 type Deps = { db: Database; sources: SourceStore; now(): Date };
 
 /**
- * Brings the sources in line with a folder. Sources never change: another text of a file is another
- * source, and the one before it, like that of a file that is gone, stays as it is but is no longer found.
+ * Synchronises the sources with a folder. Sources never change: a changed file becomes a new source. The old
+ * one, like that of a removed file, stays but is no longer found by search.
  */
-export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<Followed[]> {
+export async function followFolder({ db, sources, now }: Deps, folder: string, by: Author): Promise<FolderChange[]> {
   const root = resolve(folder);
   const files = new Map((await filesAt(root)).map(({ file, name }) => [resolve(file), name]));
-  const rows = await db.read
-    .selectFrom("sources")
-    .select(["path", "sha256", "origin"])
-    .where("origin", "is not", null)
-    .where("gone_at", "is", null)
-    .execute();
+  const rows = await followedSources(db.read);
   const known = new Map(
     rows.filter((row) => row.origin?.startsWith(`${root}/`)).map((row) => [row.origin as string, row]),
   );
-  const done: Followed[] = [];
+  const done: FolderChange[] = [];
 
   for (const [file, name] of files) {
     const size = await stat(file).then(
@@ -66,7 +62,7 @@ export async function followFolder({ db, sources, now }: Deps, folder: string, b
   return done;
 }
 
-/** Under its own name if that is free, else with the beginning of its hash. */
+/** Adds under the file's name or, if that is taken, with the start of the hash appended. */
 async function addNamed(
   sources: SourceStore,
   name: string,
@@ -86,7 +82,7 @@ async function mark(db: Database, now: () => Date, by: Author, { path, origin, b
   const at = now().toISOString();
   await db.write(async (tx) => {
     if (before !== undefined && before !== path) {
-      await tx.updateTable("sources").set({ gone_at: at }).where("path", "=", before).execute();
+      await markSourceGone(tx, before, at);
       await appendEvent(tx, {
         at,
         actor: by.name,
@@ -95,7 +91,6 @@ async function mark(db: Database, now: () => Date, by: Author, { path, origin, b
         data: { by: path ?? null },
       });
     }
-    if (path !== undefined)
-      await tx.updateTable("sources").set({ origin, gone_at: null }).where("path", "=", path).execute();
+    if (path !== undefined) await setOrigin(tx, path, origin);
   });
 }

@@ -3,12 +3,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import ignore from "ignore";
 
-/** A file to be taken in as a source, and the name it would have. */
+/** A file to add as a source, and its name there. */
 export type Intake = { file: string; name: string };
 
 const mostFiles = 20_000;
 
-/** What a path on the command line means: a file, or everything in a folder that its ignore files let through. */
+/** The files of a path on the command line: the file itself, or all files of a folder that are not ignored. */
 export async function filesAt(path: string): Promise<Intake[]> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [{ file: path, name: basename(path) }];
   const folder = path.replace(/(?<![/\\])[/\\]+$/, "");
@@ -24,7 +24,7 @@ async function collect(folder: string, name: string, above: Rules[], found: Inta
   const items = await readdir(folder, { withFileTypes: true });
   for (const item of items.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, item.name);
-    // Links may lead anywhere, and what is hidden is nobody's reading matter.
+    // Links could lead out of the folder; hidden files are settings, not sources.
     if (item.name.startsWith(".") || item.isSymbolicLink() || isIgnored(rules, path, item.isDirectory())) continue;
     if (item.isDirectory()) await collect(path, `${name}/${item.name}`, rules, found);
     else if (item.isFile() && found.length < mostFiles) found.push({ file: path, name: `${name}/${item.name}` });
@@ -41,10 +41,10 @@ async function rulesIn(folder: string): Promise<Rules[]> {
   return [{ at: folder, ignores: (path) => matcher.ignores(path) }];
 }
 
-/** Whether an ignore file of the folder, or of one above it, leaves this path out. */
+/** Whether an ignore file of the folder or of a parent excludes this path. */
 export const isIgnored = (rules: Rules[], path: string, isFolder: boolean): boolean =>
   alwaysLeftOut.test(basename(path)) ||
   rules.some(({ at, ignores }) => ignores(relative(at, path).split(sep).join("/") + (isFolder ? "/" : "")));
 
-/** Other people's packages, and what editors put beside a file while it is open. */
+/** Dependencies, and temporary files of editors. */
 const alwaysLeftOut = /^(node_modules|.*~|~\$.*|#.*#|4913|Thumbs\.db)$/;

@@ -87,7 +87,7 @@ export const followSources = operation({
   summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
   effect: "writes",
   touches: ["source"],
-  // Not over HTTP: it reads whatever path it is given.
+  // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
   input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
   output: z.object({

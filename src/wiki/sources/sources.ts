@@ -4,11 +4,11 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
-import { discard, publish, stage } from "../../store/disk/disk.ts";
+import { discard, replaceFile } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
+import { allSources, findSource, insertSource, type NewSource } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
-import { blobOf } from "../stores/document.ts";
 
 export type Source = { path: string; sha256: string; size: number; addedBy: string; at: string };
 
@@ -16,7 +16,7 @@ export type SourceReport = {
   intact: number;
   changed: { path: string; expected: string; found: string }[];
   missing: { path: string; expected: string }[];
-  /** Files that lie in the folder but were never added. */
+  /** Files in the folder that were never added. */
   unknown: string[];
 };
 
@@ -32,36 +32,25 @@ export const largestSource = 32 * 1024 * 1024;
 type Deps = { db: Database; root: string; folder: string; now(): Date };
 
 export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
-  const find = async (path: string) =>
-    (await db.read.selectFrom("sources").selectAll().where("path", "=", path).executeTakeFirst()) as
-      | { path: string; sha256: string; size: number; added_by: string; at: string }
-      | undefined;
-
   return {
     async add(name, bytes, by) {
       const path = checkName(name);
       if (!path.ok) return path;
       if (bytes.length > largestSource) return tooLarge(name, bytes.length);
       const sha256 = createHash("sha256").update(bytes).digest("hex");
-      const known = await find(path.value);
+      const known = await findSource(db.read, path.value);
       if (known?.sha256 === sha256) return ok({ ...fromRow(known), added: false });
       if (known) return alreadyThere(path.value, known.sha256);
 
       const file = join(root, folder, path.value);
-      const kept = `${folder}/${path.value}`;
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
-        const taken = await tx.selectFrom("sources").select("path").where("path", "=", path.value).executeTakeFirst();
-        if (taken || !putOnce(file, bytes, root)) return false;
-        await tx.insertInto("sources").values(source).execute();
+        if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
+        await insertSource(tx, source);
         await enqueue(tx, {
-          path: kept,
-          blob: blobOf(bytes),
-          base: undefined,
+          path: `${folder}/${path.value}`,
           content: bytes,
-          appended: false,
           author: { name: by.name, email: by.email ?? "" },
-          byPerson: false,
           message: commitMessage(`Add source ${path.value}`, {
             Source: path.value,
             Sha256: sha256,
@@ -80,15 +69,12 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
         return true;
       });
       if (added) return ok({ ...fromRow(source), added: true });
-      const winner = await find(path.value);
+      const winner = await findSource(db.read, path.value);
       if (winner?.sha256 === sha256) return ok({ ...fromRow(winner), added: false });
       return alreadyThere(path.value, winner?.sha256 ?? "another text");
     },
 
-    async list() {
-      const rows = await db.read.selectFrom("sources").selectAll().orderBy("at", "desc").orderBy("path").execute();
-      return rows.map(fromRow);
-    },
+    list: async () => (await allSources(db.read)).map(fromRow),
 
     async verify() {
       const sources = await this.list();
@@ -109,14 +95,12 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
 export const tooLarge = (name: string, size: number) =>
   refuse("invalid", `${name} has ${size} bytes; a source takes at most ${largestSource}: add the part that matters`);
 
-/** Puts the file there, or finds that the same bytes lie there already. */
+/** Creates the file; true also when it exists with the same bytes. */
 function putOnce(file: string, bytes: Buffer, root: string): boolean {
-  const staged = stage(file, bytes, root);
-  try {
-    return publish(staged, file, undefined, root) || readFileSync(file).equals(bytes);
-  } finally {
-    discard(staged);
-  }
+  const staged = replaceFile(file, bytes, undefined, root);
+  if (staged === undefined) return readFileSync(file).equals(bytes);
+  discard(staged);
+  return true;
 }
 
 const alreadyThere = (path: string, sha256: string) =>
@@ -129,7 +113,7 @@ const alreadyThere = (path: string, sha256: string) =>
     },
   );
 
-const fromRow = (row: { path: string; sha256: string; size: number; added_by: string; at: string }): Source => ({
+const fromRow = (row: NewSource): Source => ({
   path: row.path,
   sha256: row.sha256,
   size: Number(row.size),
@@ -137,7 +121,7 @@ const fromRow = (row: { path: string; sha256: string; size: number; added_by: st
   at: row.at,
 });
 
-/** A relative path of plain names, whatever the system it came from would make of it (R19). */
+/** Accepts a relative path that is safe on every operating system (R19). */
 function checkName(name: string): Result<string> {
   const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} cannot be a source's name: ${why}`);
   if (name.length === 0 || name.length > 240) return bad("it takes 1 to 240 characters");

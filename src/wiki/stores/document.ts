@@ -1,16 +1,15 @@
-import { createHash } from "node:crypto";
 import * as z from "zod";
+import { findFrontmatter } from "../../kernel/markdown/frontmatter.ts";
 import { readYaml } from "../../kernel/yaml.ts";
 
 /**
- * An entry's file: frontmatter between two fences, a blank line, the body. Agents read and write
- * the body alone, with \n line ends. Whatever else a person's editor put there (frontmatter,
- * byte order mark, \r\n) is kept as it is.
+ * An entry's file: frontmatter between two `---` lines, a blank line, the body. Agents read and write only the
+ * body, with LF line ends. Frontmatter, byte order mark and CRLF of a person's editor are preserved.
  */
 export type EntryDocument = {
   bom: boolean;
   crlf: boolean;
-  /** The text between the fences; undefined when the file has no frontmatter. */
+  /** The YAML between the `---` lines; undefined when the file has no frontmatter. */
   front: string | undefined;
   body: string;
 };
@@ -23,10 +22,11 @@ export function parseDocument(bytes: Buffer): EntryDocument {
   const bom = raw.startsWith("\ufeff");
   const crlf = /^[^\n]*\r\n/.test(raw);
   const text = (bom ? raw.slice(1) : raw).replaceAll("\r\n", "\n");
-  return { bom, crlf, ...(splitFront(text) ?? { front: undefined, body: text }) };
+  const found = findFrontmatter(text);
+  return { bom, crlf, front: found?.yaml, body: found ? text.slice(found.bodyStart) : text };
 }
 
-/** The title in the frontmatter, and what is wrong with it, if anything: it is kept, but not used. */
+/** The title in the frontmatter, or the reason why the frontmatter is invalid; invalid frontmatter is preserved. */
 export function readFront(document: EntryDocument, file: string): { title?: string; complaint?: string } {
   if (document.front === undefined) {
     return document.body.startsWith("---\n")
@@ -39,7 +39,7 @@ export function readFront(document: EntryDocument, file: string): { title?: stri
   return title === undefined ? {} : { title };
 }
 
-/** The same file with another body. */
+/** The file's bytes with another body. */
 export function withBody(document: EntryDocument, body: string, title: string): Buffer {
   const front = document.front ?? `title: ${JSON.stringify(title)}\n`;
   const lines = body.replaceAll("\r\n", "\n");
@@ -63,25 +63,4 @@ export function countWords(text: string): number {
     inside = !space;
   }
   return inside ? words + 1 : words;
-}
-
-/** The name git gives these bytes. */
-export const blobOf = (bytes: Buffer | string) => {
-  const data = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
-  return createHash("sha1").update(`blob ${data.length}\0`).update(data).digest("hex");
-};
-
-function splitFront(text: string): { front: string; body: string } | undefined {
-  if (!text.startsWith("---\n")) return undefined;
-  let at = 4;
-  for (;;) {
-    const end = text.indexOf("\n", at);
-    const line = text.slice(at, end === -1 ? undefined : end);
-    if (line.trimEnd() === "---") {
-      const rest = end === -1 ? "" : text.slice(end + 1);
-      return { front: text.slice(4, at), body: rest.startsWith("\n") ? rest.slice(1) : rest };
-    }
-    if (end === -1) return undefined;
-    at = end + 1;
-  }
 }

@@ -1,50 +1,31 @@
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { discard, noteOf, publish, stage } from "../../store/disk/disk.ts";
+import { discard, replaceFile } from "../../store/disk/disk.ts";
 import { holdClaim } from "../../store/fence.ts";
-import type { Git, Identity } from "../../store/git/git.ts";
-import { commitMessage, enqueue, readVersion } from "../../store/git/history.ts";
-import {
-  allEntries,
-  findEntry,
-  type IndexedEntry,
-  lockEntry,
-  saveVersion,
-  versionsOf,
-} from "../../store/queries/entries.ts";
-import {
-  type Author,
-  approvalData,
-  approvalTrailers,
-  describeEntry,
-  type Entry,
-  type EntryStore,
-  identityOf,
-  type Replaced,
-  summaryOf,
-} from "../entry.ts";
-import { appendTo, keepsLog, logLine, logRemark } from "../log.ts";
+import { blobOf } from "../../store/git/blob.ts";
+import type { Git } from "../../store/git/git.ts";
+import { readVersion } from "../../store/git/history.ts";
+import { allEntries, findEntry, type IndexedEntry } from "../../store/queries/entries.ts";
+import { findVersion, versionsOf } from "../../store/queries/versions.ts";
+import { type Author, approvalData, describeEntry, type Entry, type EntryStore, type Replaced } from "../entry.ts";
+import { appendTo, logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
-import { knownLinks, linksIn, linksInLog, linksWith } from "../pages/links.ts";
+import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
 import type { Section } from "../schema.ts";
-import {
-  blobOf,
-  countWords,
-  type EntryDocument,
-  emptyDocument,
-  parseDocument,
-  readFront,
-  withBody,
-} from "./document.ts";
-import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
-import { readNote, spellNote } from "./note.ts";
+import { emptyDocument, parseDocument, readFront, withBody } from "./document.ts";
+import { saveFileVersion } from "./file-version.ts";
+import { readIfThere } from "./look.ts";
+import { authorNote } from "./note.ts";
+import { byId, reconciler } from "./reconcile.ts";
+import { replaceBlob } from "./replace-blob.ts";
 
 type Deps = {
   db: Database;
   git: Git;
-  /** The workspace, and the wiki's folder in it ("wiki"). */
+  /** The workspace's folder; `wiki` and `sources` are relative to it. */
   root: string;
   wiki: string;
   sources: string;
@@ -52,140 +33,27 @@ type Deps = {
   now(): Date;
 };
 
-/** The file store: what is on disk is the truth, the database is an index of it (K3, K13). */
+/** The file store: the files are the truth and the database is an index of them (K3, K13). */
 export interface FileStore extends EntryStore {
-  /** Compares the file with the index, and makes a version of what a person did to it. */
+  /** Compares the file with the index and makes a version of an edit made outside Scriptorium. */
   reconcile(id: string): Promise<void>;
-  /** Reconciles every file that looks changed. */
+  /** Reconciles every file whose stat has changed. */
   sweep(): Promise<void>;
-  /** The same, unless something else (a watcher) is trusted to call `reconcile` in time. */
+  /** Sweeps, unless a watcher is trusted to call `reconcile` in time. */
   refresh(): Promise<void>;
   trustIndex(trusted: boolean): void;
   fileOf(id: string): string;
 }
 
-/** What an entry is at this moment: the file's bytes, and the version they are. */
-type Current = { version: number; blob: string | undefined; document: EntryDocument; row: IndexedEntry | undefined };
-
-const together = 32;
-
 export function fileStore(deps: Deps): FileStore {
   const { db, git, root, now } = deps;
   const pathOf = (id: string) => join(deps.wiki, `${id}.md`);
   const fileOf = (id: string) => join(root, pathOf(id));
+  const files = { pathOf, fileOf, now };
+  const { current, sweep } = reconciler({ db, git, root, files, folders: deps, sections: deps.sections });
   let trusted = false;
 
-  async function current(id: string): Promise<Current> {
-    for (let attempt = 1; attempt <= 50; attempt++) {
-      const row = await findEntry(db.read, id);
-      const bytes = readIfThere(fileOf(id), root);
-      if (!row && !bytes) return { version: 0, blob: undefined, document: emptyDocument, row };
-      const blob = blobOf(bytes ?? "");
-      if (row?.blob === blob) {
-        return { version: row.version, blob, document: parseDocument(bytes ?? Buffer.alloc(0)), row };
-      }
-      // Another process may have written between our two looks: then the index agrees by now.
-      const again = await findEntry(db.read, id);
-      if (again?.version === row?.version) await adopt(id, row);
-    }
-    throw new Error(`${pathOf(id)} changes faster than it can be read`);
-  }
-
-  /** Makes a version of what stands in the file, unless someone else has done so by then. */
-  async function adopt(id: string, row: IndexedEntry | undefined): Promise<void> {
-    const bytes = await settled(fileOf(id), root, row?.blob);
-    const blob = blobOf(bytes);
-    if (blob === row?.blob) return;
-    const person = await whoEdited(id, blob);
-    const before = row && (await readVersion(db, git, row.blob));
-    const log = await isLog(id);
-    const links = (log ? linksInLog : linksIn)(parseDocument(bytes).body, id, deps);
-    await db.write(async (tx) => {
-      await lockEntry(tx, db.engine, id);
-      const latest = await findEntry(tx, id);
-      if (latest?.version !== row?.version || blobOf(readIfThere(fileOf(id), root) ?? "") !== blob) return;
-
-      const document = parseDocument(bytes);
-      const noted = readNote(noteOf(fileOf(id)), blob);
-      const rewrites = before && log && !keepsLog(parseDocument(before).body, document.body);
-      await saveFileVersion(tx, {
-        id,
-        row,
-        bytes,
-        body: document.body,
-        title: readFront(document, pathOf(id)).title ?? null,
-        author: noted ?? { name: person.name, email: person.email },
-        links,
-        verb: noted ? "Recover" : "Edit",
-        kind: noted ? "entry-recovered" : "entry-edited",
-        data: rewrites ? { rewrote_log: true } : {},
-      });
-    });
-  }
-
-  type FileVersion = {
-    id: string;
-    row: IndexedEntry | undefined;
-    bytes: Buffer;
-    body: string;
-    title: string | null;
-    links: string[] | null;
-    author: Author;
-    verb: "Commit" | "Append to" | "Edit" | "Recover" | "Rewrite";
-    kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
-    /** For an append: the bytes it adds. */
-    added?: Buffer;
-    data?: Record<string, unknown>;
-  };
-
-  async function saveFileVersion(tx: Query, made: FileVersion): Promise<number> {
-    const { id, row, bytes, author, body, title } = made;
-    const version = (row?.version ?? 0) + 1;
-    const at = now().toISOString();
-    const { approval, reverts } = author;
-    const summary = summaryOf(id, version, author, made.verb);
-    const blob = blobOf(bytes);
-    const by = {
-      author: author.name,
-      role: author.role ?? null,
-      run: author.run ?? null,
-      task: author.task ?? null,
-      epoch: author.epoch ?? null,
-    };
-    await saveVersion(tx, {
-      entry_id: id,
-      version,
-      blob,
-      content: null,
-      appended: 0,
-      ...by,
-      at,
-      summary,
-      title,
-      words: countWords(body),
-      stat: statOf(fileOf(id)),
-      links: made.links,
-      kind: made.kind,
-      ...(made.data || reverts ? { data: { ...made.data, ...(reverts ? { reverts: reverts.what } : {}) } } : {}),
-    });
-    const named = { Entry: id, Version: version, Role: by.role, Run: by.run, Task: by.task, Epoch: by.epoch };
-    const trailers = { ...named, Reverts: reverts?.what, ...(approval ? approvalTrailers(approval) : {}) };
-    await enqueue(tx, {
-      path: pathOf(id),
-      blob,
-      base: row?.blob,
-      content: made.added ?? bytes,
-      appended: made.added !== undefined,
-      author: identityOf(author),
-      byPerson: made.kind === "entry-edited",
-      message: commitMessage(summary, trailers, approval?.note),
-      at,
-      onlyOnBase: approval !== undefined,
-    });
-    return version;
-  }
-
-  type Made = {
+  type NextBody = {
     body: string;
     links: string[] | null;
     verb: "Commit" | "Append to";
@@ -193,21 +61,21 @@ export function fileStore(deps: Deps): FileStore {
   };
 
   /**
-   * Writes the next version: `make` says what the body shall be, given what it is. All of it happens
-   * in one transaction, whose lock keeps every other process out. Undefined when `make` has nothing
-   * to write, or the file is not what the index says: then the caller looks again.
+   * Writes the next version, whose body `make` derives from the present one. One transaction covers all of
+   * it, and its lock keeps every other process out. Undefined when `make` returns nothing or the file does
+   * not match the index: the caller then reconciles and tries again.
    */
   async function writeNext(
     id: string,
     title: string,
     by: Author,
-    make: (row: IndexedEntry | undefined, body: string) => Made | undefined,
+    make: (row: IndexedEntry | undefined, body: string) => NextBody | undefined,
   ): Promise<Result<number | undefined>> {
     let staged: string | undefined;
     const file = fileOf(id);
     try {
       return await db.write(async (tx): Promise<Result<number | undefined>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
@@ -218,10 +86,10 @@ export function fileStore(deps: Deps): FileStore {
         if (!made) return ok(undefined);
 
         const bytes = withBody(document, made.body, title);
-        staged = stage(file, bytes, root, spellNote(blobOf(bytes), by));
-        if (!publish(staged, file, held, root)) return ok(undefined);
+        staged = replaceFile(file, bytes, held, root, authorNote(blobOf(bytes), by));
+        if (staged === undefined) return ok(undefined);
         const added = held && made.kind === "entry-appended" && bytes.subarray(0, held.length).equals(held);
-        const version = await saveFileVersion(tx, {
+        const version = await saveFileVersion(tx, files, {
           id,
           row,
           bytes,
@@ -235,7 +103,7 @@ export function fileStore(deps: Deps): FileStore {
       });
     } finally {
       crashPoint("version-committed");
-      // Nobody waits for that; a crash before it leaves a name that the next start sweeps away.
+      // Nobody needs to wait for this; a crash before it leaves a temporary name that the next start removes.
       const done = staged;
       if (done) setImmediate(() => discard(done));
     }
@@ -282,25 +150,18 @@ export function fileStore(deps: Deps): FileStore {
   }
 
   async function replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>> {
-    await lockEntry(tx, db.engine, id);
+    await advisoryLock(tx, db.engine, id);
     const bytes = Buffer.from(text);
     const blob = blobOf(bytes);
-    const file = fileOf(id);
     const row = await findEntry(tx, id);
-    // Another process may have found the text of an approval that a crash cut off, and made its version.
+    // After a crash another process may have found the approved text in the file and made a version of it.
     if (row?.blob === blob) return ok({ version: row.version });
-    const held = readIfThere(file, root);
-    const isThere = held?.equals(bytes) ?? false;
     const changed = refuse("conflict", `${pathOf(id)} changed while you approved; look at it again`);
-    if (row?.blob !== base || (!isThere && blobOf(held ?? "") !== base)) return changed;
-
-    const staged = isThere ? undefined : stage(file, bytes, root, spellNote(blob, by));
-    if (staged && !publish(staged, file, held, root)) {
-      discard(staged);
-      return changed;
-    }
+    if (row?.blob !== base) return changed;
+    const written = replaceBlob(fileOf(id), bytes, base, root, authorNote(blob, by));
+    if (!written) return changed;
     const document = parseDocument(bytes);
-    const version = await saveFileVersion(tx, {
+    const version = await saveFileVersion(tx, files, {
       id,
       row,
       bytes,
@@ -313,46 +174,11 @@ export function fileStore(deps: Deps): FileStore {
       ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
     });
     crashPoint("version-saved");
-    return ok(staged ? { version, staged } : { version });
-  }
-
-  /** Looks at every file whose stat is not what it was. */
-  async function sweep(): Promise<void> {
-    const rows = byId(await allEntries(db.read));
-    const changed = (await deps.sections()).filter(({ id }) => looksChanged(fileOf(id), rows.get(id)));
-    for (let at = 0; at < changed.length; at += together) {
-      await Promise.all(changed.slice(at, at + together).map(({ id }) => current(id)));
-    }
-    if (changed.length === 0) return;
-    const after = byId(await allEntries(db.read));
-    await rememberStats(changed.flatMap(({ id }) => after.get(id) ?? []));
-  }
-
-  /** A file that was touched and not changed is not read again until it is touched again. */
-  async function rememberStats(rows: IndexedEntry[]): Promise<void> {
-    const moved = rows.map((row) => ({ ...row, now: statOf(fileOf(row.id)) })).filter((row) => row.now !== row.stat);
-    if (moved.length === 0) return;
-    await db.write(async (tx) => {
-      for (const { id, version, now } of moved) {
-        await tx
-          .updateTable("entries")
-          .set({ stat: now })
-          .where("id", "=", id)
-          .where("version", "=", version)
-          .execute();
-      }
-    });
+    return ok({ version, ...written });
   }
 
   const sectionOf = async (id: string) => (await deps.sections()).find((section) => section.id === id);
   const titleOf = async (id: string) => (await sectionOf(id))?.title ?? id;
-  const isLog = async (id: string) => (await sectionOf(id))?.mode === "log";
-
-  async function whoEdited(id: string, blob: string): Promise<Identity> {
-    const committed = await git.committedBy(pathOf(id), blob);
-    if (committed) return { name: committed, email: "" };
-    return (await git.person()) ?? { name: await ownerOf(fileOf(id)), email: "" };
-  }
 
   const store: FileStore = {
     fileOf,
@@ -382,17 +208,10 @@ export function fileStore(deps: Deps): FileStore {
     history: (id, limit = 100) => current(id).then(() => versionsOf(db.read, id, limit)),
     async contentAt(id, version) {
       if (version === 0) return "";
-      const row = await db.read
-        .selectFrom("entry_versions")
-        .select("blob")
-        .where("entry_id", "=", id)
-        .where("version", "=", version)
-        .executeTakeFirst();
+      const row = await findVersion(db.read, id, version);
       const bytes = row && (await readVersion(db, git, row.blob));
       return bytes && parseDocument(bytes).body;
     },
   };
   return store;
 }
-
-const byId = (rows: IndexedEntry[]) => new Map(rows.map((row) => [row.id, row]));

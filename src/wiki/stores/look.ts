@@ -3,17 +3,17 @@ import { readFile, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, relative, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { blobOf } from "../../store/git/blob.ts";
 import type { IndexedEntry } from "../../store/queries/entries.ts";
-import { blobOf } from "./document.ts";
 
-/** How to look at a file that a person's editor may be writing right now. */
+/** Reading files that an editor may be writing at the same time. */
 
 const quietMs = 80;
 const returnsMs = 250;
 
 /**
- * The bytes of a plain file inside the workspace. A link, also one on the way, could stand for anything
- * on this machine, and a pipe would be waited for: whatever is no such file is not there (T13).
+ * The bytes of a regular file inside the workspace. Anything else counts as missing (T13): a link, also in a
+ * parent folder, could point at any file of the machine, and a FIFO would block.
  */
 export function readIfThere(file: string, root: string): Buffer | undefined {
   let handle: number | undefined;
@@ -34,8 +34,8 @@ export function readIfThere(file: string, root: string): Buffer | undefined {
 const notThere = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EMLINK"]);
 
 /**
- * Editors save in steps: they truncate and then write, or take the file away and put another in
- * its place. What we see is believed once it has been quiet, and emptiness only after a while.
+ * Waits until an editor has finished saving. Editors truncate and then write, or remove the file and create
+ * another: content counts once it has been unchanged for a moment, an empty or missing file after a longer one.
  */
 export async function settled(file: string, root: string, known: string | undefined): Promise<Buffer> {
   const began = Date.now();
@@ -51,7 +51,7 @@ export async function settled(file: string, root: string, known: string | undefi
   }
 }
 
-/** Size, time and inode tell an untouched file from a touched one without reading it, as git does. */
+/** Inode, size and modification time: detects a changed file without reading it, as git does. */
 export function statOf(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : "gone";
@@ -61,12 +61,12 @@ export function looksChanged(file: string, row: IndexedEntry | undefined): boole
   const now = statOf(file);
   if (!row) return now !== "gone";
   if (now !== row.stat) return true;
-  // A file written in the same clock tick as our look may have changed without changing its stat.
+  // A file written in the same clock tick as the last look may have changed without a change of its stat.
   const written = Number(now.split(" ")[2] ?? 0) / 1e6;
   return Math.abs(Date.parse(row.updated_at) - written) < 20 && Date.now() - written < 2_000;
 }
 
-/** Whose file it is, for the case that git knows no name. */
+/** The owner of a file, for when git has no user name. */
 export async function ownerOf(file: string): Promise<string> {
   const owner = await stat(file).catch(() => undefined);
   const self = userInfo();

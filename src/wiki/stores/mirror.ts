@@ -5,34 +5,34 @@ import { type Event, eventsAfter } from "../../store/events.ts";
 import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
 import { commitMessage, spellIdentity } from "../../store/git/history.ts";
-import { kept } from "../../store/kept.ts";
-import { findVersion } from "../../store/queries/entries.ts";
+import { eventNumbered } from "../../store/queries/event-log.ts";
+import { findVersion } from "../../store/queries/versions.ts";
 import { type EntryStore, identityOf } from "../entry.ts";
 
 export const mirrorBranch = "scriptorium/book";
 const mirrorRef = `refs/heads/${mirrorBranch}`;
 const eventsAtOnce = 500;
 
-/** Whether there is more to bring, and what keeps it from being brought. */
+/** `more`: call again; `waits`: the reason why the branch cannot be written. */
 type Outcome = { more: boolean; waits?: string };
 export type Mirror = { record(): Promise<Outcome> };
 
 type Deps = { db: Database; git: Git; entries: EntryStore; wiki: string; lockFile: string };
 
 /**
- * The database store as markdown in git, for people: a commit for each version, on a branch of its own
- * that nobody works on. The event log says what comes next, and the newest commit up to which event the
- * branch has come: whichever process of this machine has the lock goes on from there.
+ * Mirrors the database store as markdown in git, with a commit per version on a branch of its own. The event
+ * log determines the commits, and the newest commit names the event that it was made from: the process of this
+ * machine that holds the lock continues from there.
  */
 export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
-  /** Up to where the branch has all, as long as nobody else has moved it. */
+  /** The last mirrored event, valid while the branch is at `tip`. */
   let known: { tip: string | undefined; event: string | undefined } | undefined;
-  let repository: Promise<string | undefined> | undefined;
+  let hasRepository: Promise<boolean> | undefined;
 
   async function record(): Promise<Outcome> {
     if (known && (await eventsAfter(db, known.event, 1)).length === 0) return { more: false };
-    repository ??= git.maybe(["rev-parse", "--git-dir"]);
-    if ((await repository) === undefined) return { more: false, waits: "there is no git repository" };
+    hasRepository ??= git.isRepository();
+    if (!(await hasRepository)) return { more: false, waits: "there is no git repository" };
     const lock = openLock(lockFile);
     if (!lock) return { more: false };
     try {
@@ -60,20 +60,18 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     const commits = (await Promise.all(events.map((event) => commitOf(event, prefix)))).filter(
       (made) => made !== undefined,
     );
-    await importCommits(git, [{ ref: mirrorRef, from: tip, commits }]);
-    known = { tip: commits.length > 0 ? await tipOf(git) : tip, event: events.at(-1)?.id ?? known.event };
+    const newTip = commits.length > 0 ? await importCommits(git, tip, commits) : tip;
+    if (newTip !== undefined && newTip !== tip && !(await git.moveRef(mirrorRef, newTip, tip ?? null)))
+      return { more: false, waits: `${mirrorBranch} was moved by another process` };
+    known = { tip: newTip, event: events.at(-1)?.id ?? known.event };
     return { more: events.length === eventsAtOnce };
   }
 
-  /** A new database counts its events from the beginning again. */
+  /** False when the branch was made from another database: a new one numbers its events from 1 again. */
   async function isOfThis({ event, entry, version }: Made): Promise<boolean> {
     const seq = Number(event.split("-").at(-1));
-    const row = await db.read
-      .selectFrom("events")
-      .select(["subject", "data"])
-      .where("seq", "=", seq)
-      .executeTakeFirst();
-    return row?.subject === `entry:${entry}` && kept(row.data, { version: 0 }).version === Number(version);
+    const known = await eventNumbered(db.read, seq);
+    return known?.subject === `entry:${entry}` && known.data.version === Number(version);
   }
 
   async function commitOf(event: Event, prefix: string): Promise<Commit | undefined> {
@@ -97,15 +95,13 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   return { record };
 }
 
-const tipOf = (git: Git) => git.maybe(["rev-parse", "-q", "--verify", `${mirrorRef}^{commit}`]);
+const tipOf = (git: Git) => git.commitAt(mirrorRef);
 
 type Made = { event: string; entry: string; version: string };
 
-/** The event, the entry and the version that a commit was made from; empty when it is none of ours. */
+/** The event, entry and version that a commit was made from; empty for a commit that is not ours. */
 async function madeFrom(git: Git, tip: string): Promise<Made> {
-  const format = ["Event", "Entry", "Version"].map((key) => `%(trailers:key=${key},valueonly,separator=)`).join("%x00");
-  const [event = "", entry = "", version = ""] = (await git.text(["log", "-1", `--format=${format}`, tip]))
-    .trim()
-    .split("\0");
+  const [event = "", entry = "", version = ""] =
+    (await git.lastTrailers(["Event", "Entry", "Version"], tip))?.values ?? [];
   return { event, entry, version };
 }

@@ -1,19 +1,22 @@
 import { longestNote } from "../../store/disk/disk.ts";
-import { kept } from "../../store/kept.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { Author } from "../entry.ts";
 
-/** Whose bytes are staged, recognised again by their blob after a crash. What does not fit into a file name is left out. */
-export function spellNote(blob: string, { name, role, run, task, epoch }: Author): string {
+/**
+ * Names the author of staged bytes in the staged file's name, so that a version recovered after a crash has
+ * its author. Fields that do not fit into a file name are left out.
+ */
+export function authorNote(blob: string, { name, role, run, task, epoch }: Author): string {
   const whole = { name: name === role ? undefined : name, role, epoch, run, task };
-  const spelt = [whole, { ...whole, task: undefined }, { role, epoch, name: whole.name?.slice(0, 20) }].map(
+  const candidates = [whole, { ...whole, task: undefined }, { role, epoch, name: whole.name?.slice(0, 20) }].map(
     (author) => `${blob} ${JSON.stringify(author)}`,
   );
-  return spelt.find((note) => Buffer.byteLength(note) <= longestNote) ?? `${blob} ${JSON.stringify({ role })}`;
+  return candidates.find((note) => Buffer.byteLength(note) <= longestNote) ?? `${blob} ${JSON.stringify({ role })}`;
 }
 
-export function readNote(note: string | undefined, blob: string): Author | undefined {
+export function readAuthorNote(note: string | undefined, blob: string): Author | undefined {
   if (!note?.startsWith(`${blob} `)) return undefined;
-  const author = kept<Partial<Author> | undefined>(note.slice(blob.length + 1), undefined);
+  const author = parseJsonOr<Partial<Author> | undefined>(note.slice(blob.length + 1), undefined);
   if (!author) return undefined;
   return { ...author, name: author.name ?? author.role ?? "unknown" };
 }

@@ -1,46 +1,44 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { holdClaim } from "../../store/fence.ts";
-import {
-  allEntries,
-  findEntry,
-  type IndexedEntry,
-  lockEntry,
-  saveVersion,
-  versionsOf,
-} from "../../store/queries/entries.ts";
-import { type Author, approvalData, describeEntry, type EntryStore, summaryOf } from "../entry.ts";
+import { blobOf } from "../../store/git/blob.ts";
+import { allEntries, findEntry, type IndexedEntry, saveVersion } from "../../store/queries/entries.ts";
+import { contentsUpTo, versionsOf } from "../../store/queries/versions.ts";
+import { type Author, approvalData, describeEntry, type EntryStore, summaryOf, writerColumns } from "../entry.ts";
 import { logLine, logRemark } from "../log.ts";
 import { staleCommit } from "../merge/stale.ts";
 import { knownLinks, linksIn, linksWith } from "../pages/links.ts";
 import type { Section } from "../schema.ts";
-import { blobOf, countWords } from "./document.ts";
+import { countWords } from "./document.ts";
 
 type Deps = { db: Database; sections(): Promise<Section[]>; wiki: string; sources: string; now(): Date };
 
 /** The database store: the same contract for many machines that share one database (K16). */
 export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore {
   const folders = { wiki, sources };
-  async function save(tx: Query, row: IndexedEntry | undefined, id: string, by: Author, made: Made): Promise<number> {
+  async function save(
+    tx: Query,
+    row: IndexedEntry | undefined,
+    id: string,
+    by: Author,
+    next: NextText,
+  ): Promise<number> {
     const version = (row?.version ?? 0) + 1;
     await saveVersion(tx, {
       entry_id: id,
       version,
-      blob: made.blob,
-      content: made.content,
-      appended: made.appended ? 1 : 0,
-      author: by.name,
-      role: by.role ?? null,
-      run: by.run ?? null,
-      task: by.task ?? null,
-      epoch: by.epoch ?? null,
-      at: made.at,
-      summary: summaryOf(id, version, by, made.appended ? "Append to" : "Commit"),
+      blob: next.blob,
+      content: next.content,
+      appended: next.appended ? 1 : 0,
+      ...writerColumns(by),
+      at: next.at,
+      summary: summaryOf(id, version, by, next.appended ? "Append to" : "Commit"),
       title: null,
-      words: made.words,
+      words: next.words,
       stat: "",
-      links: made.links,
-      kind: made.appended ? "entry-appended" : "entry-committed",
+      links: next.links,
+      kind: next.appended ? "entry-appended" : "entry-committed",
       ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
       ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
     });
@@ -64,7 +62,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       const text = content.replaceAll("\r\n", "\n");
       const links = linksIn(text, id, folders);
       const saved = await db.write(async (tx): Promise<Result<number | undefined>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
@@ -82,13 +80,13 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       const remark = logRemark(line, by);
       if (!remark.ok) return remark;
       return db.write(async (tx): Promise<Result<{ version: number; line: string }>> => {
-        await lockEntry(tx, db.engine, id);
+        await advisoryLock(tx, db.engine, id);
         const claim = await holdClaim(tx, db.engine, by);
         if (!claim.ok) return claim;
         const row = await findEntry(tx, id);
         const at = now().toISOString();
         const written = logLine(at, remark.value);
-        // A chain: the name of each version covers all lines before it.
+        // A hash chain: hashing the whole log for every line would make appends slower as it grows.
         const blob = blobOf(`${row?.blob ?? ""}\n${written}`);
         const words = (row?.words ?? 0) + countWords(written);
         const known = knownLinks(row);
@@ -99,7 +97,7 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
     },
 
     async replace(tx, id, text, base, by) {
-      await lockEntry(tx, db.engine, id);
+      await advisoryLock(tx, db.engine, id);
       const row = await findEntry(tx, id);
       const held = row ? ((await textAt(tx, id, row.version)) ?? "") : "";
       if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
@@ -116,25 +114,11 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
   return store;
 }
 
-type Made = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
+type NextText = { content: string; blob: string; words: number; links: string[] | null; appended: boolean; at: string };
 
-/** The last whole text up to that version, and what was appended since. */
+/** The last full text up to that version, followed by all appends since. */
 async function textAt(query: Query, id: string, version: number): Promise<string | undefined> {
-  const rows = await query
-    .selectFrom("entry_versions")
-    .select(["version", "content"])
-    .where("entry_id", "=", id)
-    .where("version", "<=", version)
-    .where("version", ">=", (sub) =>
-      sub
-        .selectFrom("entry_versions")
-        .select((x) => x.fn.coalesce(x.fn.max("version"), x.lit(0)).as("start"))
-        .where("entry_id", "=", id)
-        .where("version", "<=", version)
-        .where("appended", "=", 0),
-    )
-    .orderBy("version")
-    .execute();
+  const rows = await contentsUpTo(query, id, version);
   if (rows.at(-1)?.version !== version) return undefined;
   const [first, ...rest] = rows.map((row) => row.content ?? "");
   const start = first === "" || first?.endsWith("\n") || rest.length === 0 ? first : `${first}\n`;

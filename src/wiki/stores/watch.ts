@@ -8,8 +8,8 @@ import type { WikiApp } from "../wiki-app.ts";
 const sweepMs = 30_000;
 
 /**
- * While serving, a person's edit is noticed as it happens (K13). Everything that changed before
- * the watch began, or that the system failed to tell, is found by a sweep over all files.
+ * While serving, makes a version of a person's edit as it happens (K13). A sweep over all files finds changes
+ * from before the watch began and changes that the file system did not report.
  */
 export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { files, config, log } = app;
@@ -25,7 +25,7 @@ export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void
   watcher.on("error", (error) => log.warn({ error: String(error) }, "watch-failed"));
   await new Promise<void>((ready) => watcher.once("ready", () => ready()));
 
-  /** Looks at one entry, and once more if it changed while we looked. */
+  /** Reconciles an entry, and again if it changed in the meantime. */
   async function look(id: string): Promise<void> {
     const running = looking.get(id);
     if (running) {

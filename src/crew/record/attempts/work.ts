@@ -1,7 +1,7 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import { snakeKeys } from "../../../kernel/wire.ts";
 import { recordingLate } from "../../../store/fence.ts";
-import { kept } from "../../../store/kept.ts";
+import { parseJsonOr } from "../../../store/json.ts";
 import { runTask } from "../../../store/queries/runs.ts";
 import { lockTasks } from "../../../store/queries/tasks.ts";
 import type { Task } from "../../../tasks/task.ts";
@@ -34,7 +34,7 @@ export function workRecord(deps: CrewDeps) {
         .where("phase", "=", "worker_executing")
         .where("epoch", "<", epoch)
         .execute();
-      const reason = kept<{ reason?: unknown }>(task.result, {}).reason;
+      const reason = parseJsonOr<{ reason?: unknown }>(task.result, {}).reason;
       const retryReason = task.attempt > 1 && typeof reason === "string" ? reason : null;
       await tx
         .insertInto("attempts")

@@ -1,24 +1,23 @@
 import type { Span } from "./views.ts";
 
-/** Where the very same characters stand in the new text, and how much speaks for it. */
+/** An exact match in the new text with its evidence. */
 export type Located = Span & {
-  /** How many characters around it are the same too. */
+  /** The number of equal characters around it. */
   context: number;
-  /** False when another place, or another passage with these words, has as good a claim. */
+  /** False when another place, or another passage with the same text, matches as well. */
   clear: boolean;
 };
 
 const mostOccurrences = 60;
 const furthest = 2000;
-/** A claim is better only by more characters than two passages share by chance. */
+/** A match is better only by more characters than two passages share by chance. */
 const margin = 16;
 const chance = 8;
 
 /**
- * Words that stand in several places are told apart by what stands around them. A place is ours if
- * it is the best place for our passage and our passage is the best for that place: otherwise a
- * deleted passage would be found in its twin. Best on one side alone is not enough: where a section
- * was cut out, the twin before the cut has what followed ours.
+ * Tells equal passages apart by their context. A place matches if it is the best for the passage and the
+ * passage is the best for it: otherwise a deleted passage would be found in its twin. Best in one direction is
+ * not enough: where a section was cut out, the twin before the cut is followed by the text that followed ours.
  */
 export function locate(before: string, after: string, passage: Span): Located | undefined {
   const quote = before.slice(passage.start, passage.end);
@@ -44,7 +43,7 @@ export function locate(before: string, after: string, passage: Span): Located | 
   };
 }
 
-/** How many characters are the same on either side. */
+/** The number of equal characters on either side. */
 type Shared = { left: number; right: number };
 
 const sum = ({ left, right }: Shared) => left + right;
@@ -54,7 +53,7 @@ const isBetter = (one: Shared, other: Shared) =>
 
 type Edges = { left: boolean; right: boolean };
 
-/** Whether the passage begins and ends where a word does. */
+/** Whether the passage starts and ends at word boundaries. */
 function edges(text: string, { start, end }: Span): Edges {
   return { left: !joins(text, start), right: !joins(text, end) };
 }

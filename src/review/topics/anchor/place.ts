@@ -1,6 +1,7 @@
+import { type CodeFence, fenceAfter } from "../../../kernel/markdown/fences.ts";
 import type { Span } from "./views.ts";
 
-/** Where a passage is, in words that help a reader: its lines and the heading above it. */
+/** The place of a passage for readers: its lines and the heading above it. */
 export function describePlace(text: string, { start, end }: Span): { line: number; endLine: number; heading: string } {
   const line = lineAt(text, start);
   return { line, endLine: lineAt(text, Math.max(start, end - 1)), heading: headingAbove(text, line) };
@@ -8,10 +9,9 @@ export function describePlace(text: string, { start, end }: Span): { line: numbe
 
 function headingAbove(text: string, line: number): string {
   let heading = "";
-  let fence: string | undefined;
+  let fence: CodeFence | undefined;
   for (const one of text.split("\n", line)) {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(one)?.[1];
-    if (mark && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined;
+    fence = fenceAfter(fence, one);
     if (fence === undefined) heading = /^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*\r?$/.exec(one)?.[1] ?? heading;
   }
   return heading;

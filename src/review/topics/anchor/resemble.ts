@@ -1,12 +1,12 @@
 import search from "approx-string-match";
 import { diffArrays } from "diff";
-import type { Gap } from "./kept.ts";
+import type { Gap } from "./unchanged.ts";
 import { type Span, spacedView } from "./views.ts";
 
-/** A place whose text is like the passage: 1 is the same, 0 has nothing in common. */
+/** A place with its similarity to the passage, from 0 to 1. */
 export type Resembling = Span & {
   score: number;
-  /** False when another passage of the old text is about as like it. */
+  /** False when another passage of the old text is about as similar. */
   clear: boolean;
 };
 
@@ -14,10 +14,10 @@ const shortest = 8;
 const longest = 2000;
 const largestGap = 40_000;
 const least = 0.6;
-/** By how much a passage must be the best one. */
+/** The margin by which a passage must be the best. */
 const lead = 0.1;
 
-/** Looks for a reworded passage where it stood. */
+/** Finds a reworded passage at its old position. */
 export function resembling(before: string, after: string, passage: Span, gap: Gap): Resembling | undefined {
   const quote = before.slice(passage.start, passage.end);
   if (quote.trim().length < shortest) return undefined;
@@ -28,7 +28,7 @@ export function resembling(before: string, after: string, passage: Span, gap: Ga
   if (!found || found.score < least) return undefined;
 
   const candidate = spaced(after.slice(found.start, found.end));
-  // Whose the very words are was asked before, and these were found to be another passage's.
+  // Exact matches were tried before: this one belongs to another passage.
   if (candidate.includes(spaced(quote).trim())) return undefined;
   const beside = [before.slice(gap.before.start, passage.start), before.slice(passage.end, gap.before.end)].map(spaced);
   const rival = Math.max(0, ...beside.map((text) => likeness(text, candidate)));
@@ -82,7 +82,7 @@ function byWords(before: string, after: string, passage: Span, gap: Gap): Resemb
   return { start: first.start, end: last.end, score, clear: true };
 }
 
-/** How many of their words two texts share, whatever the order: 1 is all, 0 is none. */
+/** The share of words that two texts have in common, in any order, from 0 to 1. */
 export function sharedWords(one: string, other: string): number {
   const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   const [mine, theirs] = [words(one), words(other)];
@@ -105,20 +105,20 @@ function tokens(text: string, { start, end }: Span): Token[] {
   }));
 }
 
-/** How much of `candidate` stands somewhere in `text`. */
+/** The share of `candidate` that occurs in `text`. */
 function likeness(text: string, candidate: string): number {
   if (text.trim() === "" || candidate.length > longest) return 0;
   const [best] = search(text, candidate, Math.floor(candidate.length * 0.5));
   return best ? 1 - best.errors / candidate.length : 0;
 }
 
-/** Text that the old version had in another place is that place's, not ours. */
+/** Text that the old version had elsewhere belongs to that place. */
 function occursApart(before: string, candidate: string, quote: string): boolean {
   const elsewhere = before.split(quote).join("\u0000");
   return elsewhere.includes(candidate);
 }
 
-/** Whether a whole line of the place stood somewhere else before. */
+/** Whether a full line of the place was elsewhere in the old version. */
 const hasForeignLine = (before: string, quote: string, after: string, { start, end }: Span) =>
   after
     .slice(start, end)

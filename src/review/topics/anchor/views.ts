@@ -1,12 +1,12 @@
 /**
- * Ways to look at a markdown source: as it is, with all white space alike, or as words alone. A
- * passage that was re-wrapped or given other marks is the same passage in one of them.
+ * Views of a markdown source: as it is, with normalised white space, or as words only. A passage that was
+ * re-wrapped or got other markup is equal in one of them.
  */
 export type View = {
   text: string;
-  /** The part of the view that shows source[start, end); undefined when nothing of it is visible. */
+  /** The range of the view for source[start, end); undefined when it is empty. */
   show(start: number, end: number): Span | undefined;
-  /** The source of view[start, end). */
+  /** The range of the source for view[start, end). */
   source(start: number, end: number): Span;
 };
 
@@ -18,7 +18,7 @@ export const plainView = (source: string): View => ({
   source: (start, end) => ({ start, end }),
 });
 
-/** White space, and the marks of a quotation that continue it on the next line, count as one space. */
+/** White space, including quote markers at line starts, becomes one space. */
 export function spacedView(source: string): View {
   const builder = viewBuilder(source);
   const gaps = /\s+(?:>[ \t]*)*/g;
@@ -34,7 +34,7 @@ export function spacedView(source: string): View {
 
 const isListNumber = (match: string) => match.endsWith(".") || match.endsWith(")");
 
-/** Words with one space between them: no marks, no punctuation, no numbers of list items. */
+/** Words separated by one space, without markup, punctuation and list numbers. */
 export function wordsView(source: string): View {
   const builder = viewBuilder(source);
   const words = /(?<=^|\n)[ \t>]*\d{1,9}[.)](?=[ \t])|[\p{L}\p{M}\p{N}]+/gu;

@@ -2,28 +2,31 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 
-/** A thread that turns texts into vectors, so that the rest of the process is served meanwhile. */
+/** Worker thread that embeds texts, so that inference does not block the event loop. */
 
-export type Question = { id: number; texts: string[] };
-export type Answer = { id: number; vectors: Float32Array[] } | { id: number; error: string };
+export type EmbedRequest = { id: number; texts: string[] };
+export type EmbedResponse = { id: number; vectors: Float32Array[] } | { id: number; error: string };
 
 const mostTokens = 256;
 
 const { folder } = workerData as { folder: string };
 const ready = load();
 
-parentPort?.on("message", (question: Question) => void answer(question));
+parentPort?.on("message", (question: EmbedRequest) => void answer(question));
 
-async function answer({ id, texts }: Question): Promise<void> {
+async function answer({ id, texts }: EmbedRequest): Promise<void> {
   try {
     const embed = await ready;
     const vectors = await embed(texts);
     parentPort?.postMessage(
-      { id, vectors } satisfies Answer,
+      { id, vectors } satisfies EmbedResponse,
       vectors.map((vector) => vector.buffer as ArrayBuffer),
     );
   } catch (error) {
-    parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies Answer);
+    parentPort?.postMessage({
+      id,
+      error: error instanceof Error ? error.message : String(error),
+    } satisfies EmbedResponse);
   }
 }
 
@@ -31,7 +34,7 @@ async function load() {
   const [runtime, { Tokenizer }] = await Promise.all([import("onnxruntime-web"), import("@huggingface/tokenizers")]);
   const read = async (name: string) => JSON.parse(await readFile(join(folder, name), "utf8"));
   const tokenizer = new Tokenizer(await read("tokenizer.json"), await read("tokenizer_config.json"));
-  // More threads would take the cores of those who wait for other answers.
+  // More threads would take CPU time from other requests.
   runtime.env.wasm.numThreads = 1;
   runtime.env.logLevel = "error";
   const session = await runtime.InferenceSession.create(await readFile(join(folder, "model.onnx")));
@@ -61,13 +64,13 @@ async function load() {
   };
 }
 
-/** The last token is the one that ends a text. */
+/** Truncates, but keeps the last token, which marks the end of the text. */
 function cut(ids: number[]): number[] {
   if (ids.length <= mostTokens) return ids;
   return [...ids.slice(0, mostTokens - 1), ids.at(-1) ?? 0];
 }
 
-/** The mean over the tokens of a text, of length one. */
+/** The mean over the tokens of a text, normalized to length one. */
 function meanOf(states: Float32Array, from: number, tokens: number, size: number): Float32Array {
   const mean = new Float32Array(size);
   for (let token = 0; token < tokens; token++)

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { choose, type Term } from "./choose.ts";
 
-const limits = { chosen: 2000, ranked: 8000 };
+const limits = { candidates: 2000, ranked: 8000 };
 const terms = (counts: Record<string, number>): Term[] =>
   Object.entries(counts).map(([word, count]) => ({ word, count }));
 
@@ -12,10 +12,10 @@ test.each([
   ["a word in more than half of the passages is left out beside another", { a: 60, b: 10 }, 100, "b", "", false],
   ["and is looked for where there is no other", { a: 60, b: 0 }, 100, "a", "", false],
   ["of words that are all common the rarest are taken", { a: 9000, b: 60_000, c: 8500 }, 100_000, "c a", "", true],
-])("%s", (_, counts, passages, by, beside, isCommon) => {
+])("%s", (_, counts, passages, selecting, scoring, isCommon) => {
   const chosen = choose(terms(counts), passages, limits);
   const words = (list: Term[] | undefined) => list?.map(({ word }) => word).join(" ");
-  expect([words(chosen?.by), words(chosen?.beside), chosen?.isCommon]).toEqual([by, beside, isCommon]);
+  expect([words(chosen?.selecting), words(chosen?.scoring), chosen?.isCommon]).toEqual([selecting, scoring, isCommon]);
 });
 
 test("without a word that occurs there is nothing to rank", () => {

@@ -1,41 +1,37 @@
-/** A word to look for, and in how many passages it is. */
-export type Term = { word: string; count: number; begun?: boolean };
+import type { QueryWord, RankLimits } from "../../../store/queries/search/ranking.ts";
 
-/** Which passages are ranked: those with any of `by`. `beside` only add to their scores. */
+/** A query word, and the number of passages that contain it. */
+export type Term = QueryWord & { count: number };
+
 export type Choice = {
-  by: Term[];
-  beside: Term[];
-  /** Even the rarest word is in too many: only those with all the words are ranked, and the newest with any. */
+  /** A passage with any of these is ranked. */
+  selecting: Term[];
+  /** These only add to the scores of passages that are ranked anyway. */
+  scoring: Term[];
+  /** Even the rarest word is in too many passages: rank those with all the words, and the newest with any. */
   isCommon: boolean;
 };
 
-export type Limits = {
-  /** The rarest words choose: as many of them as are in so many passages together. */
-  chosen: number;
-  /** No more passages are ranked at once. */
-  ranked: number;
-};
-
-/** Of words that are all common, so many are looked at. */
-const mostCommon = 3;
+/** When all words are common, the number of them that are used. */
+const maxCommon = 3;
 
 /**
- * Ranking costs by the passage, and what has none of the rare words is seldom among the best. Words in more
- * than half of the passages have no weight in BM25 and are left out beside others.
+ * Ranking costs by the passage, and a passage without any rare word is seldom among the best. Words in more
+ * than half of the passages have no weight in BM25; they are used only if there is no other.
  */
-export function choose(terms: Term[], passages: number, { chosen, ranked }: Limits): Choice | undefined {
+export function choose(terms: Term[], passages: number, { candidates, ranked }: RankLimits): Choice | undefined {
   const [rarest, ...others] = terms.filter((term) => term.count > 0).sort((a, b) => a.count - b.count);
   if (!rarest) return undefined;
-  const telling = [rarest, ...others.filter((term) => term.count * 2 <= passages)];
-  if (rarest.count > ranked) return { by: telling.slice(0, mostCommon), beside: [], isCommon: true };
+  const weighted = [rarest, ...others.filter((term) => term.count * 2 <= passages)];
+  if (rarest.count > ranked) return { selecting: weighted.slice(0, maxCommon), scoring: [], isCommon: true };
   let sum = 0;
-  const isChosen = telling.map(({ count }, at) => {
+  const isSelecting = weighted.map(({ count }, at) => {
     sum += count;
-    return at === 0 || sum <= chosen;
+    return at === 0 || sum <= candidates;
   });
   return {
-    by: telling.filter((_, at) => isChosen[at]),
-    beside: telling.filter((_, at) => !isChosen[at]),
+    selecting: weighted.filter((_, at) => isSelecting[at]),
+    scoring: weighted.filter((_, at) => !isSelecting[at]),
     isCommon: false,
   };
 }

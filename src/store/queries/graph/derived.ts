@@ -6,12 +6,12 @@ import { type End, type Noun, nouns, type Tie, ties } from "./nouns.ts";
 type Engine = Database["engine"];
 
 /**
- * What is the same in every query is text, and made once: to build it from parts for each call would
- * cost more than running it.
+ * Constant SQL is concatenated once, as text: building it from parts on every call would cost more than
+ * running it.
  */
 const raw = (text: string) => sql.raw<never>(text);
 
-/** A JSON object without what is NULL. */
+/** A JSON object without the parts that are NULL. */
 const object: Record<Engine, (parts: Record<string, string>) => string> = {
   sqlite: (parts) => `json_patch('{}', json_object(${pairs(parts)}))`,
   postgres: (parts) => `jsonb_strip_nulls(jsonb_build_object(${pairs(parts)}))`,
@@ -27,7 +27,7 @@ const asText: Record<Engine, (json: string) => string> = {
   postgres: (json) => `${json}::text`,
 };
 
-/** A noun's rows with the columns of `nodes`, to be selected from under that name. */
+/** A noun's rows with the columns of `nodes`, as a subquery of that name. */
 export const asNodes = (engine: Engine, noun: Noun, where: RawBuilder<unknown>): RawBuilder<unknown> => {
   const properties = object[engine](noun.properties);
   const data = engine === "postgres" ? `, ${properties} AS data` : "";
@@ -40,7 +40,7 @@ export const asNodes = (engine: Engine, noun: Noun, where: RawBuilder<unknown>):
 const writtenUnderNothing =
   "NULL AS role, NULL AS run, NULL AS task, CAST(NULL AS BIGINT) AS epoch, CAST(NULL AS BIGINT) AS attempt";
 
-/** Whether the node with this id exists; for ids that no noun claims, `otherwise`. */
+/** A condition: the node with this id exists. `otherwise` covers ids without a noun. */
 function existsNode(engine: Engine, id: string, otherwise: string): string {
   const prefix = { sqlite: `substr(${id}, 1, instr(${id}, ':'))`, postgres: `split_part(${id}, ':', 1) || ':'` };
   const cases = nouns.map((noun) => {
@@ -54,7 +54,7 @@ function existsNode(engine: Engine, id: string, otherwise: string): string {
 const isThere = (engine: Engine, id: string) =>
   existsNode(engine, id, `EXISTS (SELECT 1 FROM nodes own WHERE own.id = ${id})`);
 
-/** Where the noun is known, only its table is asked. */
+/** Like `isThere`, but looks only into the noun's table when the noun is known. */
 function isThereAt(engine: Engine, { noun, column }: End): string {
   const known = nouns.find(({ type }) => type === noun);
   if (!known) return isThere(engine, column);
@@ -64,20 +64,20 @@ function isThereAt(engine: Engine, { noun, column }: End): string {
 
 const idOf = ({ noun, column }: End) => (noun === undefined ? column : `'${noun}:' || ${column}`);
 
-/** Those of `ids` that can stand at this end, as the end's column has them. */
+/** The keys of those `ids` that can be at this end. */
 export function keysAt({ noun }: Pick<End, "noun">, ids: string[]): string[] {
   if (noun === undefined) return ids;
   const start = `${noun}:`;
   return ids.filter((id) => id.startsWith(start)).map((id) => id.slice(start.length));
 }
 
-/** Ends that a foreign key or the row itself vouches for need no look. */
+/** True when a foreign key or the row itself guarantees that the end exists. */
 const isSure = ({ types, to }: Tie) => types[0] === "depends_on" || to.noun === "run";
 
-/** No id of a node has a >, so its parts can be told apart. */
+/** Node ids contain no ">", so the parts can be told apart. */
 const edgeId = (tie: Tie) => `${idOf(tie.from)} || '>' || ${tie.type} || '>' || ${idOf(tie.to)}`;
 
-/** One direction of one tie, as seen from the nodes at its near end. Stream 0 are the graph's own edges. */
+/** One direction of a tie, seen from the nodes at its near end. Stream 0 has the graph's own edges. */
 export type Side = {
   tie: Tie;
   direction: "out" | "in";
@@ -109,41 +109,41 @@ export const sides: Side[] = ties
     };
   });
 
-type Wanted = { near: string[]; far?: string[]; types: string[] | undefined; after?: string; limit: number };
+type SideFilter = { near: string[]; far?: string[]; types: string[] | undefined; after?: string; limit: number };
 
-/** The edges of a side that touch `near`; undefined when there can be none. */
-export function sideSelect(engine: Engine, side: Side, wanted: Wanted): RawBuilder<unknown> | undefined {
+/** The edges of a side at `near`; undefined when there cannot be any. */
+export function sideSelect(engine: Engine, side: Side, filter: SideFilter): RawBuilder<unknown> | undefined {
   const { tie, near, far } = side;
-  if (wanted.types && !tie.types.some((type) => wanted.types?.includes(type))) return undefined;
-  const keys = keysAt(near, wanted.near);
+  if (filter.types && !tie.types.some((type) => filter.types?.includes(type))) return undefined;
+  const keys = keysAt(near, filter.near);
   if (keys.length === 0) return undefined;
-  const farKeys = wanted.far && keysAt(far, wanted.far);
+  const farKeys = filter.far && keysAt(far, filter.far);
   if (farKeys?.length === 0) return undefined;
-  const [after] = wanted.after === undefined ? [] : keysAt(far, [wanted.after]);
+  const [after] = filter.after === undefined ? [] : keysAt(far, [filter.after]);
   const list = listOf[engine];
   return sideRows(engine, side, {
     near: list(keys),
     ...(farKeys ? { far: list(farKeys) } : {}),
-    ...(wanted.types ? { types: list(wanted.types) } : {}),
+    ...(filter.types ? { types: list(filter.types) } : {}),
     ...(after === undefined ? {} : { after }),
-    limit: wanted.limit,
+    limit: filter.limit,
   });
 }
 
-type Asked = { near: List; far?: List; types?: List; after?: string; limit: number };
+type SideKeys = { near: List; far?: List; types?: List; after?: string; limit: number };
 
-/** The edges of a side with these keys at its ends, ordered by their far ends. */
-export function sideRows(engine: Engine, side: Side, asked: Asked): RawBuilder<unknown> {
+/** The edges of a side with these keys at its ends, ordered by far end. */
+export function sideRows(engine: Engine, side: Side, keys: SideKeys): RawBuilder<unknown> {
   const { tie, near, far, stream } = side;
-  const rows = withTexts[engine](tie.table, near.column, asked.near);
-  const beside = asked.far === undefined ? sql`` : sql`AND ${raw(far.column)} ${among[engine](asked.far)}`;
-  const beyond = asked.after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${asked.after}`;
-  const ofType = asked.types === undefined ? sql`` : sql`AND ${raw(tie.type)} ${among[engine](asked.types)}`;
+  const rows = withTexts[engine](tie.table, near.column, keys.near);
+  const beside = keys.far === undefined ? sql`` : sql`AND ${raw(far.column)} ${among[engine](keys.far)}`;
+  const beyond = keys.after === undefined ? sql`` : sql`AND ${raw(far.column)} > ${keys.after}`;
+  const ofType = keys.types === undefined ? sql`` : sql`AND ${raw(tie.type)} ${among[engine](keys.types)}`;
   return sql`SELECT * FROM (${raw(side.head)} ${rows} ${beside} ${beyond} ${ofType}
-    ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${asked.limit}) AS ${raw(`side${stream}`)}`;
+    ${raw(`${side.tail[engine]} ORDER BY ${far.column}`)} LIMIT ${keys.limit}) AS ${raw(`side${stream}`)}`;
 }
 
-/** The ties that an edge with such an id can come from. */
+/** The ties that an edge with this id can derive from. */
 export function tiesOf(id: string): { tie: Tie; from: string; to: string; type: string }[] {
   const [from, type, to] = id.split(">");
   if (!from || !type || !to) return [];
@@ -152,7 +152,7 @@ export function tiesOf(id: string): { tie: Tie; from: string; to: string; type: 
     .map((tie) => ({ tie, from, to, type }));
 }
 
-/** A tie's rows with the columns of `edges`, with its two ends given, or all of them. */
+/** A tie's rows with the columns of `edges`: between two ends, or all. */
 export function asEdges(engine: Engine, tie: Tie, ends?: { from: string; to: string }): RawBuilder<unknown> {
   const [from] = ends ? keysAt(tie.from, [ends.from]) : [];
   const [to] = ends ? keysAt(tie.to, [ends.to]) : [];
@@ -165,13 +165,13 @@ export function asEdges(engine: Engine, tie: Tie, ends?: { from: string; to: str
   return sql`${raw(head)} ${started} ${ended}`;
 }
 
-/** Most ids have no colon, and need no further look. */
+/** Ids without a colon belong to own nodes, which cannot vanish while an edge refers to them. */
 function isOwnOrThere(engine: Engine, id: string): string {
   const colon = { sqlite: `instr(${id}, ':')`, postgres: `strpos(${id}, ':')` };
   return `(${colon[engine]} = 0 OR ${existsNode(engine, id, "TRUE")})`;
 }
 
-/** Own edges that lead to what other tables keep are seen as long as that is there. */
+/** Hides own edges whose end in another table no longer exists. */
 const alive = (engine: Engine) => ({
   from: raw(isOwnOrThere(engine, "edges.from_id")),
   to: raw(isOwnOrThere(engine, "edges.to_id")),

@@ -1,24 +1,24 @@
 /**
- * What other tables keep, seen as nodes and edges of the graph. Nothing is copied, so nothing can be
- * out of date. A new noun joins with an item of `nouns`, and of `ties` for each way it is connected:
- * its columns as SQL that both engines understand; every query, walk and export then knows it.
+ * Rows of other tables as nodes and edges of the graph. Nothing is copied, so nothing can be out of date. A
+ * new noun is an item of `nouns`, plus an item of `ties` for each kind of edge it has: its columns as SQL for
+ * both engines. Every query, walk and export then includes it.
  */
 export type Noun = {
-  /** The type of its nodes, whose ids are this word, a colon and the key. */
+  /** The type of its nodes; their ids are `type:key`. */
   type: string;
   from: string;
   key: string;
-  /** Where to look whether there is one, when that is simpler than `from` and `key`. */
-  exists?: { from: string; key: string /** True when the column has whole ids. */; whole?: boolean };
+  /** A cheaper way than `from` and `key` to check that a node exists. */
+  exists?: { from: string; key: string /** True when the column has full ids. */; whole?: boolean };
   title: string;
   properties: Record<string, string>;
   version: string;
   createdAt: string;
   updatedAt: string;
   createdBy: string;
-  /** Names are listed from a to z; ids that begin with their time, newest first. */
+  /** Names are listed in ascending order; ids that start with a time in descending order, newest first. */
   order: "asc" | "desc";
-  /** How such a thing is changed, since the graph's own tools cannot. */
+  /** How to change such a node, since the graph's tools cannot. */
   instead: string;
 };
 
@@ -81,7 +81,7 @@ export const nouns: Noun[] = [
   },
   {
     type: "run",
-    // Todos may name a run that nobody planned.
+    // Tasks may name a run without a plan.
     from: `(SELECT id, title, state, request, created_at, created_by, version,
         coalesce(ended_at, started_at, planned_at, created_at) AS updated_at FROM runs
       UNION ALL SELECT run, run, NULL, NULL, min(created_at), min(created_by), 1, max(updated_at) FROM tasks
@@ -141,7 +141,7 @@ export const nouns: Noun[] = [
   },
 ];
 
-/** An end of an edge: the key of a noun, or without one a node's whole id. */
+/** An end of an edge: the key of a noun or, without a noun, a full node id. */
 export type End = { noun?: string; column: string };
 
 export type Tie = {
@@ -154,7 +154,7 @@ export type Tie = {
   properties: Record<string, string>;
   createdAt: string;
   createdBy: string;
-  /** Where such an edge comes from, and so where it can be changed. */
+  /** How to change such an edge. */
   instead: string;
 };
 
@@ -230,7 +230,7 @@ export const ties: Tie[] = [
   },
 ];
 
-/** The noun that an id belongs to, and its key; undefined for a node of the graph's own. */
+/** The noun and key of an id; undefined for a node of the graph's own. */
 export function nounOf(id: string): { noun: Noun; key: string } | undefined {
   const colon = id.indexOf(":");
   const noun = colon < 0 ? undefined : nouns.find(({ type }) => type === id.slice(0, colon));

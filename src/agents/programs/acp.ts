@@ -1,0 +1,119 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { PassThrough, Readable, Writable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
+import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type { Control, StopTimeouts } from "../process.ts";
+import type { Runner, RunSpec } from "../runner.ts";
+import { type Program, programRunner, wholePrompt } from "./command.ts";
+import { count, type Listener, overLimit } from "./listener.ts";
+
+type Options = {
+  /** The agent's command line, from the configuration. */
+  argv: readonly string[];
+  isolation: "scratch" | "workspace";
+  stopTimeouts?: StopTimeouts;
+};
+
+/** Any agent that speaks the Agent Client Protocol over stdin and stdout. */
+export const acpRunner = ({ argv, isolation, stopTimeouts }: Options): Runner => ({
+  name: "acp",
+  run(spec, signal) {
+    const session = conversation(spec, isolation);
+    const program: Program = {
+      name: "acp",
+      async prepare() {
+        const [command = "", ...args] = argv;
+        return { command, args, env: spec.env, input: undefined, talk: session.talk };
+      },
+      listener: () => session.listener,
+      ...(stopTimeouts ? { stopTimeouts } : {}),
+    };
+    return programRunner(program).run(spec, signal);
+  },
+});
+
+/** One prompt and its answer. The protocol has no limits, so tool calls are counted as they are announced. */
+function conversation(spec: RunSpec, isolation: Options["isolation"]) {
+  const calls = new Set<string>();
+  let messages = 0;
+  let speaking = false;
+  let failure: string | undefined;
+  let done = false;
+  let used: ReportedUsage = {};
+  let costUsd: number | null = null;
+
+  async function talk(child: ChildProcessWithoutNullStreams, control: Control): Promise<void> {
+    // Imported here, because its schemas would be the largest part of every cold start.
+    const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
+    const copy = child.stdout.pipe(new PassThrough());
+    const stream = ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(copy) as ReadableStream<Uint8Array>);
+    const app = client({ name: "scriptorium" })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => permissionFor(params, isolation))
+      .onNotification(methods.client.session.update, ({ params: { update } }) => {
+        if (update.sessionUpdate === "tool_call") calls.add(update.toolCallId);
+        costUsd = dollars(update) ?? costUsd;
+        const speaks = update.sessionUpdate === "agent_message_chunk";
+        if (speaks && !speaking) messages++;
+        speaking = speaks;
+        const over = overLimit(spec.limits, { toolCalls: calls.size, messages, outputTokens: 0 });
+        if (over) control.stop("limit", over);
+      });
+    await app.connectWith(stream, async (agent) => {
+      await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
+      const request: NewSessionRequest = {
+        cwd: spec.cwd,
+        mcpServers: spec.mcp ? [{ ...spec.mcp, env: pairs(spec.mcp.env) }] : [],
+      };
+      const { sessionId } = await agent.request(methods.agent.session.new, request);
+      const turn: PromptRequest = { sessionId, prompt: [{ type: "text", text: wholePrompt(spec) }] };
+      const { stopReason, ...rest } = await agent.request(methods.agent.session.prompt, turn);
+      done = true;
+      used = (rest as { usage?: ReportedUsage }).usage ?? {};
+      if (stopReason !== "end_turn") failure = `the agent stopped: ${stopReason}`;
+    });
+  }
+
+  const listener: Listener = {
+    line: () => undefined,
+    summary: () => ({
+      usage: {
+        inputTokens: count(used.inputTokens),
+        outputTokens: count(used.outputTokens),
+        cacheReadTokens: count(used.cachedReadTokens),
+        cacheWriteTokens: count(used.cachedWriteTokens),
+        toolCalls: done ? calls.size : null,
+        messages: done ? messages : null,
+      },
+      costUsd,
+      ...(failure ? { error: failure } : {}),
+    }),
+  };
+  return { talk, listener };
+}
+
+/** Not part of the protocol, but some agents report it. */
+type ReportedUsage = {
+  inputTokens?: number;
+  outputTokens?: number;
+  cachedReadTokens?: number;
+  cachedWriteTokens?: number;
+};
+
+function dollars(update: object): number | null {
+  const { cost } = update as { cost?: { amount?: number; currency?: string } };
+  return cost?.currency === "USD" ? count(cost.amount) : null;
+}
+
+const pairs = (env: Record<string, string>) => Object.entries(env).map(([name, value]) => ({ name, value }));
+
+/** Kinds that can leave the scratch folder. Tools of MCP servers are of kind `other`. */
+const leavingFolder = new Set(["execute", "delete", "move", "fetch", "switch_mode"]);
+
+function permissionFor({ toolCall, options }: RequestPermissionRequest, isolation: Options["isolation"]) {
+  const isAllowed = isolation === "workspace" || !leavingFolder.has(toolCall.kind ?? "other");
+  const preferred = isAllowed ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+  const chosen = preferred.flatMap((kind) => options.filter((option) => option.kind === kind))[0];
+  return {
+    outcome: chosen ? { outcome: "selected" as const, optionId: chosen.optionId } : { outcome: "cancelled" as const },
+  };
+}

@@ -1,0 +1,106 @@
+import type { StopTimeouts } from "../process.ts";
+import type { Limits, Runner, Usage } from "../runner.ts";
+import { mcpConfig, type Program, programRunner } from "./command.ts";
+import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
+
+type Options = {
+  bin: string;
+  args?: readonly string[];
+  /** `scratch` ignores hooks, settings and servers of the folder; `workspace` trusts them (R8). */
+  isolation: "scratch" | "workspace";
+  pluginDir?: string;
+  stopTimeouts?: StopTimeouts;
+};
+
+/** Claude Code, headless. The prompt goes to stdin, because Linux limits an argument to 128 KiB. */
+export const claudeRunner = (options: Options): Runner => programRunner(claude(options));
+
+const claude = ({ bin, args: extra = [], isolation, pluginDir, stopTimeouts }: Options): Program => ({
+  name: "claude",
+  async prepare(spec, keep) {
+    const args = ["-p", "--output-format", "stream-json", "--verbose", ...extra];
+    if (spec.model) args.push("--model", spec.model);
+    if (spec.limits.usd !== undefined) args.push("--max-budget-usd", String(spec.limits.usd));
+    if (spec.system) args.push("--append-system-prompt", spec.system);
+    if (pluginDir) args.push("--plugin-dir", pluginDir);
+    if (isolation === "workspace") args.push("--dangerously-skip-permissions");
+    else args.push(...(await confined(spec.mcp?.name, () => keep("mcp.json", mcpConfig(spec)))));
+    // Claude Code refuses to skip permissions as root, the usual user in a container, unless this is set.
+    const asRoot: Record<string, string> =
+      isolation === "workspace" && process.getuid?.() === 0 ? { IS_SANDBOX: "1" } : {};
+    return { command: bin, args, env: { ...spec.env, ...asRoot }, input: spec.prompt };
+  },
+  config: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", files: [".credentials.json"] },
+  listener: claudeListener,
+  ...(stopTimeouts ? { stopTimeouts } : {}),
+});
+
+/** No hooks, MCP servers or settings of the folder; no shell or network; files of the folder only; the run's tools. */
+async function confined(server: string | undefined, config: () => Promise<string>): Promise<string[]> {
+  const tools = ["Read", "Glob", "Grep", "Skill"];
+  // Not Read, Glob or Grep: allowed by name they reach the whole disk, otherwise only the folder.
+  const allowedTools = ["Skill", ...(server ? [`mcp__${server}`] : [])];
+  return [
+    ...["--setting-sources", "user", "--strict-mcp-config", "--mcp-config", await config()],
+    ...["--tools", tools.join(","), "--allowedTools", allowedTools.join(",")],
+    ...["--permission-mode", "dontAsk", "--no-session-persistence"],
+  ];
+}
+
+type Event = {
+  type?: string;
+  message?: { id?: string; content?: { type?: string; id?: string }[]; usage?: Record<string, unknown> };
+  is_error?: boolean;
+  subtype?: string;
+  result?: string;
+  terminal_reason?: string;
+  total_cost_usd?: number;
+  usage?: Record<string, unknown>;
+};
+
+/** Each block of a message comes as an `assistant` event with the usage of the whole message: count by message id. */
+export function claudeListener(limits: Limits): Listener {
+  const usageById = new Map<string, { output: number; all: number }>();
+  const calls = new Set<string>();
+  let last: Event | undefined;
+
+  return {
+    line(text, control) {
+      const event = parseEvent<Event>(text);
+      if (event?.type === "result") {
+        last = event;
+        control.sawResult();
+      }
+      if (event?.type !== "assistant" || !event.message?.id) return;
+      usageById.set(event.message.id, usedBy(event.message.usage ?? {}));
+      for (const block of event.message.content ?? []) if (block.type === "tool_use") calls.add(block.id ?? "");
+      const over = overLimit(limits, {
+        toolCalls: calls.size,
+        messages: usageById.size,
+        outputTokens: [...usageById.values()].reduce((sum, { output }) => sum + output, 0),
+        tokens: [...usageById.values()].reduce((sum, { all }) => sum + all, 0),
+      });
+      if (over) control.stop("limit", over);
+    },
+    summary() {
+      const usage: Usage = {
+        inputTokens: count(last?.usage?.input_tokens),
+        outputTokens: count(last?.usage?.output_tokens),
+        cacheReadTokens: count(last?.usage?.cache_read_input_tokens),
+        cacheWriteTokens: count(last?.usage?.cache_creation_input_tokens),
+        toolCalls: last ? calls.size : null,
+        messages: last ? usageById.size : null,
+      };
+      const failed = last?.is_error || (last?.subtype ?? "success") !== "success";
+      const reason = last?.result || last?.terminal_reason || last?.subtype || "the agent reported an error";
+      return { usage, costUsd: last?.total_cost_usd ?? null, ...(failed ? { error: reason } : {}) };
+    },
+  };
+}
+
+function usedBy(usage: Record<string, unknown>): { output: number; all: number } {
+  const of = (name: string) => count(usage[name]) ?? 0;
+  const output = of("output_tokens");
+  const input = of("input_tokens") + of("cache_read_input_tokens") + of("cache_creation_input_tokens");
+  return { output, all: input + output };
+}

@@ -1,0 +1,102 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ok } from "../../kernel/result.ts";
+import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
+import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
+import { type ConfigFolder, inSandbox } from "../sandboxed.ts";
+import type { Listener } from "./listener.ts";
+
+/** How to start one kind of agent program, and how to read its output. */
+export type Program = {
+  name: string;
+  /** `keep` writes a file outside the agent's folder, for the duration of the run, and returns its path. */
+  prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
+  /** Files that it needs inside a sandbox too, such as a login. */
+  config?: ConfigFolder;
+  listener?(limits: RunSpec["limits"]): Listener;
+  stopTimeouts?: StopTimeouts;
+};
+
+export function programRunner(program: Program): Runner {
+  return {
+    name: program.name,
+    async run(spec, signal) {
+      const folder = await mkdtemp(join(tmpdir(), "scriptorium-run-"));
+      try {
+        const keep = async (name: string, text: string) => {
+          const file = join(folder, name);
+          await writeFile(file, text, { mode: 0o600 });
+          return file;
+        };
+        const prepared = await program.prepare(spec, keep);
+        const policy = spec.sandboxPolicy;
+        const invocation = policy
+          ? inSandbox(prepared, spec, policy, { kept: folder, config: program.config })
+          : ok(prepared);
+        if (!invocation.ok) return notStarted(invocation.problem.message);
+        const listener = program.listener?.(spec.limits);
+        const result = await runProcess(
+          {
+            ...invocation.value,
+            run: spec.id,
+            cwd: spec.cwd,
+            limits: spec.limits,
+            ...(spec.logFile ? { logFile: spec.logFile } : {}),
+            ...(listener ? { onLine: listener.line } : {}),
+            ...(program.stopTimeouts ? { stopTimeouts: program.stopTimeouts } : {}),
+          },
+          signal,
+        );
+        const { usage, costUsd, error } = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
+        const reason = result.error ?? error;
+        return { ...result, usage, costUsd, ...(reason ? { error: reason } : {}) };
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+export const notStarted = (error: string): RunResult => ({
+  exitCode: null,
+  errorTail: error,
+  error,
+  ended: "spawn-error",
+  usage: unknownUsage,
+  costUsd: null,
+  durationMs: 0,
+});
+
+/**
+ * Any command line, started without a shell. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are
+ * substituted in its arguments; the prompt is also written to stdin.
+ */
+export const commandRunner = (argv: readonly string[], stopTimeouts?: StopTimeouts): Runner =>
+  programRunner({
+    name: "command",
+    async prepare(spec, keep) {
+      const uses = (word: string) => argv.some((part) => part.includes(`{${word}}`));
+      const prompt = wholePrompt(spec);
+      const values: Record<string, string> = {
+        prompt,
+        cwd: spec.cwd,
+        model: spec.model ?? "",
+        prompt_file: uses("prompt_file") ? await keep("prompt.md", prompt) : "",
+        mcp_config: uses("mcp_config") ? await keep("mcp.json", mcpConfig(spec)) : "",
+      };
+      const [command = "", ...args] = argv.map((part) =>
+        part.replace(/\{(prompt|prompt_file|cwd|model|mcp_config)\}/g, (_, word: string) => values[word] ?? ""),
+      );
+      return { command, args, env: spec.env, input: prompt };
+    },
+    ...(stopTimeouts ? { stopTimeouts } : {}),
+  });
+
+export const wholePrompt = (spec: RunSpec) => (spec.system ? `${spec.system}\n\n${spec.prompt}` : spec.prompt);
+
+/** The run's MCP server in the configuration format that most clients read. */
+export const mcpConfig = ({ mcp }: RunSpec) =>
+  JSON.stringify({
+    mcpServers: mcp ? { [mcp.name]: { command: mcp.command, args: mcp.args, env: mcp.env } } : {},
+  });

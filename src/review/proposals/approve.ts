@@ -1,0 +1,132 @@
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Database, Query } from "../../store/database.ts";
+import { appendEvent } from "../../store/events.ts";
+import {
+  begunApprovals,
+  decideProposal,
+  findProposal,
+  type StoredProposal,
+  setApproval,
+} from "../../store/queries/proposals.ts";
+import { type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
+
+export type Approver = { name: string; email?: string };
+
+export type ApprovalOptions = { note?: string | undefined; merge?: boolean | undefined; onto?: string | undefined };
+
+/**
+ * The effect of approving one kind of proposal:
+ *
+ *   prepare ──▶ intent is saved ──▶ transaction: "approved", event, apply ──▶ settle
+ *
+ * A crash before the transaction commits leaves an open proposal with a saved intent: the next start
+ * calls `resume`, which decides from the state of the files whether to finish or to drop it.
+ */
+export interface Effect<Plan extends object = object> {
+  /** Reads files and git and returns the plan, or why the proposal cannot be approved. Changes nothing. */
+  prepare(proposal: WholeProposal, approver: Approver, options: ApprovalOptions): Promise<Result<Plan>>;
+  /** The part of the plan that `resume` needs; without it a crash undoes the approval. */
+  intent?(plan: Plan): Record<string, unknown>;
+  /** Runs inside the transaction that marks the proposal approved; awaits only its own queries. */
+  apply(tx: Query, plan: Plan, at: string): Promise<Result<unknown>>;
+  /** Runs after the transaction was committed or rolled back. */
+  settle?(plan: Plan, committed: boolean): Promise<void>;
+  /** The plan of an approval that a crash interrupted after its file was written; undefined to drop it. */
+  resume?(proposal: WholeProposal, approver: Approver, intent: Record<string, unknown>): Promise<Plan | undefined>;
+}
+
+type Deps = { db: Database; effects: Record<string, Effect>; now(): Date };
+
+export function proposalDecisions({ db, effects, now }: Deps) {
+  function effectOf(kind: string): Effect {
+    const effect = effects[kind];
+    if (!effect) throw new Error(`no effect is defined for proposals of kind ${kind}`);
+    return effect;
+  }
+
+  async function findOpen(id: string): Promise<Result<WholeProposal>> {
+    const row = await findProposal(db.read, id);
+    if (!row) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
+    if (row.status === "superseded") {
+      return refuse("conflict", `proposal ${id} was superseded by a later revision; see: scriptorium proposal list`);
+    }
+    if (row.status !== "open") {
+      return refuse("conflict", `proposal ${id} was ${row.status} by ${row.decided_by} at ${row.decided_at}`);
+    }
+    return ok(wholeProposal(row));
+  }
+
+  type Decision = { status: "approved" | "rejected"; by: Approver; note: string | undefined };
+
+  async function decide(tx: Query, id: string, { status, by, note }: Decision, at: string) {
+    const decided = await decideProposal(tx, id, { status, at, by: by.name, note });
+    if (!decided) return refuse("conflict", `proposal ${id} was decided by someone else just now`);
+    const { kind, subject, topic_id } = decided;
+    await appendEvent(tx, {
+      at,
+      actor: by.name,
+      kind: `proposal-${status}`,
+      subject: `proposal:${id}`,
+      data: { kind, subject, topic_id, note: note ?? null },
+    });
+    return ok(decided);
+  }
+
+  async function applyEffect(
+    { id, kind }: WholeProposal,
+    { by, note }: Pick<Decision, "by" | "note">,
+    plan: object,
+  ): Promise<Result<Proposal>> {
+    const effect = effectOf(kind);
+    let committed = false;
+    try {
+      const done = await db.write(async (tx): Promise<Result<StoredProposal>> => {
+        const at = now().toISOString();
+        const decided = await decide(tx, id, { status: "approved", by, note }, at);
+        if (!decided.ok) return decided;
+        const applied = await effect.apply(tx, plan, at);
+        return applied.ok ? decided : applied;
+      });
+      committed = done.ok;
+      return done.ok ? ok(proposalOf(done.value)) : done;
+    } finally {
+      await effect.settle?.(plan, committed);
+    }
+  }
+
+  return {
+    async approve(id: string, by: Approver, options: ApprovalOptions = {}): Promise<Result<Proposal>> {
+      const found = await findOpen(id);
+      if (!found.ok) return found;
+      const { note } = options;
+      const effect = effectOf(found.value.kind);
+      const plan = await effect.prepare(found.value, by, options);
+      if (!plan.ok) return plan;
+      const intent = effect.intent?.(plan.value);
+      if (intent) await db.write((tx) => setApproval(tx, id, { by, note, ...intent }));
+      const done = await applyEffect(found.value, { by, note }, plan.value);
+      // Otherwise the next start would take a person's own later edit to the same text for this approval.
+      if (!done.ok && intent) await db.write((tx) => setApproval(tx, id, null));
+      return done;
+    },
+
+    async reject(id: string, by: Approver, note?: string): Promise<Result<Proposal>> {
+      const found = await findOpen(id);
+      if (!found.ok) return found;
+      const at = now().toISOString();
+      const done = await db.write((tx) => decide(tx, id, { status: "rejected", by, note }, at));
+      return done.ok ? ok(proposalOf(done.value)) : done;
+    },
+
+    /** Finishes the approvals that a crash interrupted after their files were written. */
+    async resumeApprovals(): Promise<void> {
+      for (const row of await begunApprovals(db.read)) {
+        if (row.approval === null) continue;
+        const proposal = wholeProposal(row);
+        const { by, note, ...intent } = row.approval as { by: Approver; note?: string };
+        const plan = await effectOf(row.kind).resume?.(proposal, by, { ...intent, note });
+        if (plan) await applyEffect(proposal, { by, note }, plan);
+      }
+    },
+  };
+}

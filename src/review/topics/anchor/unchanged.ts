@@ -1,0 +1,84 @@
+import { diffArrays } from "diff";
+import type { Span } from "./views.ts";
+
+/** Consecutive lines that both texts have. */
+export type Run = { before: number; after: number; length: number };
+
+/** Beyond this many changed lines the diff gives up; unchanged passages are then found by their words. */
+const mostChangedLines = 1000;
+
+/** The runs of lines that an edit did not change, in order. */
+export function unchangedLines(before: string, after: string): Run[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const shorter = Math.min(old.length, now.length);
+  let head = 0;
+  while (head < shorter && old[head] === now[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail++;
+
+  const middle = diffArrays(old.slice(head, old.length - tail), now.slice(head, now.length - tail), {
+    maxEditLength: mostChangedLines,
+  });
+  const changes = [
+    { value: old.slice(0, head), added: false, removed: false },
+    ...(middle ?? [
+      { value: old.slice(head, old.length - tail), added: false, removed: true },
+      { value: now.slice(head, now.length - tail), added: true, removed: false },
+    ]),
+    { value: old.slice(old.length - tail), added: false, removed: false },
+  ];
+  const runs: Run[] = [];
+  const at: Run = { before: 0, after: 0, length: 0 };
+  for (const { value, added, removed } of changes) {
+    const length = value.reduce((sum, line) => sum + line.length, 0);
+    if (!added && !removed && length > 0) runs.push({ ...at, length });
+    if (!added) at.before += length;
+    if (!removed) at.after += length;
+  }
+  return runs;
+}
+
+/** The stretch of each text between the unchanged lines around a passage. */
+export type Gap = { before: Span; after: Span };
+
+/** Shorter runs, such as blank lines and fences, may be equal by chance and are no evidence. */
+const weight = 20;
+
+export function gapAround(runs: Run[], before: string, after: string, passage: Span): Gap {
+  const gap: Gap = { before: { start: 0, end: before.length }, after: { start: 0, end: after.length } };
+  for (const run of runs) {
+    if (!bearsWeight(before, run)) continue;
+    const end = run.before + run.length;
+    if (run.before < passage.start) {
+      gap.before.start = Math.min(end, passage.start);
+      gap.after.start = run.after + gap.before.start - run.before;
+    }
+    if (end > passage.end) {
+      gap.before.end = Math.max(run.before, passage.end);
+      gap.after.end = run.after + gap.before.end - run.before;
+      break;
+    }
+  }
+  return gap;
+}
+
+/** The stretches of the new text outside unchanged lines. */
+export function insertions(runs: Run[], after: string): Span[] {
+  const spans: Span[] = [];
+  let last = 0;
+  for (const run of [...runs, { before: 0, after: after.length, length: 0 }]) {
+    if (run.after > last) spans.push({ start: last, end: run.after });
+    last = run.after + run.length;
+  }
+  return spans;
+}
+
+function bearsWeight(text: string, run: Run): boolean {
+  let visible = 0;
+  for (let i = run.before; i < run.before + run.length; i++) {
+    if (text.charCodeAt(i) > 32 && ++visible >= weight) return true;
+  }
+  return false;
+}
+
+const linesOf = (text: string) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];

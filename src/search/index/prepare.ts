@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import type { Folders } from "../../kernel/markdown/links.ts";
+import type { PassageWords } from "../../store/queries/search/lexemes.ts";
+import type { Readable } from "../kinds.ts";
+import { wordsOf } from "../rank/terms.ts";
+import { type Chunk, chunk, type Document, titleWords } from "./chunk.ts";
+import { linksIn } from "./links.ts";
+
+/** A passage to be indexed. `hash` identifies the text that is embedded, `state` everything that is indexed. */
+export type PreparedPassage = Chunk & { words: PassageWords; hash: string; state: string; links: string[] };
+
+export type PreparedThing = { about: Readable; passages: PreparedPassage[] };
+
+export function prepare(name: { kind: string; id: string }, found: Readable, folders: Folders): PreparedThing {
+  const document: Document = { title: replaceInvalid(found.title), text: replaceInvalid(found.text) };
+  const passages = chunk(document).map((part) => {
+    const hash = hashOf(document.title, part.heading, part.body);
+    return {
+      ...part,
+      words: wordsIn(document, part),
+      hash,
+      state: hashOf(hash, part.near),
+      links: linksIn(part.body, name, folders),
+    };
+  });
+  return { about: { ...found, title: document.title }, passages };
+}
+
+const wordsIn = (document: Document, chunk: Chunk): PassageWords => ({
+  title: wordsOf(titleWords(document, chunk)),
+  body: wordsOf(chunk.body),
+  near: wordsOf(chunk.near),
+});
+
+/** PostgreSQL rejects NUL and unpaired surrogates. */
+const replaceInvalid = (text: string) => text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\ufffd");
+
+export const hashOf = (...texts: string[]) =>
+  createHash("sha256").update(texts.join("\0")).digest("base64url").slice(0, 22);

@@ -1,0 +1,19 @@
+import type { Query } from "../database.ts";
+import { prepared } from "../prepared.ts";
+
+/** Single values of the whole database, by key. */
+
+export const findMeta = async (query: Query, key: string): Promise<string | undefined> =>
+  (await selectMeta(query, { key }))[0]?.value;
+
+export async function setMeta(tx: Query, key: string, value: string): Promise<void> {
+  await tx
+    .insertInto("meta")
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
+    .execute();
+}
+
+const selectMeta = prepared<{ key: string }, { value: string }>((query, slot) =>
+  query.selectFrom("meta").select("value").where("key", "=", slot("key")),
+);

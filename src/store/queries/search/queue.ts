@@ -1,0 +1,32 @@
+import { batches } from "../../batches.ts";
+import type { Query } from "../../database.ts";
+
+/** Things that changed and are not indexed yet. Triggers on the tables of each kind insert the rows. */
+export type Ticket = { ticket: number; kind: string; thing: string };
+
+export const oldestTickets = (query: Query, limit: number): Promise<Ticket[]> =>
+  query.selectFrom("search_queue").selectAll().orderBy("ticket").limit(limit).execute();
+
+export async function ticketsStillQueued(tx: Query, tickets: number[]): Promise<Set<number>> {
+  const rows = await tx.selectFrom("search_queue").select("ticket").where("ticket", "in", tickets).execute();
+  return new Set(rows.map((row) => row.ticket));
+}
+
+export async function deleteTickets(tx: Query, tickets: number[]): Promise<void> {
+  await tx.deleteFrom("search_queue").where("ticket", "in", tickets).execute();
+}
+
+export async function enqueueAllEntries(tx: Query): Promise<void> {
+  await tx
+    .insertInto("search_queue")
+    .columns(["kind", "thing"])
+    .expression((from) => from.selectFrom("entries").select((x) => [x.val("entry").as("kind"), "id"]))
+    .execute();
+}
+
+/** Empties the index and queues these things for indexing. */
+export async function resetIndex(tx: Query, things: { kind: string; thing: string }[]): Promise<void> {
+  for (const table of ["passage_text", "passage_links", "passages", "things", "search_queue"] as const)
+    await tx.deleteFrom(table).execute();
+  for (const batch of batches(things, 500)) await tx.insertInto("search_queue").values(batch).execute();
+}
