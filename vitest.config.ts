@@ -2,14 +2,28 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "web/**/*.test.ts", "test/**/*.test.ts"],
-    globalSetup: "test/support/setup.ts",
-    // How long to wait before giving up is no measurement: a busy machine may take its time.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000, interval: 20 } },
+    // Timeouts end a hang; they are no measurement, for a loaded machine may be ten times slower. So they
+    // stand here and not with each test.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     maxWorkers: 2,
-    // Real processes, file events and leases on a busy machine: CI gives a test that failed one more chance.
-    retry: process.env.CI ? 1 : 0,
+    // The files of a worker share its modules: importing src/ for each file costs more than most files.
+    isolate: false,
+    reporters: ["default", "./test/support/skip-report.ts"],
+    projects: [
+      {
+        extends: true,
+        test: { name: "unit", include: ["src/**/*.test.ts", "web/**/*.test.ts"] },
+      },
+      {
+        extends: true,
+        test: {
+          name: "system",
+          include: ["test/**/*.test.ts"],
+          globalSetup: "test/support/setup.ts",
+        },
+      },
+    ],
   },
 });

@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import type { Database, DatabaseAddress } from "../src/store/database.ts";
 import { openDatabase } from "../src/store/open.ts";
 import { type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
-import { type PoolMetrics, workerPool } from "../src/tasks/pool.ts";
+import type { PoolMetrics } from "../src/tasks/job-pool.ts";
+import { workerPool } from "../src/tasks/pool.ts";
 import { createJobs, type Figures, workThrough } from "./claims/load.ts";
 import { bullmq, graphile, hasRedis, pgBoss } from "./claims/peers.ts";
 import { percentile } from "./support/measure.ts";
@@ -120,7 +121,7 @@ function ways(place: Place): Way[] {
     {
       what: names.postgresSingle,
       durable: "yes",
-      run: async (workers, count) => ours(await postgres(), workers, count, { mostTogether: 2 }),
+      run: async (workers, count) => ours(await postgres(), workers, count, { batchSize: 2 }),
     },
     { what: names.postgres, durable: "yes", run: async (workers, count) => ours(await postgres(), workers, count) },
     { what: names.sqliteAhead, durable: "yes", run: async (w, count) => ours(sqlite(), w, count, { held: 500 }) },
@@ -133,7 +134,7 @@ function ways(place: Place): Way[] {
   ];
 }
 
-const engineOver = (db: Database, options: { strategy?: Strategy; mostTogether?: number } = {}) => {
+const engineOver = (db: Database, options: { strategy?: Strategy; batchSize?: number } = {}) => {
   let made = 0;
   return taskEngine({
     db,
@@ -149,12 +150,12 @@ async function ours(
   address: DatabaseAddress,
   workers: number,
   count: number,
-  { width = count, mostTogether, held }: { width?: number; mostTogether?: number; held?: number } = {},
+  { width = count, batchSize, held }: { width?: number; batchSize?: number; held?: number } = {},
 ): Promise<Figures> {
   const db = await openDatabase(address);
   try {
-    const together = held ?? mostTogether;
-    const tasks = engineOver(db, together ? { mostTogether: together } : {});
+    const size = held ?? batchSize;
+    const tasks = engineOver(db, size ? { batchSize: size } : {});
     await createJobs(tasks, count, width);
     return await workThrough(tasks, workers, count, held ? held / workers : 1);
   } finally {

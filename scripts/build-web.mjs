@@ -1,40 +1,46 @@
-// Builds the web application into dist/web, unless what it is made of has not changed since.
+// Builds the web application into dist/web, unless its inputs are unchanged since the last build.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { packagesOf } from "./build-licences.mjs";
 
 const zip = promisify(gzip);
 const here = process.cwd();
 
-/** @param {string} [outdir] */
+/**
+ * Returns the folders of the packages whose code is in the build.
+ * @param {string} [outdir]
+ * @returns {Promise<string[]>}
+ */
 export async function buildWeb(outdir = "dist") {
   const folder = join(here, outdir, "web");
   const note = join(folder, ".built.json");
   const known = existsSync(note) ? JSON.parse(await readFile(note, "utf8")) : undefined;
-  if (known && known.hash === (await hashOf(known.borrowed))) return;
+  if (known && known.hash === (await hashOf(known.borrowed))) return known.packages;
 
-  // The libraries choose by this which of their builds they give; a test runner may have set another.
+  // Libraries select their production build by this variable; a test runner sets it to "test".
   process.env.NODE_ENV = "production";
   const { build } = await import("vite");
   const config = (await import("../web/vite.config.mjs")).default;
   /** @type {Set<string>} */
-  const borrowed = new Set();
-  const watchBorrowed = {
-    name: "what is borrowed from src",
+  const modules = new Set();
+  const collectModules = {
+    name: "collect-modules",
     /** @param {{ id: string }} module */
     moduleParsed({ id }) {
-      const path = relative(here, id);
-      if (path.startsWith("src/")) borrowed.add(path);
+      if (!id.startsWith("\0")) modules.add(relative(here, id));
     },
   };
-  await build({ ...config, plugins: [config.plugins, watchBorrowed], build: { ...config.build, outDir: folder } });
+  await build({ ...config, plugins: [config.plugins, collectModules], build: { ...config.build, outDir: folder } });
   await zipAll(join(folder, "assets"));
   await mkdir(folder, { recursive: true });
-  const files = [...borrowed].sort();
-  await writeFile(note, JSON.stringify({ hash: await hashOf(files), borrowed: files }));
+  const borrowed = [...modules].filter((path) => path.startsWith("src/")).sort();
+  const packages = packagesOf(modules);
+  await writeFile(note, JSON.stringify({ hash: await hashOf(borrowed), borrowed, packages }));
+  return packages;
 }
 
 /** @param {string[]} borrowed */
@@ -43,7 +49,13 @@ async function hashOf(borrowed) {
     .filter((item) => item.isFile())
     .map((item) => join(relative(here, item.parentPath ?? item.path), item.name));
   const hash = createHash("sha256");
-  for (const path of [...own, ...borrowed, "package-lock.json", "scripts/build-web.mjs"].sort()) {
+  for (const path of [
+    ...own,
+    ...borrowed,
+    "package-lock.json",
+    "scripts/build-web.mjs",
+    "scripts/build-licences.mjs",
+  ].sort()) {
     hash.update(path).update("\0");
     hash.update(existsSync(path) ? await readFile(path) : "gone");
   }

@@ -1,6 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
 import { runStore } from "./crew/record/runs.ts";
@@ -43,7 +44,10 @@ export interface App extends CrewApp, PeopleApp {
   close(): Promise<void>;
 }
 
-export async function openApp(config: Config, log: Log = silent): Promise<App> {
+/** `host` says how this process plans and executes runs. */
+export type AppOptions = { log?: Log; host?: HostOptions };
+
+export async function openApp(config: Config, { log = silent, host }: AppOptions = {}): Promise<App> {
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
@@ -93,7 +97,7 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     folders: { wiki, sources: config.sources },
     refresh: async () => files?.refresh(),
   });
-  return {
+  const app: App = {
     config,
     db,
     git,
@@ -115,7 +119,11 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     runs: runStore(crew),
     attempts: attemptRecord(crew),
     contexts: contextStore(crew),
-    host: undefined,
+    host: openRunHost(
+      () => app,
+      () => import("./crew-tools.ts"),
+      host,
+    ),
     recorder,
     mirror,
     rebuild,
@@ -123,11 +131,13 @@ export async function openApp(config: Config, log: Log = silent): Promise<App> {
     newId,
     log,
     async close() {
+      await app.host.stop();
       await recorder.drain(2000);
       await search.close();
       await db.close();
     },
   };
+  return app;
 }
 
 /** A link planted in a shared folder would take the database, and the token in it, elsewhere (T11). */

@@ -1,10 +1,7 @@
 import type * as z from "zod";
 import { type App, openApp } from "./app.ts";
 import { environment, findWorkspace, loadConfig } from "./config/config.ts";
-import type { CrewAgents } from "./crew/agent/parts.ts";
-import type { News } from "./crew/attempt/crew.ts";
-import type { Outcome } from "./crew/attempt/execute.ts";
-import type { Planned } from "./crew/plan/planner.ts";
+import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
@@ -13,9 +10,12 @@ import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
+type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
+type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
+
 /** Input and output of an operation in the library: its fields in camelCase. */
-export type Input<N extends OperationName> = CamelKeys<z.input<Operations[N]["input"]>>;
-export type Output<N extends OperationName> = CamelKeys<z.output<Operations[N]["output"]>>;
+export type Input<N extends OperationName> = Inputs[N];
+export type Output<N extends OperationName> = Outputs[N];
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
@@ -34,7 +34,7 @@ export interface RoleStore {
 export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. Names are camelCase, in and out. */
-  call<N extends OperationName>(name: N, input: Input<N>, caller?: Caller): Promise<Result<Output<N>>>;
+  call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
@@ -73,8 +73,19 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       const { leaseMs } = app.config.claims;
       return workerPool({ db: app.db, tasks: app.tasks, execute, name, leaseMs, ...(run ? { run } : {}) });
     },
-    plan: (request, how = {}) => plan(app, request, how, owner.name),
-    execute: (run, how = {}) => execute(app, run, how, owner.name),
+    async plan(request, { brief = false, ...how } = {}) {
+      const started = await app.host.plan(request, { brief, by: owner.name, ...how });
+      return started.ok ? started.value.ended : started;
+    },
+    async execute(run, { tell, ...how } = {}) {
+      const unsubscribe = app.host.onNews((news) => (news.run === run ? tell?.(news) : undefined));
+      try {
+        const started = await app.host.execute(run, { by: owner.name, ...how });
+        return started.ok ? await started.value.ended : started;
+      } finally {
+        unsubscribe();
+      }
+    },
     close: () => app.close(),
   };
 }
@@ -88,31 +99,13 @@ async function call<N extends OperationName>(
   const operation = operationNamed(name);
   const result = await operation.perform(app, toWire(operation.input, input), caller);
   if (!result.ok) return { ok: false, problem: camelDetails(result.problem) };
-  return { ok: true, value: fromWire(operation.output, result.value) };
+  // TypeScript does not resolve a mapped type by a generic key.
+  return { ok: true, value: fromWire(operation.output, result.value) as Output<N> };
 }
 
 /** Details hold data of users at any depth, so only their own names change. */
 const camelDetails = ({ details, ...problem }: Problem): Problem =>
   details ? { ...problem, details: camelKeys(details) } : problem;
-
-/** The crew is imported on first use: most callers never plan or execute. */
-async function plan(app: App, request: string, how: Carrying & { brief?: boolean }, by: string) {
-  const { planRequest } = await import("./crew/plan/planner.ts");
-  const { planningOf } = await import("./executing.ts");
-  const { agents, brief = false, signal = new AbortController().signal } = how;
-  return planRequest(planningOf(app, agents), request, { brief, by }, signal);
-}
-
-type Executing = Carrying & { workers?: number; tell?: (news: News) => void };
-
-async function execute(app: App, run: string, how: Executing, by: string): Promise<Result<Outcome>> {
-  const { executeRun } = await import("./crew/attempt/execute.ts");
-  const { crewOf } = await import("./executing.ts");
-  const crew = await crewOf(app, how.tell ?? (() => undefined), how.agents);
-  if (!crew.ok) return crew;
-  const { workers = app.config.crew.workers, signal = new AbortController().signal } = how;
-  return executeRun(crew.value, run, { workers, signal, by });
-}
 
 const answer = <T>(result: Result<T>): T | Refusal =>
   result.ok ? result.value : refusalFor(camelDetails(result.problem));

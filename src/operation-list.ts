@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { executeRunHere, startRun } from "./crew/host.ts";
+import { executeRun, startRun } from "./crew/execute-operations.ts";
 import * as crew from "./crew/operations.ts";
 import { overturnTask } from "./crew/overturn.ts";
 import { savePlan, showPlan } from "./crew/plan/plan-operations.ts";
@@ -115,7 +115,7 @@ export const operations = {
   cancel_run: runs.cancelRun,
   revert_run: revertRun,
   start_run: startRun,
-  execute_run: executeRunHere,
+  execute_run: executeRun,
   show_plan: showPlan,
   save_plan: savePlan,
   task_record: taskRecord,

@@ -1,14 +1,21 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, type TestContext, test } from "vitest";
+import { findSandbox } from "../src/agents/sandbox.ts";
 import { installSkills } from "../src/agents/skills.ts";
 import { survivors } from "../src/agents/survivors.ts";
+import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
 import { type AgentCli, agentCli } from "./support/agent-clis.ts";
+import { scriptoriumProcess } from "./support/commands.ts";
+import { planned } from "./support/crew.ts";
+import { crewMind } from "./support/crew-mind.ts";
 import { type Asked, fakeModel, type Turn } from "./support/fake-model.ts";
 import { jobWorkspace, openTopic, over, pageText, runQueue, startJob } from "./support/jobs.ts";
-import { person, type TestWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import { modelServer } from "./support/model-server.ts";
+import { newWorkspace, person, type TestWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 /** A line of the prompt, as it stands in the JSON that the model is sent. */
 const of = (asked: Asked, label: string) => new RegExp(`${label}: (.+?)\\\\n`).exec(asked.text)?.[1] ?? "";
@@ -143,8 +150,7 @@ async function circle(
   prepare: (made: TestWorkspace) => Promise<void>,
   { skip }: TestContext,
 ) {
-  const bin = await agentCli(cli);
-  if (!bin) return skip(`${cli} cannot be installed here`);
+  const bin = await agentCli(cli, skip);
   const made = await jobWorkspace(block(bin));
   const { app, git } = made;
   await prepare(made);
@@ -175,10 +181,12 @@ async function circle(
   return { job, asked: model.asked };
 }
 
-describe("R8, R9, R10: a real agent against a scripted model", () => {
+/** A test may have to install its agent first. */
+const installing = { timeout: 600_000 };
+
+describe("R8, R9, R10: a real agent against a scripted model", installing, () => {
   test.for(isolated)(
     "%s turns a topic into a proposal by its tools, and nothing that the workspace planted runs",
-    { timeout: 120_000 },
     async ([_name, agent], context) => {
       let planted: ReturnType<typeof plant> | undefined;
       const { job, asked } = await circle(
@@ -199,9 +207,7 @@ describe("R8, R9, R10: a real agent against a scripted model", () => {
     },
   );
 
-  test("Claude Code in a trusted workspace calls scribe by its shell, and there what was planted does run", {
-    timeout: 120_000,
-  }, async (context) => {
+  test("Claude Code in a trusted workspace calls scribe by its shell, and there what was planted does run", async (context) => {
     let planted: ReturnType<typeof plant> | undefined;
     const prepare = async ({ root }: TestWorkspace) => {
       planted = plant(root);
@@ -212,3 +218,48 @@ describe("R8, R9, R10: a real agent against a scripted model", () => {
     expect(asked.some(({ text }) => text.includes("Incorporate a topic"))).toBe(true);
   });
 });
+
+test(
+  "the real Claude Code works and verifies through its tools alone, against a model on loopback",
+  installing,
+  async (context) => {
+    const bin = await agentCli("claude", context.skip);
+    const sandboxed = await findSandbox("bubblewrap", testEnvironment());
+    const tasks = [planned("0"), planned("1.1")];
+    const { url, heard } = await modelServer(crewMind(tasks));
+    const made = await newWorkspace();
+    const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
+    const crew = {
+      sandbox: sandboxed.ok ? "bubblewrap" : "none",
+      agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
+      providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },
+    };
+    appendFileSync(made.file("scriptorium.yaml"), `agent: ${JSON.stringify(agent)}\ncrew: ${JSON.stringify(crew)}\n`);
+    writeFileSync(made.file("CLAUDE.txt"), "nothing\n");
+    made.git("add", "-A");
+    made.git("commit", "-qm", "Configure the crew");
+    const home = temporaryFolder();
+    const env = {
+      HOME: home,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "sk-canary-4f1d",
+      CLAUDE_CODE_MAX_RETRIES: "1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
+    };
+    const plan = await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: made.root, env });
+    const { run } = plan.json<{ run: string }>();
+    const ran = await scriptoriumProcess(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
+    expect(JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({
+      state: "completed",
+      tasks: { completed: 2 },
+    });
+    expect(made.git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
+    const used = (await contextsOf(made.app.db.read, { run })).filter(
+      (row) => row.part === "worker" || row.part === "qc",
+    );
+    expect(used.map((row) => [row.runner, (row.input_tokens ?? 0) > 0])).toEqual(used.map(() => ["claude", true]));
+    expect(heard.some((one) => one.tools.includes("mcp__scriptorium__submit_verdict"))).toBe(true);
+  },
+);

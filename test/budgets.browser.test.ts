@@ -1,25 +1,22 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, describe, expect, test } from "vitest";
-import { closeBrowser, noBrowser, visit } from "./support/browsing.ts";
-import { serve } from "./support/commands.ts";
+import { describe, expect, test } from "vitest";
+import { visit } from "./support/browsing.ts";
+import { serveProcess } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
+import { needs } from "./support/programs.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
 /**
  * How much work the application makes of little: requests, bytes, elements, drawings. These do not depend on the
  * machine, so they are asserted; how long it took on this one is only told, on stderr.
  */
-describe.skipIf(noBrowser)("budgets in a browser", () => {
-  afterAll(closeBrowser);
-
-  test("R20: among ten thousand pages the tree stays small, a page costs a few small requests, and typing redraws the editor alone", {
-    timeout: 120_000,
-  }, async () => {
+describe("budgets in a browser", needs("chromium"), () => {
+  test("R20: among ten thousand pages the tree stays small, a page costs a few small requests, and typing redraws the editor alone", async () => {
     const { root } = await newWorkspace();
     writePages(root, 100, 100);
-    const { link } = await serve(root);
+    const { link } = await serveProcess(root);
     const { page, url } = await visit(link, {}, countCommits);
 
     await page.goto(`${url}/pages/book/c07/p07.md`);
@@ -65,11 +62,9 @@ describe.skipIf(noBrowser)("budgets in a browser", () => {
     tell(`${letters.length} letters typed: ${told(typed)}, ${commits} commits of React`);
   });
 
-  test("O18: a run of 2,000 tasks keeps few of them in the document, and React rests while it is dragged", {
-    timeout: 60_000,
-  }, async () => {
+  test("O18: a run of 2,000 tasks keeps few of them in the document, and React rests while it is dragged", async () => {
     const { root, app } = await newWorkspace();
-    const { link } = await serve(root);
+    const { link } = await serveProcess(root);
     const run = await newRun(app, [planned("0")]);
     const { page, url } = await visit(link, {}, async (context) => {
       await countCommits(context);

@@ -3,7 +3,8 @@ import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { joined, type Query } from "../src/store/database.ts";
+import type { Query } from "../src/store/database.ts";
+import { createTasks } from "../src/tasks/create.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { overturn, reopen } from "../src/tasks/overturn.ts";
 import { recordEqualsRows } from "./support/replay.ts";
@@ -84,8 +85,7 @@ describe.each(engines)("O18: a task that is made while the one before it is bein
     const behind = { ...wanted, title: "behind", dependsOn: [first.id] };
     let completing: Promise<unknown> | undefined;
     await app.db.write(async (tx) => {
-      const tasks = engineOf({ ...app, db: joined(app.db, tx) });
-      unwrap(await tasks.create(behind, "pm"));
+      unwrap(await createTasks(tx, { engine, now: app.now, newId: app.newId }, [behind], "pm"));
       completing = app.tasks.step(first.id, finish, "w", claim?.epoch);
       if (engine === "postgres") await someoneWaits(tx);
     });

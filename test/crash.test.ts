@@ -9,7 +9,8 @@ import { approveProposal } from "../src/review/proposals/operations.ts";
 import { createSection } from "../src/review/proposals/section-operations.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { addSource } from "../src/wiki/sources/operations.ts";
-import { type Ran, scribe, scriptorium } from "./support/commands.ts";
+import { type Ran, scribeProcess, scriptoriumProcess } from "./support/commands.ts";
+import { thorough } from "./support/thorough.ts";
 import {
   agent,
   freshDatabase,
@@ -43,7 +44,7 @@ const acts: Act[] = [
   {
     what: "an append",
     run: (cwd, env) =>
-      scribe(["append-log", "--role", "engineer", "--id", "decisions", "--line", "appended"], { cwd, env }),
+      scribeProcess(["append-log", "--role", "engineer", "--id", "decisions", "--line", "appended"], { cwd, env }),
     again: (app) => app.knowledge(agent("engineer")).appendLog("decisions", "appended"),
     entry: { id: "decisions", old: "", fresh: /^- \S+ engineer: appended\n$/, author: "engineer" },
   },
@@ -60,13 +61,14 @@ const acts: Act[] = [
     what: "a source",
     run(cwd, env) {
       writeFileSync(join(cwd, "input.txt"), "raw input\n");
-      return scriptorium(["source", "add", "input.txt"], { cwd, env });
+      return scriptoriumProcess(["source", "add", "input.txt"], { cwd, env });
     },
     again: (app) => addSource.perform(app, { name: "input.txt", content: "raw input\n" }, person()),
   },
   {
     what: "the approval of a section",
-    run: (cwd, env) => scriptorium(["proposal", "approve", read(join(cwd, ".scriptorium/proposed"))], { cwd, env }),
+    run: (cwd, env) =>
+      scriptoriumProcess(["proposal", "approve", read(join(cwd, ".scriptorium/proposed"))], { cwd, env }),
     async again(app) {
       const id = read(join(app.config.stateFolder, "proposed"));
       const approved = await approveProposal.perform(app, { id }, person());
@@ -76,10 +78,10 @@ const acts: Act[] = [
 ];
 
 const commit = (cwd: string, env: Record<string, string>, id: string, input: string) =>
-  scribe(["commit-entry", "--role", "planner", "--id", id, "--version", "2"], { cwd, env, input });
+  scribeProcess(["commit-entry", "--role", "planner", "--id", id, "--version", "2"], { cwd, env, input });
 
-/** Each kill takes a second and there are well over a hundred; SCRIPTORIUM_TEST_ALL=1 leaves none out. */
-const stride = process.env.SCRIPTORIUM_TEST_ALL ? 1 : 2;
+/** Each kill takes a second and there are well over a hundred. */
+const stride = thorough ? 1 : 3;
 
 describe.each([
   { engine: "sqlite", done: acts },
@@ -127,7 +129,6 @@ describe.each([
       }
       expect(kills).toBeGreaterThan(8 / stride);
     },
-    120_000,
   );
 });
 
@@ -146,7 +147,9 @@ async function checkHistory(app: App, cwd: string) {
 /** The name of a database that knows this workspace, to be copied. */
 async function indexed(base: string): Promise<string> {
   const url = await freshDatabase();
-  expect(await scriptorium(["entry", "list"], { cwd: base, env: { SCRIPTORIUM_DATABASE_URL: url } })).toMatchObject({
+  expect(
+    await scriptoriumProcess(["entry", "list"], { cwd: base, env: { SCRIPTORIUM_DATABASE_URL: url } }),
+  ).toMatchObject({
     code: 0,
   });
   return url.split("/").at(-1) ?? "";

@@ -8,6 +8,7 @@ import { type Desk, deskTools } from "../src/crew/agent/desk.ts";
 import { runChecks } from "../src/crew/attempt/checks.ts";
 import type { Criterion } from "../src/crew/rules/plan.ts";
 import { unwrap } from "../src/kernel/result.ts";
+import { needs } from "./support/programs.ts";
 import { swapping } from "./support/swap.ts";
 import { agent, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
@@ -15,8 +16,6 @@ const found = await findSandbox("bubblewrap", testEnvironment());
 const without = unwrap(await findSandbox("none", testEnvironment()));
 const env = { PATH: testEnvironment().PATH ?? "", LANG: "C.UTF-8" };
 const never = new AbortController().signal;
-
-if (!found.ok) process.stderr.write(`no sandbox here, its tests are left out: ${found.problem.message}\n`);
 
 const desk = (folder: string, write: boolean, sandbox: Sandbox = without): Desk => ({
   ...{ folder, write, sandbox, env, run: "r", commandMs: 10_000, signal: never },
@@ -159,7 +158,7 @@ test("without bubblewrap nothing runs, and the refusal says what to do", async (
   });
 });
 
-describe.runIf(found.ok)("the sandbox", () => {
+describe("the sandbox", needs("bubblewrap"), () => {
   const sandbox = found.ok ? found.value : without;
 
   async function inside(folder: string, script: string, write = true) {

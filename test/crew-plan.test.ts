@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ask, getTaskContext, submitOutput, submitPlan, submitVerdict } from "../src/crew/operations.ts";
 import { inbox } from "../src/crew/report/inbox.ts";
+import { taskRecord } from "../src/crew/report/task-history.ts";
 import { answerQuestion, metrics, runReport, showRun } from "../src/crew/run-operations.ts";
+import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { createSection } from "../src/review/proposals/section-operations.ts";
 import { openTopic } from "../src/review/topics/operations.ts";
@@ -244,6 +246,48 @@ describe.each(engines)("attempts on %s", (engine) => {
     const context = unwrap(await getTaskContext.perform(app, { id: task, kind: "worker" }, person())).context;
     expect(context).toContain("half a bridge");
     expect(context).toContain(reason);
+  });
+
+  test("O7: an attempt that was stopped has no verdict and no score; task, report and history say why it failed", async () => {
+    const { app } = await newWorkspace({ engine });
+    const { run, id } = await plannedRun(app, planOf([{ number: "0", max_retries: 0 }]));
+    const task = id("0");
+    const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
+    unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
+    const reason = "tool call 16 would go past the 15 allowed";
+    unwrap(await app.attempts.failWork({ task, epoch }, { reason, partial: "half a bridge" }, spent, "crew"));
+    expect(await app.tasks.find(task)).toMatchObject({
+      epoch,
+      result: { output: "half a bridge", score: null, feedback: reason },
+    });
+    const kinds = (await allEvents(app)).filter(({ subject }) => subject === `task:${task}`).map(({ kind }) => kind);
+    expect(kinds.slice(-2)).toEqual(["task-fail", "attempt-worker-failed"]);
+    unwrap(await app.attempts.settle(task, "crew"));
+    const history = unwrap(await taskRecord.perform(app, { id: task }, person()));
+    expect(history.attempts).toMatchObject([{ phase: "qc_failed", stoppedBecause: reason, verdicts: [] }]);
+    expect(history.failure).toMatchObject({
+      timeline: [{ outcome: "stopped", score: null, verifier: null, reason }],
+      rootCauses: [{ cause: reason, attempts: [1] }],
+    });
+    const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
+    expect(markdown).toContain(`Attempt 1 was stopped: ${reason}`);
+    const { findings } = unwrap(await doctor.perform(app, {}, person()));
+    for (const check of ["tasks", "attempts"])
+      expect(findings.find((one) => one.check === check)).toMatchObject({ level: "ok" });
+  });
+
+  test("H7: doctor finds an attempt whose phase contradicts its task", async () => {
+    const { app } = await newWorkspace({ engine });
+    const { id } = await plannedRun(app, planOf([{ number: "0" }]));
+    await work(app, id("0"), "w-1", "mine");
+    const check = async () =>
+      unwrap(await doctor.perform(app, {}, person())).findings.find((one) => one.check === "attempts");
+    expect(await check()).toMatchObject({ level: "ok" });
+    await app.db.write((tx) => tx.updateTable("attempts").set({ phase: "qc_passed" }).execute());
+    expect(await check()).toMatchObject({
+      level: "problem",
+      message: `attempts disagree with their tasks: ${id("0")} is worker_completed, its attempt qc_passed`,
+    });
   });
 
   test("T6: a claim that was lost can neither submit, complete nor ask, and what it had is marked as abandoned", async () => {

@@ -1,22 +1,20 @@
 import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { countTokens } from "gpt-tokenizer";
+import { encode } from "gpt-3-encoder";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Script, scriptedRunner } from "../src/agents/scripted.ts";
-import { openApp } from "../src/app.ts";
+import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
-import type { CrewAgents } from "../src/crew/agent/parts.ts";
 import { preambleFor } from "../src/crew/agent/preamble.ts";
 import { planInstructions } from "../src/crew/agent/prompts.ts";
 import { getTaskContext } from "../src/crew/operations.ts";
-import { planRequest } from "../src/crew/plan/planner.ts";
+import type { CrewAgents, Planned } from "../src/crew/record/run-host.ts";
 import { metrics } from "../src/crew/run-operations.ts";
-import { planningOf } from "../src/executing.ts";
-import { openRunHost } from "../src/http/run-host.ts";
-import { ok, unwrap } from "../src/kernel/result.ts";
+import { ok, type Result, unwrap } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
-import { scriptorium, serve } from "./support/commands.ts";
-import { planned } from "./support/crew.ts";
+import { operations } from "../src/operation-list.ts";
+import { scriptoriumProcess, serve } from "./support/commands.ts";
+import { planned, playing, staffOf } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
 import { modelServer } from "./support/model-server.ts";
 import { passing, plannedRun, planOf, work } from "./support/plans.ts";
@@ -33,23 +31,54 @@ const scripts =
       env: {},
     });
 
-const quiet = new AbortController().signal;
+const tokensOf = (text: string) => encode(text).length;
+
+async function plannedBy(app: App, agents: CrewAgents, request: string, brief: boolean): Promise<Result<Planned>> {
+  return unwrap(await app.host.plan(request, { brief, by: "Ada", agents })).ended;
+}
+
 const small = planOf([{ number: "0" }, { number: "1.1", depends_on: ["0"] }], { cites: ["service:billing", "vision"] });
 
 test("O3, O5: a plan that is carried out the moment it can be read is carried out, once", async () => {
   const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
   const { root } = await newWorkspace({ config: await crewOfOneModel(tasks) });
-  const app = await openApp(unwrap(loadConfig(root, { ...testEnvironment(), FAKE_KEY: "sk-1" })));
-  const host = openRunHost(app);
-  onTestFinished(() => host.stop().then(() => app.close()));
+  const config = unwrap(loadConfig(root, { ...testEnvironment(), FAKE_KEY: "sk-1" }));
+  const app = await openApp(config, { host: { background: true } });
+  const { host } = app;
+  onTestFinished(() => app.close());
   const { run } = unwrap(await host.plan("Say it twice", { brief: false, by: "Ada" }));
   const state = async () => (await app.runs.find(run))?.state;
   while ((await state()) === "planning") await new Promise((soon) => setImmediate(soon));
-  const asked = await Promise.all([host.carryOut(run, "Ada"), host.carryOut(run, "Grace")]);
+  const asked = await Promise.all([host.execute(run, { by: "Ada" }), host.execute(run, { by: "Grace" })]);
   expect(asked.map(({ ok }) => ok)).toEqual([true, true]);
-  await expect.poll(state, { timeout: 40_000 }).toBe("completed");
+  await expect.poll(state).toBe("completed");
   const started = (await allEvents(app)).filter(({ kind }) => kind === "run-start");
   expect(started).toHaveLength(1);
+});
+
+test("H3: outside a server, start_run and execute_run wait for the end", async () => {
+  const { root, file } = await newWorkspace();
+  appendFileSync(file("scriptorium.yaml"), "crew: {sandbox: none}\n");
+  const submits: Script = async (spec) => void (await spec.tools?.call("submit_plan", small));
+  const agents: CrewAgents = (part) => (part === "pm" ? scripts({ pm: submits }) : answering)(part);
+  const app = await openApp(unwrap(loadConfig(root, testEnvironment())), { host: { agents } });
+  onTestFinished(() => app.close());
+  const kinds: string[] = [];
+  app.host.onNews(({ kind }) => kinds.push(kind));
+  const { run, tasks } = unwrap(await operations.start_run.perform(app, { request: "Say it twice" }, person()));
+  expect(tasks).toMatchObject([{ number: "0" }, { number: "1.1" }]);
+  expect(unwrap(await operations.execute_run.perform(app, { id: run, workers: 1 }, person()))).toMatchObject({
+    run,
+    state: "completed",
+    tasks: { all: 2, completed: 2, lost: 0 },
+  });
+  expect(kinds.filter((kind) => kind === "accepted")).toHaveLength(2);
+  expect(await operations.execute_run.perform(app, { id: run }, person())).toMatchObject({ ok: false });
+});
+
+const answering = playing({
+  worker: async ({ use }) => void (await use("submit_output", { output: "It is done" })),
+  qc: async ({ use }) => void (await use("submit_verdict", passing(1, "It is done"))),
 });
 
 describe.each(engines)("planning on %s", (engine) => {
@@ -73,9 +102,7 @@ describe.each(engines)("planning on %s", (engine) => {
         return undefined;
       },
     });
-    const planned = unwrap(
-      await planRequest(planningOf(app, agents), "make parcels faster", { brief: true, by: "Ada" }, quiet),
-    );
+    const planned = unwrap(await plannedBy(app, agents, "make parcels faster", true));
     expect(planned.tasks.map((task) => task.number)).toEqual(["0", "1.1"]);
     expect(existsSync(planned.chain)).toBe(true);
     expect(seen.briefTools).toEqual(["submit_brief"]);
@@ -116,7 +143,7 @@ describe.each(engines)("planning on %s", (engine) => {
         return undefined;
       },
     });
-    const refused = await planRequest(planningOf(app, agents), "x", { brief: false, by: "Ada" }, quiet);
+    const refused = await plannedBy(app, agents, "x", false);
     expect(refused).toMatchObject({ ok: false, problem: { message: expect.stringContaining("there is no task 0") } });
     expect(await app.runs.list(5)).toMatchObject([{ state: "failed", reason: expect.stringContaining("no task 0") }]);
   });
@@ -134,7 +161,7 @@ describe.each(engines)("planning on %s", (engine) => {
         return undefined;
       },
     });
-    const crew = planningOf(app, agents);
+    const crew = staffOf(app, agents);
     const role = "A careful engineer";
     const texts = await Promise.all([1, 2, 3].map(async () => unwrap(await preambleFor(crew, "worker", role))));
     texts.push(unwrap(await preambleFor(crew, "worker", "a  careful ENGINEER")));
@@ -158,7 +185,7 @@ describe.each(engines)("planning on %s", (engine) => {
       .where("kind", "=", "worker")
       .execute();
     expect(row).toMatchObject({ uses: 5, made_by: expect.stringMatching(/^preamble-/) });
-    expect(unwrap(await preambleFor(planningOf(app, scripts({})), "worker", "Someone nobody wrote about"))).toContain(
+    expect(unwrap(await preambleFor(staffOf(app, scripts({})), "worker", "Someone nobody wrote about"))).toContain(
       "You are: Someone nobody wrote about",
     );
   });
@@ -259,10 +286,10 @@ describe("O6: contexts", () => {
       const { id } = await plannedRun(app, sized(tasks, files));
       const view = async (number: string, kind: string) =>
         unwrap(await getTaskContext.perform(app, { id: id(number), kind }, person()));
-      const pm = countTokens((await view("1.1", "pm")).context ?? "");
+      const pm = tokensOf((await view("1.1", "pm")).context ?? "");
       for (const number of ["1.1", "1.8", `1.${tasks}`]) {
         const { context = "", parts = [] } = await view(number, "worker");
-        expect(countTokens(context) / pm).toBeLessThan(0.05);
+        expect(tokensOf(context) / pm).toBeLessThan(0.05);
         expect(context).not.toContain("SECRET-RESEARCH");
         expect(parts.map((part) => part.name)).toEqual(
           expect.arrayContaining(["role", "title", "requirements", "description", "files"]),
@@ -343,7 +370,7 @@ test("O3, O15: from the shell: plan against a model, open it in an editor, see t
   const editor = join(root, "editor.sh");
   writeFileSync(editor, '#!/bin/sh\nsed -i "s/Task number 1.1/Something better/" "$1"\n');
   chmodSync(editor, 0o755);
-  const run = (...args: string[]) => scriptorium(args, { cwd: root, env: { EDITOR: editor } });
+  const run = (...args: string[]) => scriptoriumProcess(args, { cwd: root, env: { EDITOR: editor } });
   const planned = (await run("plan", "make", "it", "faster", "--open", "--json")).json<{
     run: string;
     chain: string;

@@ -3,14 +3,16 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { meterOf } from "../src/crew/agent/budget.ts";
-import type { News } from "../src/crew/attempt/crew.ts";
 import { joinRuns } from "../src/crew/attempt/execute.ts";
-import { learnTheRest } from "../src/crew/attempt/learn.ts";
+import { learnMissing } from "../src/crew/attempt/learn.ts";
 import { textNode } from "../src/crew/attempt/text-deliverable.ts";
+import type { News } from "../src/crew/record/run-host.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { attemptsOf, contextsOf, unlearnt, verdictsOf } from "../src/store/queries/runs.ts";
+import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
+import { verdictsOf } from "../src/store/queries/verdicts.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {
   allEvents,
@@ -75,8 +77,8 @@ describe.each(engines)("a run on %s", (engine) => {
     const { task_id } = await taskOf(app, run, "1.1");
     const attempts = await attemptsOf(app.db.read, { task: task_id });
     expect(attempts.map((row) => [row.attempt, row.phase, row.files_changed, row.is_retry])).toEqual([
-      [1, "qc_failed", '["out/1.1.txt"]', 0],
-      [2, "qc_passed", '["out/1.1.txt"]', 1],
+      [1, "qc_failed", ["out/1.1.txt"], 0],
+      [2, "qc_passed", ["out/1.1.txt"], 1],
     ]);
     const steps = (await allEvents(app))
       .filter((event) => event.subject === `task:${task_id}`)
@@ -257,6 +259,19 @@ describe.each(engines)("a run on %s", (engine) => {
     ]);
   });
 
+  test("H7: a run stops with the reason at a task that was submitted without an attempt, instead of trying for ever", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, [planned("0")]);
+    const { task_id: id } = await taskOf(app, run, "0");
+    const { epoch } = unwrap(await app.tasks.lock(id, "Ada")) as { epoch: number };
+    const submitted = { id, epoch, status: "submitted" as const, output: "by hand" };
+    unwrap(await operations.update_todo.perform(app, submitted, person()));
+    expect(await executed(app, run, playing({}))).toMatchObject({
+      state: "stopped",
+      reason: `task ${id} has no attempt to verify`,
+    });
+  });
+
   test("C2, T6: who has lost a claim can spend nothing more", async () => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);
@@ -360,9 +375,9 @@ describe.each(engines)("a run on %s", (engine) => {
 
     // A process that was killed before it could say that it had written them: the next one writes no line twice.
     await app.db.write((tx) => tx.updateTable("attempts").set({ learnt_at: null }).execute());
-    await learnTheRest(await crewWith(app, agents), run);
+    await learnMissing(await crewWith(app, agents), run);
     expect({ decisions: await log("decisions"), handoffs: await log("handoffs") }).toEqual(before);
-    expect(await unlearnt(app.db.read, run)).toEqual([]);
+    expect(await unlearntTasks(app.db.read, run)).toEqual([]);
   });
 
   test("nobody works on a run that is not carried out: before its start, and after it was stopped", async () => {
@@ -418,7 +433,7 @@ describe.each(engines)("a run on %s", (engine) => {
     const contexts = (await contextsOf(app.db.read, { run })).filter((row) => row.part !== "preamble");
     expect(contexts).toHaveLength(6);
     for (const row of contexts) {
-      const parts = JSON.parse(row.parts) as { characters: number }[];
+      const { parts } = row;
       expect(parts.length).toBeGreaterThan(2);
       expect(row.ended).toBe("exit");
     }
@@ -526,6 +541,6 @@ describe("verification", () => {
     expect(asked.filter((number) => number === "1.1")).toHaveLength(3);
     expect(asked).not.toContain("1.2");
     const [verdict] = await verdictsOf(app.db.read, { task: (await taskOf(app, run, "1.2")).task_id });
-    expect(verdict?.evidence).toContain("out/1.2.txt:1 contains");
+    expect(verdict?.evidence[0]?.quote).toContain("out/1.2.txt:1 contains");
   });
 });

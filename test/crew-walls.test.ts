@@ -9,12 +9,13 @@ import { survivors } from "../src/agents/survivors.ts";
 import { configuredAgents } from "../src/crew/agent/parts.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { attemptsOf, contextsOf, toolCallsOf } from "../src/store/queries/runs.ts";
+import { attemptsOf } from "../src/store/queries/attempts.ts";
+import { contextsOf, toolCallsOf } from "../src/store/queries/contexts.ts";
 import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
+import { needs } from "./support/programs.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const found = await findSandbox("bubblewrap", testEnvironment());
-if (!found.ok) process.stderr.write(`no sandbox here, its tests are left out: ${found.problem.message}\n`);
 
 /** An agent as any other program: it speaks to its tools over the relay that its configuration names. */
 const agentProgram = `
@@ -61,7 +62,7 @@ async function workspaceWith(text: string, crew: Record<string, unknown> = {}, m
   return { ...made, app, agents };
 }
 
-describe.runIf(found.ok)("T19, T32, T33: an agent that is a program of its own", () => {
+describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewrap"), () => {
   test("works in its folder through its tools and by itself, and reaches nothing else of the machine", async () => {
     const secrets = temporaryFolder();
     writeFileSync(join(secrets, "key"), "PLANTED-SECRET");

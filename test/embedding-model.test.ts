@@ -6,7 +6,7 @@ import { openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { localModel } from "../src/search/model/model.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scriptoriumProcess } from "./support/commands.ts";
 import { embeddingModel } from "./support/embedding-model.ts";
 import { embeddingServer } from "./support/embedding-server.ts";
 import { newWorkspace, testEnvironment } from "./support/workspace.ts";
@@ -17,14 +17,11 @@ const texts = {
   "office.txt": "The tax return is due at the end of July, with all receipts.",
 };
 
-test("model install brings the real model, search finds what shares no word, and another model takes over unnoticed", {
-  timeout: 240_000,
-}, async (context) => {
+test("model install brings the real model, search finds what shares no word, and another model takes over unnoticed", async (context) => {
   const { app, root } = await newWorkspace();
   for (const [name, text] of Object.entries(texts))
     unwrap(await app.sources.add(name, Buffer.from(text), { name: "Ada" }));
-  const folder = await embeddingModel(root);
-  if (!folder) return context.skip();
+  const folder = await embeddingModel(root, context.skip);
   for (const [name, { sha256 }] of Object.entries(localModel.files))
     expect(
       createHash("sha256")
@@ -33,12 +30,14 @@ test("model install brings the real model, search finds what shares no word, and
     ).toBe(sha256);
 
   const how = { cwd: root, env: { SCRIPTORIUM_MODEL_FOLDER: folder } };
-  const again = await scriptorium(["model", "install", "--json"], how);
+  const again = await scriptoriumProcess(["model", "install", "--json"], how);
   expect(again.json()).toMatchObject({ folder, installed: false, embedded: expect.any(Number) });
   expect(again.stderr).toContain("already there");
   const status = { model: localModel.name, wanted: localModel.name, pending: 0 };
-  expect((await scriptorium(["model", "status", "--json"], how)).json()).toMatchObject(status);
-  const [first] = (await scriptorium(["search", "car trouble", "--json"], how)).json<{ id: string; why: string[] }[]>();
+  expect((await scriptoriumProcess(["model", "status", "--json"], how)).json()).toMatchObject(status);
+  const [first] = (await scriptoriumProcess(["search", "car trouble", "--json"], how)).json<
+    { id: string; why: string[] }[]
+  >();
   expect(first).toMatchObject({ id: "garage.txt", why: ["near in meaning"] });
 
   const server = await embeddingServer();

@@ -6,7 +6,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { appendEvent, appendEvents } from "../src/store/events.ts";
-import { type Served, scribe, serve } from "./support/commands.ts";
+import { type Served, scribe, serve, serveProcess } from "./support/commands.ts";
 import { ask, type Json } from "./support/requests.ts";
 import { engines, newWorkspace } from "./support/workspace.ts";
 
@@ -166,7 +166,7 @@ describe.each(engines)("the event log over HTTP, on %s", (engine) => {
 
   test("a reader that does not read holds no memory in the server", async () => {
     const { root, app } = await newWorkspace({ engine });
-    const served = await serve(root);
+    const served = await serveProcess(root);
     const { port, host } = new URL(served.url);
     const warm = await listen(served);
     await write(app, "warm");
@@ -196,7 +196,7 @@ describe.each(engines)("the event log over HTTP, on %s", (engine) => {
 
   test("a stream ends when the server stops, and the server does not wait for it", async () => {
     const { root } = await newWorkspace({ engine });
-    const served = await serve(root);
+    const served = await serveProcess(root);
     const streams = await Promise.all([listen(served), listen(served), listen(served)]);
     await served.stop("SIGTERM");
     await Promise.all(streams.map((stream) => stream.ended));
@@ -224,7 +224,7 @@ test("a silent stream gives a sign of life, and one whose token was revoked ends
 
 test("a request for the headers alone, and readers who hang up, leave nothing behind", async () => {
   const { root } = await newWorkspace();
-  const served = await serve(root);
+  const served = await serveProcess(root);
   const { url, token } = served;
   expect((await ask(url, "/api/events", { method: "HEAD", token })).status).toBe(200);
   const descriptors = () => readdirSync(`/proc/${served.child.pid}/fd`).length;

@@ -2,13 +2,12 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { runScriptorium } from "../src/cli/program.ts";
-import { runScribe } from "../src/cli/scribe.ts";
 import { refusalFor } from "../src/kernel/result.ts";
 import { type Input, openWorkspace } from "../src/library.ts";
 import { type OperationName, operations } from "../src/operation-list.ts";
-import { type Ran, scribe, scriptorium, serve } from "./support/commands.ts";
+import { type Ran, scribe, scribeProcess, scriptorium, scriptoriumProcess, serve } from "./support/commands.ts";
 import { overHttp, overStdio } from "./support/mcp.ts";
+import { needs } from "./support/programs.ts";
 import { libraryNames, wireNames } from "./support/wire-names.ts";
 import { agent, newWorkspace, read, sampleSchema, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
@@ -316,31 +315,41 @@ describe("a script that runs scriptorium", () => {
   });
 });
 
-/** What the work printed. In this process: there are well over a hundred commands, and starting each takes longer than reading its help. */
-async function printed(work: () => Promise<void>): Promise<string> {
-  const { write } = process.stdout;
-  const before = process.exitCode;
-  let text = "";
-  process.stdout.write = ((chunk: string) => {
-    text += chunk;
-    return true;
-  }) as typeof write;
-  try {
-    await work();
-  } finally {
-    process.stdout.write = write;
-    onTestFinished(() => {
-      process.exitCode = before;
+describe("the commands as they ship", () => {
+  test("scriptorium reads stdin, prints one JSON value, and exits with 0, 1 or 2", async () => {
+    const { root: cwd } = await newWorkspace();
+    const done = await scriptoriumProcess(["entry", "commit", "vision", "--version", "1", "--json"], {
+      cwd,
+      input: "# Hello\n",
     });
-  }
-  return text;
-}
+    expect(done).toMatchObject({ code: 0, stderr: "" });
+    expect(oneValue(done)).toMatchObject({ status: "success", version: 2 });
+    const again = await scriptoriumProcess(["entry", "read", "nothing", "--json"], { cwd });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/^scriptorium: [^\n]+\n$/) });
+    expect(oneValue(again)).toMatchObject({ status: "not_found" });
+    const wrong = await scriptoriumProcess(["entry", "read"], { cwd });
+    expect(wrong).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/^error: missing/) });
+  });
+
+  test("scribe reads stdin, prints one JSON value, and exits with 0, 1 or 2", async () => {
+    const { root: cwd } = await newWorkspace();
+    const commit = ["commit-entry", "--role", "planner", "--id", "vision", "--version", "1"];
+    const done = await scribeProcess(commit, { cwd, input: "# Hello\n" });
+    expect(done).toMatchObject({ code: 0, stderr: "" });
+    expect(oneValue(done)).toMatchObject({ status: "success", version: 2 });
+    const late = await scribeProcess(commit, { cwd, input: "# Late\n" });
+    expect(late.code).toBe(1);
+    expect(oneValue(late)).toMatchObject({ status: "conflict" });
+    expect(await scribeProcess(["append-log"], { cwd })).toMatchObject({ code: 2, stdout: "" });
+  });
+});
 
 describe("help", () => {
   test("explains every command of scriptorium and of scribe", async () => {
-    const explain = async (run: typeof runScriptorium, path: string[]): Promise<string[]> => {
-      const stdout = await printed(() => run([...path, "--help"]));
-      expect(process.exitCode, path.join(" ")).toBe(0);
+    const cwd = temporaryFolder();
+    const explain = async (run: typeof scriptorium, path: string[]): Promise<string[]> => {
+      const { code, stdout } = await run([...path, "--help"], { cwd });
+      expect(code, path.join(" ")).toBe(0);
       const [usage, , about] = stdout.split("\n");
       expect(usage).toMatch(/^Usage: (scriptorium|scribe)/);
       expect(about?.length, path.join(" ")).toBeGreaterThan(15);
@@ -352,7 +361,7 @@ describe("help", () => {
       for (const name of names) below.push(...(await explain(run, [...path, name])));
       return names.length > 0 ? below : [path.join(" ")];
     };
-    const commands = await explain(runScriptorium, []);
+    const commands = await explain(scriptorium, []);
     expect(commands).toEqual(
       expect.arrayContaining([
         "init",
@@ -365,7 +374,7 @@ describe("help", () => {
         "completion",
       ]),
     );
-    const forAgents = await explain(runScribe, []);
+    const forAgents = await explain(scribe, []);
     expect(forAgents).toEqual([
       "list-entries",
       "fetch-entry",
@@ -454,7 +463,7 @@ describe("completion", () => {
       .split("\n");
   };
 
-  test.skipIf(!has("bash"))("works in bash", async () => {
+  test("works in bash", needs("bash"), async () => {
     const asked = async (...words: string[]) =>
       inShell("bash", [
         "set -eu",
@@ -468,7 +477,7 @@ describe("completion", () => {
     expect(await asked("pro")).toEqual(["proposal"]);
   });
 
-  test.skipIf(!has("zsh"))("is a script that zsh takes", async () => {
+  test("is a script that zsh takes", needs("zsh"), async () => {
     expect(
       await inShell("zsh", [
         "autoload -U compinit; compinit -u -D",
@@ -478,7 +487,7 @@ describe("completion", () => {
     ).toEqual(["_scriptorium"]);
   });
 
-  test.skipIf(!has("fish"))("works in fish", async () => {
+  test("works in fish", needs("fish"), async () => {
     expect(
       await inShell("fish", ["scriptorium completion fish | source", 'complete -C "scriptorium entry re"']),
     ).toEqual(["read"]);
@@ -622,13 +631,4 @@ function settle(value: unknown, root: string): unknown {
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replace(/\b([prth])-\w{6,}/g, "$1-ID");
   return JSON.parse(text);
-}
-
-function has(shell: string): boolean {
-  try {
-    execFileSync(shell, ["-c", "true"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -439,7 +439,7 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     expect(await problem("memory_find_path", { from: "a", to: "none" })).toMatchObject({ code: "not_found" });
   });
 
-  test("O1: subgraphs and ways are those of a plain breadth-first search", { timeout: 60_000 }, async () => {
+  test("O1: subgraphs and ways are those of a plain breadth-first search", async () => {
     const { app, ask } = await fresh();
     const count = 8;
     const pair = fc.tuple(fc.nat(count - 1), fc.nat(count - 1));

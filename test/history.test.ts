@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
-import { scribe, scriptorium } from "./support/commands.ts";
+import { scribe, scribeProcess, scriptorium } from "./support/commands.ts";
 import {
   agent,
   backends,
@@ -207,7 +207,7 @@ test("K14, K2: twenty processes write at once: nothing is lost or doubled, and g
   const { app, git, root } = await newWorkspace();
   const ran = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
-      scribe(["append-log", "--role", "engineer", "--id", "decisions", "--line", `from ${i}`], { cwd: root }),
+      scribeProcess(["append-log", "--role", "engineer", "--id", "decisions", "--line", `from ${i}`], { cwd: root }),
     ),
   );
   expect(ran.map((r) => r.code)).toEqual(Array.from({ length: 20 }, () => 0));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { allOperations } from "../src/operation-list.ts";
-import { type Served, scriptorium, serve, start } from "./support/commands.ts";
+import { type Served, scriptoriumProcess, serve, serveProcess, start } from "./support/commands.ts";
 import { ask, type Json, sendRaw, signIn } from "./support/requests.ts";
 import { engines, freshDatabase, newWorkspace, read, sampleSchema, temporaryFolder } from "./support/workspace.ts";
 
@@ -643,12 +643,12 @@ describe("T11: the workspace's token", () => {
     const { root, file } = await newWorkspace();
     const target = join(temporaryFolder(), "target");
     symlinkSync(target, file(".scriptorium/token"));
-    const dangling = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const dangling = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(dangling).toMatchObject({ code: 1, stdout: "" });
     expect(dangling.stderr).toContain("token is a link, or belongs to someone else; remove it and start again");
     expect(() => statSync(target)).toThrow();
     writeFileSync(target, "x".repeat(40));
-    expect(await scriptorium(["serve", "--port", "0"], { cwd: root })).toMatchObject({ code: 1, stdout: "" });
+    expect(await scriptoriumProcess(["serve", "--port", "0"], { cwd: root })).toMatchObject({ code: 1, stdout: "" });
     expect(read(target)).toBe("x".repeat(40));
   });
 
@@ -658,7 +658,7 @@ describe("T11: the workspace's token", () => {
     const elsewhere = temporaryFolder();
     rmSync(file(".scriptorium"), { recursive: true });
     symlinkSync(elsewhere, file(".scriptorium"));
-    const refused = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const refused = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(".scriptorium is a link");
     expect(readdirSync(elsewhere)).toEqual([]);
@@ -668,7 +668,7 @@ describe("T11: the workspace's token", () => {
     const { root, file } = await newWorkspace();
     for (const text of ["", "\n", "short\n"]) {
       writeFileSync(file(".scriptorium/token"), text);
-      const refused = await scriptorium(["serve", "--port", "0"], { cwd: root });
+      const refused = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
       expect(refused.code).toBe(1);
       expect(refused.stderr).toContain("holds no token; remove it and start again");
     }
@@ -676,7 +676,7 @@ describe("T11: the workspace's token", () => {
 
   test("T11: is the same for servers that start at the same time", async () => {
     const { root } = await newWorkspace();
-    const served = await Promise.all([1, 2, 3].map(() => serve(root)));
+    const served = await Promise.all([1, 2, 3].map(() => serveProcess(root)));
     expect(new Set(served.map((one) => one.token)).size).toBe(1);
     for (const { url, token } of served) expect((await ask(url, "/api/entries", { token })).status).toBe(200);
   });
@@ -689,7 +689,7 @@ test("T18: no token appears in logs, output, database or git, but for the printe
   let output = "";
   child.stdout?.on("data", (chunk) => (output += chunk));
   child.stderr?.on("data", (chunk) => (output += chunk));
-  await expect.poll(() => output, { timeout: 10_000 }).toMatch(/token=\S+/);
+  await expect.poll(() => output).toMatch(/token=\S+/);
   const link = /http:\S+/.exec(output)?.[0] ?? "";
   const { origin: url, searchParams } = new URL(link);
   const token = searchParams.get("token") ?? "";
@@ -728,19 +728,19 @@ describe("serving", () => {
     const { root } = await newWorkspace();
     const { url } = await serve(root);
     const { port } = new URL(url);
-    const refused = await scriptorium(["serve", "--port", port], { cwd: root });
+    const refused = await scriptoriumProcess(["serve", "--port", port], { cwd: root });
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toBe(
       `scriptorium: port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any\n`,
     );
-    const nonsense = await scriptorium(["serve", "--port", "http"], { cwd: root });
+    const nonsense = await scriptoriumProcess(["serve", "--port", "http"], { cwd: root });
     expect(nonsense.code).toBe(2);
     expect(nonsense.stderr).toContain("A port is a number from 0 to 65535");
   });
 
   test.each(engines)("two servers of one workspace agree, on %s", async (engine) => {
     const { root } = await newWorkspace({ engine });
-    const [one, two] = await Promise.all([serve(root), serve(root)]);
+    const [one, two] = await Promise.all([serveProcess(root), serveProcess(root)]);
     expect(one.url).not.toBe(two.url);
     const { token } = one;
     for (let round = 0; round < 5; round++) {
@@ -763,7 +763,7 @@ describe("serving", () => {
     "SIGTERM in the middle of writing: exit 0, and all that was acknowledged is in git, on %s",
     async (engine) => {
       const { root, git } = await newWorkspace({ engine });
-      const { url, token, child, stop } = await serve(root);
+      const { url, token, child, stop } = await serveProcess(root);
       const acknowledged: string[] = [];
       let unexpected = 0;
       const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -777,7 +777,7 @@ describe("serving", () => {
           else unexpected++;
         }
       });
-      await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(40);
+      await expect.poll(() => acknowledged.length).toBeGreaterThan(40);
       await stop("SIGTERM");
       await Promise.all(writers);
       expect([child.exitCode, child.signalCode, unexpected]).toEqual([0, null, 0]);
@@ -789,7 +789,7 @@ describe("serving", () => {
 
   test("a page that takes seconds to lay out keeps nobody else waiting", async () => {
     const { root } = await newWorkspace();
-    const { url, token } = await serve(root);
+    const { url, token } = await serveProcess(root);
     const { version } = (await ask(url, "/api/entries/notes", { token })).json();
     const body = { content: "[a](".repeat(30_000), version };
     expect((await ask(url, "/api/entries/notes", { method: "PUT", token, body })).status).toBe(200);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { setUpAgent } from "../src/agents/setup.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { loadConfig } from "../src/config/config.ts";
-import { scribe, scriptorium, serve } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess, serveProcess } from "./support/commands.ts";
 import { authorship, jobWorkspace, openTopic, program } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
@@ -37,9 +37,12 @@ describe("a job from the shell", () => {
       { cwd },
     );
     const { id: topic } = opened.json<{ id: string }>();
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--wait", "--json"], {
-      cwd,
-    });
+    const ran = await scriptoriumProcess(
+      ["job", "start", "--kind", "incorporate", "--topic", topic, "--wait", "--json"],
+      {
+        cwd,
+      },
+    );
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const job = ran.json<{ job_id: string; log: string }>();
     expect(job).toMatchObject({ status: "succeeded", exit_code: 0, usage: { output_tokens: null }, cost_usd: null });
@@ -63,7 +66,9 @@ describe("a job from the shell", () => {
     const { root, app } = await jobWorkspace();
     workspaceAgent(root, "echo 'out of credit' >&2; exit 4");
     const topic = await openTopic(app);
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], { cwd: root });
+    const ran = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
+      cwd: root,
+    });
     expect(ran.code).toBe(1);
     const job = ran.json<{ job_id: string }>();
     expect(job).toMatchObject({ status: "failed", exit_code: 4, error_tail: "out of credit\n" });
@@ -82,7 +87,7 @@ describe("R15: jobs over HTTP", () => {
     const { root, app } = await jobWorkspace();
     workspaceAgent(root, "echo at work >&2; exec sleep 600");
     const topic = await openTopic(app);
-    const { url, token, stop } = await serve(root);
+    const { url, token, stop } = await serveProcess(root);
     const body = { kind: "incorporate", source_path: "docs/deploy.md", topic_id: topic };
     const post = (path: string, given: object, as = token) =>
       ask(url, path, { method: "POST", token: as, body: given });
@@ -107,29 +112,29 @@ describe("R15: jobs over HTTP", () => {
     });
     expect(await post("/api/agent/jobs", body, reader.token)).toMatchObject({ status: 403 });
 
-    const waited = scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
+    const waited = scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
     expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is in flight") });
     expect((await post(`/api/agent/jobs/${job_id}/cancel`, {})).status).toBe(200);
-    await expect.poll(async () => (await get(`/api/agent/jobs/${job_id}`)).status, { timeout: 15_000 }).toBe("failed");
+    await expect.poll(async () => (await get(`/api/agent/jobs/${job_id}`)).status).toBe("failed");
 
-    const handed = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
+    const handed = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic, "--json"], {
       cwd: root,
     });
     const second = handed.json<{ job_id: string }>().job_id;
     await expect.poll(async () => (await get(`/api/agent/jobs/${second}`)).status).toBe("running");
     await expect.poll(() => survivors(second)).not.toEqual([]);
     await stop("SIGKILL");
-    const again = await serve(root);
+    const again = await serveProcess(root);
     const left = (await ask(again.url, `/api/agent/jobs/${second}`, { token: again.token })).json();
     expect(left).toMatchObject({ status: "failed", error_tail: "server restarted while job in flight" });
-    await expect.poll(() => survivors(second), { timeout: 10_000 }).toEqual([]);
-  }, 60_000);
+    await expect.poll(() => survivors(second)).toEqual([]);
+  });
 });
 
 describe("R17: the agent block", () => {
   test("is needed for jobs and for nothing else", async () => {
     const { root } = await newWorkspace();
-    const ran = await scriptorium(["job", "start", "--kind", "incorporate", "--topic", "t"], { cwd: root });
+    const ran = await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", "t"], { cwd: root });
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining("author_name") });
   });
 
@@ -158,7 +163,7 @@ describe("R17: the agent block", () => {
       const refused = loaded.ok ? setUpAgent(loaded.value) : loaded;
       expect(refused, JSON.stringify(change)).toMatchObject({ problem: { message: expect.stringMatching(reason) } });
     }
-    const ran = await scriptorium(["serve", "--port", "0"], { cwd: root });
+    const ran = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(ran).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/agent\.log_dir/) });
   });
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { scriptorium, serve, start } from "./support/commands.ts";
+import { scriptorium, scriptoriumProcess, serve, start } from "./support/commands.ts";
 import { eras, overHttp, overStdio } from "./support/mcp.ts";
 import { newWorkspace, read, sampleSchema } from "./support/workspace.ts";
 
@@ -406,10 +406,10 @@ test("a base of 300 sections is listed by folder in under 2,000 tokens, and foun
 
 test("a role that the schema does not know cannot start", async () => {
   const { root } = await newWorkspace();
-  const { code, stdout, stderr } = await scriptorium(["mcp", "--role", "emperor"], { cwd: root });
+  const { code, stdout, stderr } = await scriptoriumProcess(["mcp", "--role", "emperor"], { cwd: root });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toContain("no role emperor in wiki/schema.yaml; there are planner, architect, engineer");
-  expect((await scriptorium(["mcp"], { cwd: root })).code).toBe(2);
+  expect((await scriptoriumProcess(["mcp"], { cwd: root })).code).toBe(2);
 });
 
 describe("when the client hangs up", () => {
@@ -636,7 +636,7 @@ async function rawServer(root: string, role: string, args: string[] = [], initia
     const id = ++last;
     say(id, method, params);
     return expect
-      .poll(() => answers.get(id), { timeout: 10_000, interval: 10 })
+      .poll(() => answers.get(id), { interval: 10 })
       .toBeDefined()
       .then(() => answers.get(id) as Message);
   };

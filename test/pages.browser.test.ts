@@ -1,9 +1,10 @@
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { renderMarkdown } from "../src/http/markdown.ts";
-import { closeBrowser, noBrowser, visit } from "./support/browsing.ts";
+import { visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { hostileMarkdown } from "./support/hostile-markdown.ts";
+import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
@@ -37,7 +38,7 @@ async function withPage(changed: Record<string, unknown>, look: (page: Page) => 
   await page.waitForTimeout(200);
   await look(page);
   await page.close();
-  await stop("SIGKILL");
+  await stop();
   return { faults, violations };
 }
 
@@ -68,9 +69,7 @@ const everything = hostileMarkdown
   .map(render)
   .join("\n");
 
-describe.skipIf(noBrowser)("pages in a browser", () => {
-  afterAll(closeBrowser);
-
+describe("pages in a browser", needs("chromium"), () => {
   test("T15: the checks below notice a page that does misbehave", async () => {
     const misbehaving = async (page: Page) => {
       await page.evaluate(
@@ -131,7 +130,7 @@ describe.skipIf(noBrowser)("pages in a browser", () => {
     const click = 'graph TD; a["<img src=x onerror=alert(1)>"]-->b; click a "javascript:alert(1)"';
     const html = render(`\`\`\`mermaid\n${click}\n\`\`\`\n\n\`\`\`mermaid\ngraph TD; one-->two\n\`\`\``);
     const look = async (page: Page) => {
-      await page.locator(".prose .diagram img").first().waitFor({ timeout: 20_000 });
+      await page.locator(".prose .diagram img").first().waitFor();
       expect(await page.locator(".prose svg, .prose a").count()).toBe(0);
       expect(await page.locator(".prose .diagram img").first().getAttribute("src")).toMatch(/^data:image\/svg\+xml/);
     };

@@ -82,7 +82,7 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
       const { claimedAt, leaseUntil } = (await tasks.find(id)) ?? {};
       return (leaseUntil ?? 0) - (claimedAt ?? 0);
     };
-    await expect.poll(leased, { timeout: 30_000 }).toBeGreaterThan(2 * 1500);
+    await expect.poll(leased).toBeGreaterThan(2 * 1500);
     expect(await tasks.find(id)).toMatchObject({ state: "worker_executing", epoch: 1 });
     await pool.stop(100);
     expect(await tasks.find(id)).toMatchObject({ state: "pending", holder: null, attempt: 0 });
@@ -112,7 +112,7 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
     const pool = workerPool({ db: app.db, tasks: { ...app.tasks, claim }, execute, name: "p", leaseMs: 60_000 });
     const { id } = unwrap(await app.tasks.create(wanted, "test"));
     pool.spawn(2);
-    await expect.poll(async () => (await app.tasks.find(id))?.state, { timeout: 30_000 }).toBe("completed");
+    await expect.poll(async () => (await app.tasks.find(id))?.state).toBe("completed");
     expect(pool.metrics().failed).toBe(2);
     await pool.stop(500);
   });
@@ -122,8 +122,7 @@ describe.each(engines)("O13: the pool (%s)", (engine) => {
     pool.spawn(6);
     expect(pool.healthCheck().workers).toHaveLength(6);
     pool.scale(2);
-    await sleep(100);
-    expect(pool.healthCheck().workers).toHaveLength(2);
+    await expect.poll(() => pool.healthCheck().workers).toHaveLength(2);
     await pool.stop(100);
     expect(pool.healthCheck().workers).toHaveLength(0);
   });

@@ -20,7 +20,7 @@ import { getTopic, openTopic } from "../src/review/topics/operations.ts";
 import { blobOf } from "../src/store/git/blob.ts";
 import { historyRef } from "../src/store/git/recorder.ts";
 import { begunApprovals } from "../src/store/queries/proposals.ts";
-import { scribe, scriptorium } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import {
   agent,
   allEvents,
@@ -560,7 +560,7 @@ test("R4: an approval that is killed anywhere is undone or finished by the next 
   for (const { place, path, text, wanted, id } of killed) {
     const cwd = join(temporaryFolder(), "workspace");
     cpSync(base.root, cwd, { recursive: true });
-    const ran = await scriptorium(["proposal", "approve", id], { cwd, env: { SCRIPTORIUM_CRASH_AT: place } });
+    const ran = await scriptoriumProcess(["proposal", "approve", id], { cwd, env: { SCRIPTORIUM_CRASH_AT: place } });
     expect(ran.signal, place).toBe("SIGKILL");
 
     const app = await openApp(unwrap(loadConfig(cwd, testEnvironment())));

@@ -1,9 +1,10 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { closeBrowser, expectAccessible, noBrowser, select, visit } from "./support/browsing.ts";
-import { serve, start } from "./support/commands.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { expectAccessible, select, visit } from "./support/browsing.ts";
+import { serve, serveProcess, start } from "./support/commands.ts";
 import { authorship, jobWorkspace, program } from "./support/jobs.ts";
+import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
@@ -30,12 +31,8 @@ function employ(root: string, text: string): void {
   writeFileSync(config, `${others}agent: ${JSON.stringify(block)}\n`);
 }
 
-describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
-  afterAll(closeBrowser);
-
-  test("R1, R2, R3, R4, R16, R20: selected words become a topic, a failed job, a job, a proposal, an approval, and their anchor moves along", {
-    timeout: 90_000,
-  }, async () => {
+describe("reading, writing and deciding in a browser", needs("chromium"), () => {
+  test("R1, R2, R3, R4, R16, R20: selected words become a topic, a failed job, a job, a proposal, an approval, and their anchor moves along", async () => {
     const { root, git } = await jobWorkspace();
     employ(root, scribbler);
     writeFileSync(join(root, ".scriptorium/broken"), "");
@@ -57,14 +54,14 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await expectAccessible(page, "a topic");
 
     await thread.getByRole("button", { name: "Ask the agent" }).click();
-    await thread.getByText("agent failed").waitFor({ timeout: 20_000 });
+    await thread.getByText("agent failed").waitFor();
     await thread.getByText(/exit code 4/).waitFor();
     await thread.getByRole("button", { name: "Show the log" }).click();
     await thread.getByText("out of credit").waitFor();
 
     rmSync(join(root, ".scriptorium/broken"));
     await thread.getByRole("button", { name: "Try again" }).click();
-    await thread.getByRole("link", { name: "Proposal 1" }).click({ timeout: 20_000 });
+    await thread.getByRole("link", { name: "Proposal 1" }).click();
     await page.waitForURL(/\/proposals\//);
     await page.locator(".rendered-diff .added").getByText("big green").waitFor();
     await page.getByText("keeps its words").or(page.getByText("would lose its words")).first().waitFor();
@@ -74,7 +71,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.locator(".decide").click({ position: { x: 2, y: 2 } });
     await page.keyboard.press("a");
     await page.locator(".state-approved").first().waitFor();
-    await expect.poll(() => git("show", "HEAD:docs/deploy.md"), { timeout: 20_000 }).toContain("the big green button");
+    await expect.poll(() => git("show", "HEAD:docs/deploy.md")).toContain("the big green button");
 
     await page.goto(`${url}/pages/docs/deploy.md?side=talk`);
     await page.getByText("Push the big green button.").waitFor();
@@ -82,9 +79,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     expect(faults).toEqual([]);
   });
 
-  test("R3, R5: a page is read as a persona, stale once it changed and written again; a topic that lost its words gets others", {
-    timeout: 90_000,
-  }, async () => {
+  test("R3, R5: a page is read as a persona, stale once it changed and written again; a topic that lost its words gets others", async () => {
     const { root } = await jobWorkspace();
     employ(root, teller);
     const { link, token } = await serve(root);
@@ -106,20 +101,20 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByRole("combobox", { name: "Read as" }).selectOption("newcomer");
     await page.getByText("Nobody has re-told this page for newcomer yet.").waitFor();
     await page.getByRole("button", { name: "Have it written" }).click();
-    await page.getByText("It says: Push the button.").waitFor({ timeout: 20_000 });
+    await page.getByText("It says: Push the button.").waitFor();
     await page.getByRole("button", { name: "Show the source beside it" }).click();
     await page.getByRole("region", { name: "The page itself" }).getByText("Wait for the light.").waitFor();
     await expectAccessible(page, "a perspective");
 
     await write("Pull the lever.\n\nThen go home, all of you.\n");
-    await page.getByText(/This is out of date: the page changed/).waitFor({ timeout: 20_000 });
+    await page.getByText(/This is out of date: the page changed/).waitFor();
     await page.getByRole("button", { name: "Write it again" }).click();
-    await page.getByText("It says: Pull the lever.").waitFor({ timeout: 20_000 });
+    await page.getByText("It says: Pull the lever.").waitFor();
     await page.getByText("This is out of date").waitFor({ state: "detached" });
 
     await page.goto(`${url}/entries/notes?topic=${topic.id}`);
     const thread = page.locator(".thread.active");
-    await thread.getByText("orphaned").waitFor({ timeout: 20_000 });
+    await thread.getByText("orphaned").waitFor();
     await expectAccessible(page, "an orphan");
     await select(page, "Then go home");
     await page.getByRole("button", { name: "Re-anchor here" }).click();
@@ -130,9 +125,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     expect(faults.filter((fault) => !fault.includes("404 (Not Found)"))).toEqual([]);
   });
 
-  test("a page is edited and saved; a clash shows both texts and loses neither; a draft survives a reload", {
-    timeout: 60_000,
-  }, async () => {
+  test("a page is edited and saved; a clash shows both texts and loses neither; a draft survives a reload", async () => {
     const { root } = await newWorkspace();
     const { link, token } = await serve(root);
     const { page, url } = await visit(link);
@@ -169,11 +162,9 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.locator(".prose").getByText("we chose this").waitFor();
   });
 
-  test("what others write appears by itself, also what was missed while the server was away", {
-    timeout: 60_000,
-  }, async () => {
+  test("what others write appears by itself, also what was missed while the server was away", async () => {
     const { root } = await newWorkspace();
-    const first = await serve(root);
+    const first = await serveProcess(root);
     const { page, url } = await visit(first.link);
     await page.goto(`${url}/entries/decisions`);
     await page.getByText("Live", { exact: true }).waitFor();
@@ -193,7 +184,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     const config = join(root, "scriptorium.yaml");
     writeFileSync(config, `${readFileSync(config, "utf8")}port: ${new URL(url).port}\n`);
     const again = start("scriptorium.js", ["serve"], root);
-    await page.getByText("Live", { exact: true }).waitFor({ timeout: 20_000 });
+    await page.getByText("Live", { exact: true }).waitFor();
     await ask(url, "/api/entries/decisions/log", {
       method: "POST",
       token: first.token,
@@ -203,9 +194,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     again.kill("SIGKILL");
   });
 
-  test("K13: a change is seen that came before the feed was open, while answers come later than events, and to a page that is no entry", {
-    timeout: 60_000,
-  }, async () => {
+  test("K13: a change is seen that came before the feed was open, while answers come later than events, and to a page that is no entry", async () => {
     const { root } = await newWorkspace({ files: { "docs/guide.md": "# Guide\n\nas it was\n" } });
     const { link, token } = await serve(root);
     let open: () => void = () => undefined;
@@ -238,9 +227,7 @@ describe.skipIf(noBrowser)("reading, writing and deciding in a browser", () => {
     await page.getByText("as a hand made it").waitFor();
   });
 
-  test("R21: an admin lets people in, changes what they may do and keeps them out; what a reader may not do is absent or explained", {
-    timeout: 60_000,
-  }, async () => {
+  test("R21: an admin lets people in, changes what they may do and keeps them out; what a reader may not do is absent or explained", async () => {
     const { root } = await newWorkspace();
     const { link, token, url } = await serve(root);
     const admin = await visit(link);

@@ -1,19 +1,16 @@
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { closeBrowser, expectAccessible, noBrowser, visit } from "./support/browsing.ts";
+import { expectAccessible, visit } from "./support/browsing.ts";
 import { serve, start } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
 import { crewOfOneModel } from "./support/crew-mind.ts";
+import { needs } from "./support/programs.ts";
 import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
 
-describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
-  afterAll(closeBrowser);
-
-  test("O3, O5, O8, O11, O15: a plan is changed, carried out before the reader's eyes, and reported", {
-    timeout: 90_000,
-  }, async () => {
-    const { root, app } = await newWorkspace();
+describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
+  test("O3, O5, O8, O11, O15: a plan is changed, carried out before the reader's eyes, and reported", async () => {
+    const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n" });
     const { link } = await serve(root);
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] })]);
     const { page, faults, url } = await visit(link);
@@ -48,9 +45,7 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     expect(faults).toEqual([]);
   });
 
-  test("O3, O5, O15: a request is planned from the browser and carried out, and what it took is drawn", {
-    timeout: 90_000,
-  }, async () => {
+  test("O3, O5, O15: a request is planned from the browser and carried out, and what it took is drawn", async () => {
     const tasks = [planned("0"), planned("1.1", { deliverable: "text" })];
     const { root } = await newWorkspace({ config: await crewOfOneModel(tasks) });
     const { link } = await serve(root, { FAKE_KEY: "sk-1" });
@@ -61,8 +56,8 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     await page.getByRole("textbox", { name: "What do you want" }).fill("Say it twice");
     await page.getByRole("button", { name: "Plan it" }).click();
     await page.waitForURL(/\/runs\/run-/);
-    await page.getByRole("button", { name: "Carry it out" }).click({ timeout: 30_000 });
-    await page.getByText("2 of 2 accepted").waitFor({ timeout: 40_000 });
+    await page.getByRole("button", { name: "Carry it out" }).click();
+    await page.getByText("2 of 2 accepted").waitFor();
     await page.locator(".facts .state").getByText("completed").waitFor();
     await page.keyboard.press("5");
     for (const what of ["Tokens", "Time", "Last score", "Claims"])
@@ -74,7 +69,7 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     expect(faults).toEqual([]);
   });
 
-  test("O3, O5, O9, O11: the demo is watched from its request to its report", { timeout: 120_000 }, async () => {
+  test("O3, O5, O9, O11: the demo is watched from its request to its report", async () => {
     const env = { BROWSER: "true", TMPDIR: temporaryFolder() };
     const child = start("scriptorium.js", ["demo"], temporaryFolder(), env, { detached: true });
     // As Ctrl-C does it: the demo and the server that it started.
@@ -83,22 +78,20 @@ describe.skipIf(noBrowser)("runs, tasks and the graph in a browser", () => {
     child.stdout?.on("data", (chunk) => {
       said += chunk;
     });
-    await expect.poll(() => said, { timeout: 30_000 }).toMatch(/Watch it at http:\S+\n/);
+    await expect.poll(() => said).toMatch(/Watch it at http:\S+\n/);
     const { page, faults, url } = await visit(/Watch it at (\S+)/.exec(said)?.[1] ?? "");
     await page.goto(`${url}/runs`);
-    await page.getByRole("link", { name: "Teach the greeter to say goodbye" }).click({ timeout: 30_000 });
-    await page.locator(".task-node.tone-busy").first().waitFor({ timeout: 30_000 });
-    await page.getByText("5 of 5 accepted").waitFor({ timeout: 60_000 });
-    await page.locator(".facts .state").getByText("completed").waitFor({ timeout: 20_000 });
+    await page.getByRole("link", { name: "Teach the greeter to say goodbye" }).click();
+    await page.locator(".task-node.tone-busy").first().waitFor();
+    await page.getByText("5 of 5 accepted").waitFor();
+    await page.locator(".facts .state").getByText("completed").waitFor();
     await page.locator(".task-node").getByText("attempt 2").waitFor();
     await page.keyboard.press("4");
-    await page.locator(".report").getByText("5 of 5 tasks are accepted").waitFor({ timeout: 20_000 });
+    await page.locator(".report").getByText("5 of 5 tasks are accepted").waitFor();
     expect(faults).toEqual([]);
   });
 
-  test("O18: hundreds of tasks are drawn, only those in sight stand in the document, and keys go from one to the next", {
-    timeout: 60_000,
-  }, async () => {
+  test("O18: hundreds of tasks are drawn, only those in sight stand in the document, and keys go from one to the next", async () => {
     const { root, app } = await newWorkspace();
     const { link } = await serve(root);
     const many = Array.from({ length: 499 }, (_, at) =>

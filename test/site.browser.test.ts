@@ -1,32 +1,48 @@
-import { readdirSync, readFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { closeBrowser, expectAccessible, noBrowser, sideways, violationsOn, visit } from "./support/browsing.ts";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { expectAccessible, sideways, violationsOn, visit } from "./support/browsing.ts";
 import { start } from "./support/commands.ts";
-import { temporaryFolder } from "./support/workspace.ts";
+import { needs } from "./support/programs.ts";
 
 type Example = { url: string; link: string };
 
-/** `scriptorium serve --example`, as somebody would try it first. */
-async function serveExample(): Promise<Example> {
-  const child = start("scriptorium.js", ["serve", "--example", "--port", "0"], temporaryFolder());
-  onTestFinished(() => void child.kill("SIGKILL"));
-  let said = "";
-  child.stdout?.on("data", (chunk) => {
-    said += chunk;
+/** `scriptorium serve --example`, the first thing that a newcomer tries. */
+async function serveExample(folder: string): Promise<Example & { child: ChildProcess }> {
+  const child = start("scriptorium.js", ["serve", "--example", "--port", "0"], folder);
+  const said = await new Promise<string>((done, fail) => {
+    let text = "";
+    const hear = (chunk: unknown) => {
+      text += chunk;
+      if (text.includes("Press Ctrl-C to stop.")) done(text);
+    };
+    child.stdout?.on("data", hear);
+    child.stderr?.on("data", hear);
+    child.once("close", () => fail(new Error(`serve --example ended early: ${text}`)));
   });
-  child.stderr?.on("data", (chunk) => {
-    said += chunk;
-  });
-  await expect.poll(() => said, { timeout: 20_000 }).toContain("Press Ctrl-C to stop.");
   const link = /http:\S+/.exec(said)?.[0] ?? "";
-  return { url: new URL(link).origin, link };
+  return { url: new URL(link).origin, link, child };
 }
 
-describe.skipIf(noBrowser)("the site in a browser", () => {
-  afterAll(closeBrowser);
+describe("the site in a browser", needs("chromium"), () => {
+  // No test changes the example, so one server is enough.
+  let example: Example = { url: "", link: "" };
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "scriptorium-example-"));
+    const { child, ...served } = await serveExample(folder);
+    example = served;
+    return async () => {
+      child.kill("SIGKILL");
+      await once(child, "close");
+      rmSync(folder, { recursive: true, force: true });
+    };
+  });
 
   const places = [
     "/",
@@ -48,10 +64,8 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
     "/people",
   ];
 
-  test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", {
-    timeout: 200_000,
-  }, async () => {
-    const { link } = await serveExample();
+  test("R20: every page has one heading, fits a phone, breaks no rule of axe, and says nothing in the console, light and dark", async () => {
+    const { link } = example;
     const { page, faults, url } = await visit(link);
     const wrong: string[] = [];
     for (const path of places) {
@@ -73,7 +87,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   });
 
   test("a person signs in by the link, reads, follows links and versions, and finds words", async () => {
-    const { link } = await serveExample();
+    const { link } = example;
     const { page, faults, url } = await visit(link);
     expect(page.url()).toBe(`${url}/`);
     await page.getByRole("heading", { name: "Catalogue" }).waitFor();
@@ -119,7 +133,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   });
 
   test("everything is reached by keyboard: skip link, palette, shortcuts and their help", async () => {
-    const { link } = await serveExample();
+    const { link } = example;
     const { page, url } = await visit(link);
     await page.getByRole("heading", { name: "Catalogue" }).waitFor();
     await page.keyboard.press("Tab");
@@ -171,7 +185,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   });
 
   test("the first page loads at most 200 kB of zipped JavaScript, and neither editor, diagrams nor charts", async () => {
-    const { link } = await serveExample();
+    const { link } = example;
     const loaded: string[] = [];
     await visit(link, {}, async (context) => {
       context.on("response", (response) => {
@@ -190,7 +204,7 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   });
 
   test("without a token there is only the way to sign in", async () => {
-    const { url } = await serveExample();
+    const { url } = example;
     const { page, faults } = await visit(`${url}/entries/architecture`);
     expect(await page.locator("h1").textContent()).toBe("Sign in");
     expect(await page.locator("main").textContent()).toContain("Open the link that scriptorium serve printed");
@@ -200,7 +214,6 @@ describe.skipIf(noBrowser)("the site in a browser", () => {
   });
 
   test("T10: another site's page can do nothing here, but a link from it opens for who is signed in", async () => {
-    const example = await serveExample();
     const outside = createServer((request, response) => {
       response.setHeader("content-type", "text/html");
       response.end(request.url === "/" ? foreignPage(example.url) : "");

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import { backends, newWorkspace, read } from "./support/workspace.ts";
 
 const ada = { name: "Ada" };
@@ -58,7 +58,7 @@ test("K1: the command line adds files and stdin, and verify fails when one was c
   const { root } = await newWorkspace();
   mkdirSync(join(root, "in"));
   writeFileSync(join(root, "in/mail.md"), "Dear all\n");
-  expect((await scriptorium(["source", "add", "in/mail.md", "--json"], { cwd: root })).json()).toMatchObject({
+  expect((await scriptoriumProcess(["source", "add", "in/mail.md", "--json"], { cwd: root })).json()).toMatchObject({
     path: "mail.md",
   });
   const piped = await scriptorium(["source", "add", "-", "--name", "chat/today.txt", "--json"], {

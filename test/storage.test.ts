@@ -103,6 +103,24 @@ describe.each(engines)("R13: migrations (%s)", (engine) => {
     }
   });
 
+  test("refuse a database of a development build or a newer version, and change nothing", async () => {
+    const where = await address(engine);
+    await (await openDatabase(where)).close();
+    const target = await plainTarget(engine, where);
+    const schema = await target.recorded();
+    for (const [name, message] of [
+      ["0001-foundation", /development build .* nothing was changed\. .*(mv .*test\.db\*|empty database)/],
+      ["9999-later", /newer version of Scriptorium \(migration 9999-later\)/],
+    ] as const) {
+      await target.exec(`INSERT INTO schema_migrations VALUES ('${name}', '2026-11-15T00:00:00.000Z')`);
+      await expect(openDatabase(where)).rejects.toThrow(message);
+      expect((await target.recorded()).sort()).toEqual([...schema, name].sort());
+      await target.exec(`DELETE FROM schema_migrations WHERE name = '${name}'`);
+    }
+    await target.end();
+    await (await openDatabase(where)).close();
+  });
+
   test("run once when eight processes start at the same moment", async () => {
     const where = await address(engine);
     const opened = await Promise.all(Array.from({ length: 8 }, () => startElsewhere(where)));
@@ -168,10 +186,10 @@ function startElsewhere(where: DatabaseAddress): Promise<string> {
   });
 }
 
-async function plainTarget(engine: Database["engine"]) {
+async function plainTarget(engine: Database["engine"], where?: DatabaseAddress) {
   const create = "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)";
   if (engine === "sqlite") {
-    const db = new Sqlite(join(temporaryFolder(), "plain.db"));
+    const db = new Sqlite(where?.engine === "sqlite" ? where.file : join(temporaryFolder(), "plain.db"));
     db.exec(create);
     return {
       recorded: async () => db.prepare("SELECT name FROM schema_migrations").pluck().all() as string[],
@@ -179,7 +197,9 @@ async function plainTarget(engine: Database["engine"]) {
       end: async () => void db.close(),
     };
   }
-  const client = new pg.Client({ connectionString: await freshDatabase() });
+  const client = new pg.Client({
+    connectionString: where?.engine === "postgres" ? where.url : await freshDatabase(),
+  });
   await client.connect();
   await client.query(create);
   return {

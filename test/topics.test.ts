@@ -308,5 +308,5 @@ test("while serving, an edit outside the knowledge base moves anchors without an
   const state = async () =>
     (await app.db.read.selectFrom("topics").select("anchor_state").where("id", "=", id).executeTakeFirst())
       ?.anchor_state;
-  await expect.poll(state, { timeout: 60_000 }).toBe("orphaned");
+  await expect.poll(state).toBe("orphaned");
 });

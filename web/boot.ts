@@ -1,4 +1,4 @@
-import type { Boot } from "../src/http/site.ts";
+import type { Boot } from "../src/http/web-types.ts";
 
 const element = document.getElementById("boot");
 

@@ -65,3 +65,7 @@ declare module "pg-boss" {
     complete(name: string, ids: string[]): Promise<unknown>;
   }
 }
+
+declare module "gpt-tokenizer" {
+  export function countTokens(text: string): number;
+}

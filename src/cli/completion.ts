@@ -1,8 +1,9 @@
 import { Command } from "commander";
+import { shell } from "./shell.ts";
 
-type Shell = "bash" | "zsh" | "fish";
+type ShellName = "bash" | "zsh" | "fish";
 
-const scripts: Record<Shell, string> = {
+const scripts: Record<ShellName, string> = {
   bash: `_scriptorium() { mapfile -t COMPREPLY < <(scriptorium __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); }
 complete -o default -F _scriptorium scriptorium
 `,
@@ -19,10 +20,10 @@ export const completionCommand = () =>
   new Command("completion")
     .description("print a completion script, for example: source <(scriptorium completion bash)")
     .argument("<shell>", "bash, zsh or fish")
-    .action((shell: string, _options, command: Command) => {
-      const script = scripts[shell as Shell];
-      if (!script) command.error(`no completion for ${shell}; there are bash, zsh and fish`);
-      process.stdout.write(script);
+    .action((name: string, _options, command: Command) => {
+      const script = scripts[name as ShellName];
+      if (!script) command.error(`no completion for ${name}; there are bash, zsh and fish`);
+      shell().stdout.write(script);
     });
 
 /** Completions of the words typed so far; `ids` returns the ids of the entries. */

@@ -7,6 +7,7 @@ import { Command } from "@commander-js/extra-typings";
 import { findSandbox } from "../agents/sandbox.ts";
 import { openApp } from "../app.ts";
 import { environment, loadConfig } from "../config/config.ts";
+import { executeRun, startRun } from "../crew/execute-operations.ts";
 import { unwrap } from "../kernel/result.ts";
 import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
@@ -27,25 +28,20 @@ async function demo(options: Common, open: boolean): Promise<void> {
   say(`Watch it at ${server.link}\n`);
   if (open) openBrowser(server.link);
 
-  const app = await openApp(unwrap(loadConfig(root, environment())));
+  const { demoAgents, demoRequest } = await import("../crew/demo.ts");
+  const agents = demoAgents(open ? 700 : 60);
+  const app = await openApp(unwrap(loadConfig(root, environment())), { host: { agents } });
   try {
-    const [{ demoAgents, demoRequest }, { crewOf }, { planRequest }, { executeRun }] = await Promise.all([
-      import("../crew/demo.ts"),
-      import("../executing.ts"),
-      import("../crew/plan/planner.ts"),
-      import("../crew/attempt/execute.ts"),
-    ]);
-    const { name: by } = (await localPerson(app)) as { name: string };
+    const person = await localPerson(app);
     const shown = progress(options, process.stdout);
-    const crew = unwrap(await crewOf(app, shown.tell, demoAgents(open ? 700 : 60)));
-    const { signal } = new AbortController();
+    app.host.onNews(shown.tell);
     say(`The request: ${demoRequest}`);
-    const { run, chain } = unwrap(await planRequest(crew, demoRequest, { brief: false, by }, signal));
+    const { run, chain } = unwrap(await startRun.perform(app, { request: demoRequest, brief: false }, person));
     say(`The plan: ${chain}\n`);
-    const done = unwrap(await executeRun(crew, run, { workers: app.config.crew.workers, signal, by }));
+    const done = unwrap(await executeRun.perform(app, { id: run }, person));
     shown.end();
     if (options.json) process.stdout.write(`${json({ kind: "summary", root, ...done })}\n`);
-    else if (done.report) say(await ending(root, done));
+    else if (done.report) say(await ending(root, done.report, done.branch));
     if (done.state !== "completed") process.exitCode = 1;
     if (open) await served(server.child);
   } finally {
@@ -101,8 +97,8 @@ function openBrowser(link: string): void {
   child.unref();
 }
 
-async function ending(root: string, done: { report: string | null; branch: string | null }): Promise<string> {
-  const text = inert(await readFile(done.report ?? "", "utf8"));
+async function ending(root: string, report: string, branch: string | null | undefined): Promise<string> {
+  const text = inert(await readFile(report, "utf8"));
   const screen = text.split("\n").slice(0, 25).join("\n");
-  return `\n${screen}\n…\n\nThe report: ${done.report}\nThe work: git -C ${root} log --graph ${done.branch}`;
+  return `\n${screen}\n…\n\nThe report: ${report}\nThe work: git -C ${root} log --graph ${branch}`;
 }

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import type { News } from "../crew/attempt/crew.ts";
-import type { Outcome } from "../crew/attempt/execute.ts";
+import { executeRun } from "../crew/execute-operations.ts";
+import type { Outcome } from "../crew/record/run-host.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -41,15 +41,10 @@ export const workCommand = (common: () => Common) =>
             message: `there is no run ${run}; see: scriptorium run list`,
           });
         }
-        const shown = progress(common(), process.stdout);
-        const crew = await openCrewOf(app, shown.tell);
-        if (!crew.ok) return complain(common(), crew.problem);
-        const { joinRuns } = await import("../crew/attempt/execute.ts");
-        const stop = stopOnSignal();
-        const by = nameOf(await localPerson(app));
-        await joinRuns(crew.value, run, { workers: workers ?? app.config.crew.workers, signal: stop.signal, by });
-        stop.end();
-        shown.end();
+        const done = await watched(app, common(), async () =>
+          app.host.work(run, { workers, by: nameOf(await localPerson(app)) }),
+        );
+        if (!done.ok) complain(common(), done.problem);
       }),
     );
 
@@ -90,33 +85,36 @@ async function carryOut(
   run: string,
   { workers, budgetTokens, budgetUsd }: How,
 ): Promise<void> {
-  const shown = progress(options, process.stdout);
-  const crew = await openCrewOf(app, shown.tell);
-  if (!crew.ok) return complain(options, crew.problem);
-  const { executeRun } = await import("../crew/attempt/execute.ts");
-  const stop = stopOnSignal();
-  const by = nameOf(await localPerson(app));
-  const done = await executeRun(crew.value, run, {
-    workers: workers ?? app.config.crew.workers,
-    signal: stop.signal,
-    by,
-    budgetTokens,
-    budgetUsd,
-  });
-  stop.end();
-  shown.end();
+  const input = { id: run, workers, budget_tokens: budgetTokens, budget_usd: budgetUsd };
+  const done = await watched(app, options, async () => executeRun.perform(app, input, await localPerson(app)));
   if (!done.ok) return complain(options, done.problem);
-  if (done.value.state !== "completed") process.exitCode = 1;
-  process.stdout.write(
-    options.json ? `${json({ kind: "summary", ...done.value })}\n` : `${summary(inertly(done.value))}\n`,
-  );
+  const outcome = { ...unknownOutcome, ...done.value };
+  if (outcome.state !== "completed") process.exitCode = 1;
+  process.stdout.write(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
 }
 
-/** Imported dynamically, so that other commands start faster. */
-async function openCrewOf(app: App, tell: (news: News) => void) {
-  const { crewOf } = await import("../executing.ts");
-  return crewOf(app, tell);
+/** Shows the progress of this process's runs while `work` goes on; Ctrl-C stops them. */
+async function watched<T>(app: App, options: Common, work: () => Promise<T>): Promise<T> {
+  const shown = progress(options, process.stdout);
+  const unsubscribe = app.host.onNews(shown.tell);
+  const stop = stopOnSignal(app);
+  try {
+    return await work();
+  } finally {
+    stop.end();
+    unsubscribe();
+    shown.end();
+  }
 }
+
+/** A command waits for the end, so that the operation returns all of these. */
+const unknownOutcome: Omit<Outcome, "run"> = {
+  state: "unknown",
+  tasks: { all: 0, completed: 0, lost: 0 },
+  reason: null,
+  report: null,
+  branch: null,
+};
 
 function summary({ run, state, tasks, reason, report, branch }: Outcome): string {
   return [
@@ -192,16 +190,17 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   );
 }
 
-/** The first Ctrl-C stops agents and releases their tasks; the second exits at once. */
-function stopOnSignal() {
-  const stop = new AbortController();
+/** The first Ctrl-C lets agents end and hands their tasks back; the second exits at once. */
+function stopOnSignal(app: App) {
+  let isStopping = false;
   const onSignal = () => {
-    if (stop.signal.aborted) process.exit(130);
+    if (isStopping) process.exit(130);
+    isStopping = true;
     process.stderr.write("scriptorium: stopping; once more to stop at once\n");
-    stop.abort();
+    void app.host.stop();
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { signal: stop.signal, end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+  return { end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
 }
 
 function count(text: string): number {

@@ -8,6 +8,7 @@ import { allOperations } from "../operation-list.ts";
 import { changeWaiter } from "../store/change-waiter.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, localPerson, print, report, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 import { bold, table, when } from "./text.ts";
 
 type JobDetails = OutputOf<typeof showJob>;
@@ -107,7 +108,7 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
 
 async function ended(app: App, id: string, caller: Parameters<typeof showJob.perform>[2]): Promise<Result<JobDetails>> {
   const job = await showJob.perform(app, { id }, caller);
-  if (job.ok && job.value.status !== "succeeded") process.exitCode = 1;
+  if (job.ok && job.value.status !== "succeeded") shell().exitCode = 1;
   return job.ok ? ok(job.value) : job;
 }
 

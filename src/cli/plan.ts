@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import type { Planned } from "../crew/plan/planner.ts";
+import { startRun } from "../crew/execute-operations.ts";
+import type { Planned } from "../crew/record/run-host.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
@@ -27,22 +28,19 @@ export const planCommand = (common: () => Common) =>
     );
 
 async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
-  const [{ planRequest }, { planningOf }] = await Promise.all([
-    import("../crew/plan/planner.ts"),
-    import("../executing.ts"),
-  ]);
-  const stop = new AbortController();
-  const onSignal = () => stop.abort();
+  const onSignal = () => void app.host.stop();
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
   try {
-    const by = nameOf(await localPerson(app));
-    return await planRequest(planningOf(app), request, { brief, by }, stop.signal);
+    const planned = await startRun.perform(app, { request, brief }, await localPerson(app));
+    if (!planned.ok) return planned;
+    const { run, chain = app.runs.chainPath(run), tasks = [] } = planned.value;
+    return ok({ run, chain, tasks });
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   }
 }
 
-/** Opens the plan in the editor and adopts the result; an invalid file stays as it is, to be corrected. */
+/** Opens the editor and adopts the edited plan; an invalid file stays as it is, for the person to correct. */
 async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
   const { VISUAL, EDITOR } = app.config.environment;
   const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");

@@ -15,6 +15,7 @@ import { runCommand } from "./run.ts";
 import { modelCommand, searchCommand } from "./search.ts";
 import { mcpCommand, serveCommand } from "./serve.ts";
 import { type Common, fail, withApp } from "./session.ts";
+import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { sourceCommand } from "./source.ts";
 import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
@@ -22,8 +23,10 @@ import { topicCommand } from "./topic.ts";
 import { userCommand } from "./user.ts";
 import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
 
-/** Runs one command line: exit code 0 when it worked, 1 for a problem, 2 for a call that makes no sense. */
-export async function runScriptorium(argv: string[]): Promise<void> {
+/** Runs one command line, in this process's shell or the given one: exit code 0 ok, 1 problem, 2 usage. */
+export const runScriptorium = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
+
+async function execute(argv: string[]): Promise<void> {
   const program = new Command("scriptorium");
   const common = (): Common => program.opts();
   program
@@ -70,7 +73,7 @@ export async function runScriptorium(argv: string[]): Promise<void> {
   try {
     await program.parseAsync(argv, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) shell().exitCode = error.exitCode === 0 ? 0 : 2;
     else fail(common(), error);
   }
 }
@@ -88,7 +91,7 @@ Agents use the second command, scribe. In scripts: --json, and exit codes 0 ok, 
 /** --dir and --json may stand before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
-    command.exitOverride().configureOutput({ writeErr: (text) => process.stderr.write(text) });
+    command.exitOverride().configureOutput(shellOutput);
     for (const child of command.commands) walk(child);
     if (command === program || command.commands.length > 0) return;
     if (!command.options.some((option) => option.long === "--json"))
@@ -107,5 +110,5 @@ const completer = (program: Command, common: () => Common) =>
   new Command("__complete").argument("[words...]").action(async (words: string[]) => {
     const ids = () => withApp(common(), async (app) => (await app.entries.list()).map((entry) => entry.id));
     const found = await complete(program, words, ids).catch(() => []);
-    process.stdout.write(found.map((word) => `${word}\n`).join(""));
+    shell().stdout.write(found.map((word) => `${word}\n`).join(""));
   });

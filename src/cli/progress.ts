@@ -1,4 +1,4 @@
-import type { News } from "../crew/attempt/crew.ts";
+import type { News } from "../crew/record/run-host.ts";
 import type { Common } from "./session.ts";
 import { bold, dim, green, inertly, json, plural, red, yellow } from "./text.ts";
 

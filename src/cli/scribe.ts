@@ -11,6 +11,7 @@ import { version } from "../kernel/version.ts";
 import { allOperations } from "../operation-list.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
+import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { json } from "./text.ts";
 
 /** The field of an operation that a script gives on stdin. */
@@ -21,25 +22,30 @@ const fromStdin: Record<string, string> = {
 };
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
-export async function runScribe(argv: string[]): Promise<void> {
+export const runScribe = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
+
+async function execute(argv: string[]): Promise<void> {
   const program = new Command("scribe")
     .description("The agents' side of Scriptorium: one command an operation, JSON on stdout.")
     .version(version)
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
     .exitOverride()
+    .configureOutput(shellOutput)
     .showHelpAfterError("(see --help)");
   // Only the command that was asked for works out its options: scribe is started often.
   for (const operation of allOperations.filter((op) => op.callers.includes("agent"))) {
     const asked = argv.includes(nameOf(operation));
-    program.addCommand((asked ? commandFor(operation) : bareCommand(operation)).exitOverride());
+    program.addCommand(
+      (asked ? commandFor(operation) : bareCommand(operation)).exitOverride().configureOutput(shellOutput),
+    );
   }
   try {
     // R11 names it with one dash.
     const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
     await program.parseAsync(words, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) shell().exitCode = error.exitCode === 0 ? 0 : 2;
     else fail({ json: true }, error);
   }
 }
@@ -110,9 +116,9 @@ async function perform(
   if (stdin) input[stdin] = (await readStdin()).toString("utf8");
   await withApp(dir ? { dir } : {}, async (app) => {
     const result = await callAs(app, operation, input, given);
-    if (result.ok) process.stdout.write(`${json(result.value)}\n`);
+    if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
     else {
-      process.stdout.write(`${json(refusalFor(result.problem))}\n`);
+      shell().stdout.write(`${json(refusalFor(result.problem))}\n`);
       complain({}, result.problem);
     }
   });
@@ -120,7 +126,7 @@ async function perform(
 
 /** The workspace is where its configuration is; a path that names none must not lead to another workspace above it. */
 function folderOf(config: string): string {
-  const file = resolve(config);
+  const file = resolve(shell().cwd, config);
   if (basename(file) === configName && existsSync(file)) return dirname(file);
   throw new Refused({ code: "invalid", message: `--config: ${config} is no ${configName}; give the workspace's own` });
 }

@@ -1,12 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { resolve } from "node:path";
 import type * as z from "zod";
 import { type App, openApp } from "../app.ts";
-import { environment, findWorkspace, loadConfig } from "../config/config.ts";
+import { findWorkspace, loadConfig } from "../config/config.ts";
 import type { Caller } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Problem, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
 import { crashAt } from "../store/disk/crash.ts";
+import { shell } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */
@@ -14,9 +16,9 @@ export type Common = { dir?: string; json?: boolean };
 
 /** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
 export async function withApp<T>(common: Common, work: (app: App) => Promise<T>): Promise<T> {
-  const env = environment();
+  const { env, cwd } = shell();
   crashAt(env.SCRIPTORIUM_CRASH_AT);
-  const root = unwrap(findWorkspace(common.dir ?? process.cwd()));
+  const root = unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
   const app = await openApp(unwrap(loadConfig(root, env)));
   try {
     return await work(app);
@@ -57,13 +59,13 @@ export function print<T>(common: Common, result: Result<T>, show: Show<T>): void
   const { text: forPeople, json: forScripts } =
     typeof show === "function" ? { text: show, json: (value: T) => value } : show;
   const text = common.json ? json(forScripts(result.value)) : forPeople(inertly(result.value));
-  process.stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
+  shell().stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
 }
 
 export function complain(common: Common, problem: Problem): void {
-  if (common.json) process.stdout.write(`${json(refusalFor(problem))}\n`);
-  process.stderr.write(`scriptorium: ${inert(problem.message)}\n`);
-  process.exitCode = 1;
+  if (common.json) shell().stdout.write(`${json(refusalFor(problem))}\n`);
+  shell().stderr.write(`scriptorium: ${inert(problem.message)}\n`);
+  shell().exitCode = 1;
 }
 
 /** The outermost edge: a refusal is a sentence; anything else is our fault or the machine's, and says so. */
@@ -72,11 +74,11 @@ export function fail(common: Common, error: unknown): void {
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
   const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
-  if (common.json) process.stdout.write(`${json({ status: "failed", error: message })}\n`);
-  process.stderr.write(`scriptorium: ${inert(message)}\n`);
-  if (environment().SCRIPTORIUM_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
-  else if (!known) process.stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
-  process.exitCode = 1;
+  if (common.json) shell().stdout.write(`${json({ status: "failed", error: message })}\n`);
+  shell().stderr.write(`scriptorium: ${inert(message)}\n`);
+  if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
+  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
+  shell().exitCode = 1;
 }
 
 function machineTrouble(error: unknown): string | undefined {
@@ -95,7 +97,7 @@ function machineTrouble(error: unknown): string | undefined {
 /** A file that a person named on the command line; "-" is stdin. */
 export async function readInput(file: string): Promise<Buffer> {
   if (file === "-") return readStdin();
-  return readFile(file).catch((error: NodeJS.ErrnoException) => {
+  return readFile(resolve(shell().cwd, file)).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file}: ${error.message}`;
     throw new Refused({ code: "invalid", message: why });
   });
@@ -103,6 +105,6 @@ export async function readInput(file: string): Promise<Buffer> {
 
 export async function readStdin(): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  for await (const chunk of shell().stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }

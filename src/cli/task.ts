@@ -11,6 +11,7 @@ import {
   updateTodo,
 } from "../tasks/operations.ts";
 import { type Common, report } from "./session.ts";
+import { shell } from "./shell.ts";
 import { bold, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
@@ -61,7 +62,7 @@ export const taskCommand = (common: () => Common) =>
         .action((id, { as }) =>
           report(common(), lockTodo, { id, agent_id: as }, (got) => {
             if (got.status === "locked") return `${id} is yours until ${got.expires_at} (epoch ${got.epoch})`;
-            process.exitCode = 1;
+            shell().exitCode = 1;
             return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (its lease has run out)"}`;
           }),
         ),

@@ -1,10 +1,11 @@
+import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { installSkills } from "../agents/skills.ts";
-import { environment } from "../config/config.ts";
 import { doctor, status } from "../doctor/doctor.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, print, report, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 import { dim, green, plural, red, yellow } from "./text.ts";
 
 export const initCommand = (common: () => Common) =>
@@ -21,7 +22,7 @@ export const initCommand = (common: () => Common) =>
           .join("\n")}`,
     )
     .action(async (dir, { template, skills }) => {
-      const made = await initWorkspace(dir, template, environment());
+      const made = await initWorkspace(resolve(shell().cwd, dir), template, shell().env);
       if (made.ok && skills) made.value.created.push(...(await installSkills(made.value.root)));
       // Listing indexes the new files as version 1.
       if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
@@ -67,7 +68,7 @@ export const doctorCommand = (common: () => Common) =>
           .map((f) => `${marks[f.level]}  ${f.check}: ${f.message}${f.fix ? dim(`\n         ${f.fix}`) : ""}`)
           .join("\n");
       const judged = (found: Diagnosis) => {
-        if (!found.healthy) process.exitCode = 1;
+        if (!found.healthy) shell().exitCode = 1;
         return found;
       };
       await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });

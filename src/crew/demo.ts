@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Script, scriptedRunner } from "../agents/scripted.ts";
 import type { CrewPart } from "../kernel/caller.ts";
 import { ok } from "../kernel/result.ts";
-import type { CrewAgents } from "./agent/parts.ts";
+import type { Statement } from "../store/crew-tables.ts";
+import type { CrewAgents } from "./record/run-host.ts";
 import type { PlanTask } from "./rules/plan.ts";
-import type { Statement } from "./rules/verdict.ts";
 
 /** A small program, and a wish. */
 export const demoRequest =

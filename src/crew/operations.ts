@@ -5,8 +5,9 @@ import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
+import { longestOutput } from "../tasks/transition.ts";
 import type { CrewApp } from "./record/crew-app.ts";
-import { type Fence, hashOf, longestOutput } from "./record/facts.ts";
+import { type Fence, hashOf } from "./record/facts.ts";
 import { askQuestion } from "./record/questions.ts";
 import { contextFor } from "./record/task-context.ts";
 import { plan } from "./rules/plan.ts";
@@ -20,11 +21,11 @@ const epoch = z.int().min(1).optional().describe("The epoch of your claim on it"
 const line = z.string().trim().min(1).max(1000);
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of the nodes and entries that you used");
 
-/** The actor in records: a crew agent's own name; other agents go by their role. */
+/** The name of a caller in records: an agent of the crew by its own name, others by their role. */
 export const actorOf = (caller: Caller) =>
   caller.kind === "agent" && caller.crew ? caller.crew.agent : nameOf(caller);
 
-/** The claim a write is made under. What the system bound the caller to goes before what it says. */
+/** The claim a write is made under. The task that the system bound the caller to overrides its input. */
 function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: number | undefined }): Result<Fence> {
   const bound = caller.kind === "agent" ? caller : undefined;
   const task = bound?.task ?? said.task;
@@ -134,7 +135,12 @@ export const submitOutput = operation({
 
 const unknownSpent = {
   durationMs: 0,
-  ...{ inputTokens: null, outputTokens: null, toolCalls: null, messages: null, contextTokens: null, costUsd: null },
+  inputTokens: null,
+  outputTokens: null,
+  toolCalls: null,
+  messages: null,
+  contextTokens: null,
+  costUsd: null,
 };
 
 export const submitVerdict = operation({

@@ -2,7 +2,9 @@ import * as z from "zod";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
-import { attemptsOf, checksOf, findRun, runTask, verdictsOf } from "../store/queries/runs.ts";
+import { abandonAttempts, attemptsOf, updateAttempt } from "../store/queries/attempts.ts";
+import { findRun, runTask } from "../store/queries/runs.ts";
+import { checksOf, markVoid, verdictsOf } from "../store/queries/verdicts.ts";
 import { falloutOf, overturn } from "../tasks/overturn.ts";
 import type { Task } from "../tasks/task.ts";
 import { withdrawText } from "./attempt/text-deliverable.ts";
@@ -42,12 +44,12 @@ export const overturnTask = operation({
     const done = await db.write(async (tx) => {
       if (!confirm) return falloutOf(tx, deps, id);
       const fallout = await overturn(tx, deps, id, reason, actor);
-      if (fallout.ok) await onRecord(app, tx, fallout.value, reason, actor);
+      if (fallout.ok) await recordOverturn(app, tx, fallout.value, reason, actor);
       return fallout;
     });
     if (!done.ok) return done;
     const { task, stale, stopped, waiting } = done.value;
-    if (confirm && task.run !== null) await writeReportAgain(app, task.run);
+    if (confirm && task.run !== null) await rewriteReport(app, task.run);
     const again = `to do all of it again: scriptorium task retry ${id}${task.run ? `, then scriptorium run resume ${task.run}` : ""}`;
     return ok({
       id,
@@ -64,24 +66,19 @@ export const overturnTask = operation({
 
 const named = ({ id, title }: Task) => ({ id, title });
 
-/** The crew's side of it, in the same transaction: verdicts that hold no longer, attempts that came to nothing, the run. */
-async function onRecord(
+/** Voids verdicts and attempts and reopens runs, in the transaction that overturns the task. */
+async function recordOverturn(
   app: CrewApp,
   tx: Query,
   { task, stale, stopped }: { task: Task; stale: Task[]; stopped: Task[] },
   reason: string,
   actor: string,
 ): Promise<void> {
-  await voidAttempt(app, tx, task.id, reason, actor);
-  await failedAfterAll(app, tx, task.id);
+  await voidPass(app, tx, task.id, reason, actor);
+  await failPassed(tx, task.id);
   for (const other of [...stale, ...stopped]) {
-    await voidAttempt(app, tx, other.id, `it was judged on what task ${task.id} made, which was overturned`, actor);
-    await tx
-      .updateTable("attempts")
-      .set({ phase: "abandoned", ended_at: app.now().toISOString() })
-      .where("task_id", "=", other.id)
-      .where("phase", "not in", ["qc_failed", "abandoned"])
-      .execute();
+    await voidPass(app, tx, other.id, `it was judged on what task ${task.id} made, which was overturned`, actor);
+    await abandonAttempts(tx, other.id, app.now().toISOString());
   }
   for (const { id } of [task, ...stale]) await withdrawText(app, tx, id, actor);
   const runs = new Set([task, ...stale, ...stopped].flatMap(({ run }) => run ?? []));
@@ -92,29 +89,27 @@ async function onRecord(
   }
 }
 
-/** A verdict that let a task pass holds for it no longer. */
-async function voidAttempt(app: CrewApp, tx: Query, task: string, reason: string, actor: string): Promise<void> {
+/** Voids the verdict with which a task passed. */
+async function voidPass(app: CrewApp, tx: Query, task: string, reason: string, actor: string): Promise<void> {
   const { stamp, event } = attemptLedger(app);
   const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.outcome === "PASS" && row.voided_at === null);
   if (!verdict) return;
-  const change = { voided_at: stamp(), void_reason: reason };
-  await tx.updateTable("verdicts").set(change).where("id", "=", verdict.id).execute();
+  await markVoid(tx, verdict.id, reason, stamp());
   await event(tx, actor, "verdict-voided", task, { verdict_id: verdict.id, reason });
 }
 
-/** The attempt that passed is one that failed, with what the next worker needs to know. */
-async function failedAfterAll(app: CrewApp, tx: Query, task: string): Promise<void> {
+/** Marks the attempt that passed as failed, with the error context for the next worker. */
+async function failPassed(tx: Query, task: string): Promise<void> {
   if (!(await runTask(tx, task))) return;
   const attempt = (await attemptsOf(tx, { task })).findLast((row) => row.phase === "qc_passed");
   if (!attempt) return;
   const verdict = (await verdictsOf(tx, { task })).findLast((row) => row.epoch === attempt.epoch);
   const error = errorContext(attempt, verdict, await checksOf(tx, task, attempt.epoch));
-  const change = { phase: "qc_failed" as const, error_context: JSON.stringify(error) };
-  await attemptLedger(app).update(tx, { task, epoch: attempt.epoch }, change);
+  await updateAttempt(tx, task, attempt.epoch, { phase: "qc_failed", error_context: error });
 }
 
-/** The report of a run that was over tells of it too. */
-async function writeReportAgain(app: CrewApp, run: string): Promise<Result<void>> {
+/** Rewrites the report of a run that was over. */
+async function rewriteReport(app: CrewApp, run: string): Promise<Result<void>> {
   const report = await reportOf(app, run);
   if (!report.ok) return report;
   await app.runs.putReport(run, report.value);

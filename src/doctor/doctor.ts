@@ -6,6 +6,7 @@ import type { CrewApp } from "../crew/record/crew-app.ts";
 import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
 import { isTemporary, sweepTemporary } from "../store/disk/disk.ts";
+import { contradictoryAttempts } from "../store/queries/attempts.ts";
 import { taskEvents } from "../store/queries/event-log.ts";
 import { countUnrecorded } from "../store/queries/git-queue.ts";
 import { damagedRows, databaseReport } from "../store/queries/health.ts";
@@ -39,6 +40,7 @@ export const doctor = operation({
     const base = [
       await checkDatabase(app),
       await checkTasks(app),
+      await checkAttempts(app),
       await checkRows(app),
       await checkHistory(app),
       ...(await checkMirror(app)),
@@ -120,6 +122,15 @@ async function checkTasks(app: CrewApp): Promise<Finding> {
   } catch (error) {
     return { check, level: "problem", message: (error as Error).message };
   }
+}
+
+/** `tasks` and `attempts` both say how far a task is; see `crew/record/attempts.ts`. */
+async function checkAttempts({ db }: CrewApp): Promise<Finding> {
+  const check = "attempts";
+  const found = await contradictoryAttempts(db.read);
+  if (found.length === 0) return { check, level: "ok", message: "attempts agree with their tasks" };
+  const named = found.slice(0, 5).map(({ task, state, phase }) => `${task} is ${state}, its attempt ${phase}`);
+  return { check, level: "problem", message: `attempts disagree with their tasks: ${named.join("; ")}` };
 }
 
 async function checkRows({ db }: CrewApp): Promise<Finding> {

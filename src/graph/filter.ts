@@ -21,7 +21,7 @@ export const condition = z
     if (trouble) context.addIssue({ code: "custom", message: trouble });
   });
 
-export type Condition = z.infer<typeof condition>;
+type Condition = z.infer<typeof condition>;
 
 function troubleWith(op: Condition["op"], value: Condition["value"]): string | undefined {
   if (op === "exists")

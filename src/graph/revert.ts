@@ -12,12 +12,12 @@ import { graphChanges } from "./changes.ts";
 import { merge, type Properties } from "./node.ts";
 
 /** A change to a node or an edge, from its event. */
-export type Change = { kind: string; actor: string; data: Record<string, unknown> };
+type Change = { kind: string; actor: string; data: Record<string, unknown> };
 
 /** The state of a node or an edge; undefined while it does not exist. */
 type State = { type: string; properties: Properties; from?: string; to?: string } | undefined;
 
-export type Undo = { before: State; now: State; changedBy: string[] };
+type Undo = { before: State; now: State; changedBy: string[] };
 
 /** The state before the first matching change, and the others who have changed it since. */
 export function undoOf(changes: Change[], wanted: WriterFilter): Undo | undefined {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Place } from "../store/queries/nodes.ts";
+import type { ListCursor } from "../store/queries/nodes.ts";
 import { answerBytes } from "./budget.ts";
 import { anyNodeId, properties, propertyName, typeName } from "./node.ts";
 
@@ -20,11 +20,11 @@ export const cursor = z
   .regex(/^\d{1,2}:[^\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the cursor of an earlier answer")
   .optional()
   .describe("The cursor of the answer before, to go on from there");
-export const placeAt = (cursor: string | undefined): Place | undefined => {
+export const placeAt = (cursor: string | undefined): ListCursor | undefined => {
   const [, stream, key] = /^(\d+):(.+)$/.exec(cursor ?? "") ?? [];
   return stream === undefined || key === undefined ? undefined : { stream: Number(stream), key };
 };
-export const cursorAt = ({ stream, key }: Place) => `${stream}:${key}`;
+export const cursorAt = ({ stream, key }: ListCursor) => `${stream}:${key}`;
 export const edgeTypes = z.array(typeName).min(1).max(20).optional().describe("Follow only edges of these types");
 
 export const line = z.object({ id: z.string(), type: z.string(), title: z.string() });

@@ -1,19 +1,19 @@
-import type { Step } from "../store/queries/edges.ts";
+import type { EdgeLine } from "../store/queries/edges.ts";
 import type { NodeLine } from "../store/queries/nodes.ts";
 import { fitting, weightOf } from "./budget.ts";
 
-type Page = { nodes: NodeLine[]; edges: Step[]; cut: boolean };
+type Page = { nodes: NodeLine[]; edges: EdgeLine[]; cut: boolean };
 
 /**
  * One page of a subgraph: the nodes after the first `given` that fit together with their edges. An edge is listed
  * with the later of its nodes, so that consecutive pages have every node and edge once.
  */
-export function pageOf(found: NodeLine[], edges: Step[], given: number, bytes: number): Page {
+export function pageOf(found: NodeLine[], edges: EdgeLine[], given: number, bytes: number): Page {
   const order = new Map(found.map((node, at) => [node.id, at]));
-  const later = ({ from, to }: Step) => Math.max(order.get(from) ?? -1, order.get(to) ?? -1);
+  const later = ({ from, to }: EdgeLine) => Math.max(order.get(from) ?? -1, order.get(to) ?? -1);
   const byNode = grouped(edges, later);
   const nodes: NodeLine[] = [];
-  const shown = new Set<Step>();
+  const shown = new Set<EdgeLine>();
   let left = bytes;
   let cut = false;
   for (const [index, node] of found.slice(given).entries()) {

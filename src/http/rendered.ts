@@ -9,28 +9,13 @@ import { type Env, readBody, refusalAnswer } from "./api.ts";
 import type { Stretch } from "./markdown/compare.ts";
 import type { Renderer } from "./renderer.ts";
 import type { SignIn } from "./sign-in.ts";
+import type { RenderedPage } from "./web-types.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
 const none: string[] = [];
 const text = z.string().max(2_000_000);
 const several = z.object({ texts: z.array(text).max(500) });
 const two = z.object({ before: text, after: text });
-
-/** A page as the browser shows it. */
-export type RenderedPage = {
-  path: string;
-  title: string;
-  source_sha: string;
-  html: string;
-  /** Where the body begins in the file. */
-  body_from: number;
-  tags: string[];
-  lastAuthor: string | null;
-  updated_at: string | null;
-  words: number;
-  entry: { id: string; version: number; latest: number; mode: "snapshot" | "log" } | null;
-  section: { description: string; writable_by: string[] } | null;
-};
 
 /** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {

@@ -12,6 +12,7 @@ import { type Config, environment, findWorkspace, loadConfig } from "../config/c
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
+import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { allOperations } from "../operation-list.ts";
@@ -23,7 +24,6 @@ import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
-import { openRunHost } from "./run-host.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -34,9 +34,38 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
   const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const server = await openServer(config, log, port ?? config.port);
+  // Before the announcement, because a signal may follow it immediately.
+  const signalled = new Promise<void>((stop) => {
+    process.once("SIGINT", () => stop());
+    process.once("SIGTERM", () => stop());
+  });
+  announce(options.json ?? false, config, server);
+  // Delayed, so that a server that is stopped at once does not start the renderer.
+  const warming = setTimeout(server.warm, warmAfterMs).unref();
+  await server.resumeRuns();
+  await signalled;
+  clearTimeout(warming);
+  await server.close();
+}
+
+export type OpenServer = {
+  url: string;
+  token: string;
+  link: string;
+  /** Resumes the runs that the last server left unfinished. */
+  resumeRuns(): Promise<void>;
+  /** Starts the renderer, so that the first page does not wait for it. */
+  warm(): void;
+  /** Finishes open requests, stops jobs and runs, and records what is pending. */
+  close(): Promise<void>;
+};
+
+/** Serves the workspace on loopback until it is closed; port 0 picks a free one. */
+export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
   const agent = config.agent && unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
-  const app = await openApp(config, log);
+  const app = await openApp(config, { log, host: { background: true } });
   const stopping = new AbortController();
   const self = await owner(app);
   let bound = 0;
@@ -45,7 +74,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
   const server = createServer({ requireHostHeader: false }, listener);
   try {
-    bound = await listen(server, port ?? config.port);
+    bound = await listen(server, port);
   } catch (error) {
     await app.close();
     throw error;
@@ -53,31 +82,28 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
 
   await recover(config);
   const jobs = await openJobs(app, agent);
-  const host = openRunHost(app);
-  app.host = host;
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
-  // Before the announcement, because a signal may follow it immediately.
-  const signalled = new Promise<void>((stop) => {
-    process.once("SIGINT", () => stop());
-    process.once("SIGTERM", () => stop());
-  });
-  announce(options.json ?? false, config, bound, token);
-  // Delayed, so that a server that is stopped at once does not start the renderer.
-  const warming = setTimeout(() => http.warm(), warmAfterMs).unref();
-  await host.resume();
-  await signalled;
-  clearTimeout(warming);
-  stopping.abort();
-  await http.close();
-  await close(server);
-  await jobs?.stop();
-  await host.stop();
-  await Promise.all(watching.map((watch) => watch.stop()));
-  await anchors.stop();
-  await upkeep.stop();
-  await app.close();
+  const url = `http://127.0.0.1:${bound}`;
+  return {
+    url,
+    token,
+    link: `${url}/?token=${token}`,
+    resumeRuns: () => app.host.resume(),
+    warm: () => http.warm(),
+    async close() {
+      stopping.abort();
+      await http.close();
+      await close(server);
+      await jobs?.stop();
+      await app.host.stop();
+      await Promise.all(watching.map((watch) => watch.stop()));
+      await anchors.stop();
+      await upkeep.stop();
+      await app.close();
+    },
+  };
 }
 
 /** Without an agent in the configuration jobs are not run; everything else works. */
@@ -105,9 +131,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-function announce(json: boolean, config: Config, port: number, token: string): void {
-  const url = `http://127.0.0.1:${port}`;
-  const link = `${url}/?token=${token}`;
+function announce(json: boolean, config: Config, { url, token, link }: OpenServer): void {
   if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
   else
     process.stdout.write(

@@ -4,35 +4,14 @@ import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
-import type { Person } from "../kernel/caller.ts";
-import type { Noun } from "../kernel/noun.ts";
-import type { CallerKind } from "../kernel/operation.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { allOperations } from "../operation-list.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
 import type { Renderer } from "./renderer.ts";
+import type { Boot } from "./web-types.ts";
 
 const folder = packageFile("dist/web/");
-
-/** How to call an operation, and the nouns that make its answer stale or that it makes stale. */
-export type Route = {
-  method: string;
-  path: string;
-  callers: readonly CallerKind[];
-  reads?: readonly Noun[] | undefined;
-  touches?: readonly Noun[] | undefined;
-};
-
-/** Data that the server writes into the page, so that the application starts without a request. */
-export type Boot = {
-  workspace: { name: string; wiki: string };
-  person: { name: string; rank: Person["rank"] };
-  /** Every operation that HTTP has, by name. */
-  operations: Record<string, Route>;
-  /** The end of the event log when the page was made. Reading on from here misses no event. */
-  cursor: string;
-};
 
 /** The web application's own files. They hold nothing of the workspace, so they need no token. */
 export function assetRoutes(): Hono<Env> {

@@ -11,7 +11,7 @@ import type { JobRow } from "../store/tables.ts";
 export type Job = JobRow;
 
 /** The columns of a job that its end determines. */
-export type Outcome = Pick<Job, "status" | "exit_code" | "error_tail" | "message">;
+export type JobOutcome = Pick<Job, "status" | "exit_code" | "error_tail" | "message">;
 
 /** The result that a job must leave behind to succeed. */
 export type JobResult = "proposal" | "reply" | "perspective";
@@ -24,9 +24,9 @@ export function judge(
   expected: JobResult,
   produced: boolean,
   why: { cancelledBy?: string } = {},
-): Outcome {
+): JobOutcome {
   const { exitCode, errorTail, ended, error } = ran;
-  const failed = (message: string, tail = errorTail || (error ?? "")): Outcome => ({
+  const failed = (message: string, tail = errorTail || (error ?? "")): JobOutcome => ({
     status: "failed",
     exit_code: exitCode,
     error_tail: tail,

@@ -14,13 +14,13 @@ import {
   jobsOf,
 } from "../store/queries/jobs.ts";
 import { isGone } from "./holder.ts";
-import { type Job, type Outcome, restarted } from "./job.ts";
+import { type Job, type JobOutcome, restarted } from "./job.ts";
 
 type Deps = { db: Database; now(): Date; newId(prefix: string): string };
 
 export type NewJob = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name"> & { by: string };
 
-export type Spent = Pick<
+export type JobUsage = Pick<
   Job,
   | "input_tokens"
   | "output_tokens"
@@ -32,7 +32,7 @@ export type Spent = Pick<
   | "duration_ms"
 >;
 
-const nothingSpent: Spent = {
+const nothingSpent: JobUsage = {
   input_tokens: null,
   output_tokens: null,
   cache_read_tokens: null,
@@ -68,7 +68,7 @@ export function jobStore({ db, now, newId }: Deps) {
   async function end(
     id: string,
     from: Job["status"][],
-    outcome: Outcome,
+    outcome: JobOutcome,
     actor: string,
     spent = nothingSpent,
   ): Promise<Job | undefined> {
@@ -84,7 +84,7 @@ export function jobStore({ db, now, newId }: Deps) {
 
   const ageOf = (job: Job) => now().getTime() - Date.parse(job.created_at);
 
-  const failure = (message: string, tail: string): Outcome => ({
+  const failure = (message: string, tail: string): JobOutcome => ({
     status: "failed",
     exit_code: null,
     error_tail: tail,
@@ -145,7 +145,7 @@ export function jobStore({ db, now, newId }: Deps) {
     adopt: (by: string) => db.write((tx) => adoptJobs(tx, db.engine, by)),
     beat: (by: string) => db.write((tx) => beatJobs(tx, db.engine, by)),
 
-    settle: (id: string, outcome: Outcome, spent: Spent) => end(id, ["running"], outcome, "agent", spent),
+    settle: (id: string, outcome: JobOutcome, spent: JobUsage) => end(id, ["running"], outcome, "agent", spent),
 
     /** Ends a queued job, or marks a running one as cancelled for its holder. */
     async cancel(id: string, by: string): Promise<Result<Job>> {

@@ -5,9 +5,10 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { endSurvivors } from "../agents/survivors.ts";
 import { configName } from "../config/config.ts";
 import type { Operation } from "../kernel/operation.ts";
-import { beatMs, thisProcess } from "./holder.ts";
+import { processName } from "../kernel/process-name.ts";
+import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
-import type { Spent } from "./jobs.ts";
+import type { JobUsage } from "./jobs.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
 import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
@@ -38,7 +39,7 @@ const afterResultMs = 10_000;
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   const { agent } = deps.setup;
-  const me = thisProcess();
+  const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
   let looking: Promise<void> | undefined;
@@ -200,7 +201,7 @@ async function keepEarlier({ earlier }: Material, file: string): Promise<{ earli
 const instructions = (job: Job) =>
   `The operations of job ${job.id}, for the skill ${skillNames[job.kind]}. They act on its own page and end with it.`;
 
-const spentOf = (ran: RunResult | undefined): Spent => ({
+const spentOf = (ran: RunResult | undefined): JobUsage => ({
   input_tokens: ran?.usage.inputTokens ?? null,
   output_tokens: ran?.usage.outputTokens ?? null,
   cache_read_tokens: ran?.usage.cacheReadTokens ?? null,

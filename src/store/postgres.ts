@@ -17,7 +17,10 @@ export async function openPostgres(url: string): Promise<Database> {
   // Without a listener, a dropped idle connection would crash the process. The pool replaces it.
   pool.on("error", () => undefined);
   pool.on("connect", nameStatements);
-  await migratePostgres(pool);
+  await migratePostgres(pool).catch(async (error) => {
+    await pool.end();
+    throw error;
+  });
 
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool, onCreateConnection: planOnce }) });
   const me = randomUUID();

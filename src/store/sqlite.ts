@@ -5,7 +5,7 @@ import Sqlite from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
-import { migrate, migrationsFor } from "./migrate.ts";
+import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
 
@@ -17,7 +17,10 @@ export async function openSqlite(file: string): Promise<Database> {
   mkdirSync(dirname(file), { recursive: true });
   const writer = await retryWhileBusy(() => connect(file));
   refuseBrokenSqlite(writer);
-  await migrateSqlite(writer, file);
+  await migrateSqlite(writer, file).catch((error) => {
+    writer.close();
+    throw error;
+  });
   const reader = await retryWhileBusy(() => connect(file));
   reader.pragma("query_only = ON");
   // SQLite waits for a lock by blocking the thread. The writer does so for 10 ms only and then
@@ -241,8 +244,7 @@ async function migrateSqlite(connection: Sqlite.Database, file: string) {
     connection.exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)");
     return connection.prepare("SELECT name FROM schema_migrations").pluck().all() as string[];
   };
-  const names = new Set(await retryWhileBusy(recorded));
-  if (migrations.every((m) => names.has(m.name))) return;
+  if (pendingMigrations(migrations, await retryWhileBusy(recorded), file).length === 0) return;
 
   // The lock is in a separate database, so that a migration may manage its own transactions. The kernel
   // releases it when the process dies.

@@ -50,7 +50,7 @@ export interface EntryRow {
   num: Generated<number>;
   id: string;
   version: number;
-  /** The git name of the file's bytes. */
+  /** The git blob of the file's bytes. */
   blob: string;
   last_author: string;
   title: string | null;
@@ -59,7 +59,7 @@ export interface EntryRow {
   /** The file's stat when `blob` was taken from it; empty in the database store. */
   stat: string;
   indexed: Generated<number>;
-  /** The node ids that its text links to, as a JSON list; null until somebody has read the text. */
+  /** JSON list of the node ids that its text links to; null until the text has been read. */
   links: string | null;
 }
 
@@ -67,7 +67,7 @@ export interface EntryVersionRow {
   entry_id: string;
   version: number;
   blob: string;
-  /** In the database store the text, or when `appended` what it adds; the file store has it in git. */
+  /** Database store: the text or, when `appended`, its addition. Null in the file store, which has it in git. */
   content: string | null;
   appended: number;
   author: string;
@@ -79,14 +79,14 @@ export interface EntryVersionRow {
   summary: string;
 }
 
-/** File versions on their way into git. */
+/** File versions that the recorder has to write into git. */
 export interface GitQueueRow {
   seq: Generated<number>;
   path: string;
   blob: string;
-  /** The blob of the version before. */
+  /** The blob of the previous version. */
   base: string | null;
-  /** The bytes, or when `appended` those that follow `base`; gone once git has them. */
+  /** The bytes or, when `appended`, those that follow `base`; null once git has them. */
   content: Buffer | null;
   appended: number;
   author: string;
@@ -94,7 +94,7 @@ export interface GitQueueRow {
   message: string;
   at: string;
   in_history: Generated<number>;
-  /** A commit to the person's branch may only replace this blob; null: whatever is there. */
+  /** The only blob that the commit to the person's branch may replace; null for any. */
   only_on: string | null;
 }
 
@@ -116,13 +116,13 @@ export interface SourceRow {
   size: number;
   added_by: string;
   at: string;
-  /** The file of a watched folder that it is a copy of. */
+  /** The file in a watched folder that it was copied from. */
   origin: Generated<string | null>;
-  /** When that file was changed or removed; what search leaves out. */
+  /** When that file was changed or removed; search leaves the source out from then on. */
   gone_at: Generated<string | null>;
 }
 
-/** What search can find, of any kind. */
+/** Anything that search can find. */
 export interface ThingRow {
   num: Generated<number>;
   kind: string;
@@ -131,11 +131,11 @@ export interface ThingRow {
   author: string;
   at: string;
   run: string;
-  /** Of a node its type, of everything else its kind. */
+  /** A node's type; for everything else the kind. */
   type: string;
 }
 
-/** A part of a thing as it is shown, not as the engines index it. */
+/** A part of a thing as search shows it; the engines index it in a form of their own. */
 export interface PassageRow {
   num: Generated<number>;
   thing: number;
@@ -143,9 +143,9 @@ export interface PassageRow {
   heading: string;
   line: number;
   body: string;
-  /** Names what is embedded. */
+  /** Hash of the embedded text. */
   hash: string;
-  /** Names all that is indexed. */
+  /** Hash of everything indexed. */
   state: string;
 }
 
@@ -160,15 +160,15 @@ export interface ProposalRow {
   decided_at: string | null;
   decided_by: string | null;
   note: string | null;
-  /** From here on for pages only: the topic it answers, and which answer to it this is. */
+  /** This and the columns below are for pages only. */
   topic_id: string | null;
   revision_number: number | null;
-  /** The git blob of the page that the text was made from, and what it said. */
+  /** The git blob of the page that the text was made from; `base_text` is its content. */
   base_source_sha: string | null;
   base_text: string | null;
   text: string | null;
   job_id: string | null;
-  /** What a person decided, written before the file is: a start after a crash goes by it. */
+  /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
   approval: string | null;
 }
 
@@ -246,7 +246,7 @@ export interface TaskRow {
   description: string;
   state: string;
   priority: number;
-  /** When its turn comes, in milliseconds: its creation, brought forward for its priority. */
+  /** The sort key of the queue: creation time in milliseconds, moved forward by priority. */
   turn_at: number;
   attempt: number;
   max_retries: number;
@@ -254,12 +254,15 @@ export interface TaskRow {
   lost_blockers: number;
   epoch: number;
   holder: string | null;
-  /** Milliseconds of the store's own clock, like `lease_until`. */
+  /** In milliseconds of the store's clock, like `lease_until`. */
   claimed_at: number | null;
   lease_until: number | null;
   result: string;
   version: number;
-  /** 1 once another task depends on it. In its own row, so that whoever completes it cannot overlook one that is just being made. */
+  /**
+   * 1 once another task depends on it. The flag is in the task's own row, so that completing the task and
+   * adding a dependent lock the same row and cannot miss each other.
+   */
   awaited: Generated<number>;
   created_at: string;
   created_by: string;
@@ -276,7 +279,7 @@ export interface NodeRow {
   created_at: string;
   updated_at: string;
   created_by: string;
-  /** Under what it was last written. */
+  /** The context of the last write. */
   role: string | null;
   run: string | null;
   task: string | null;
@@ -303,7 +306,7 @@ export interface EdgeRow {
 export interface TopicRow {
   id: string;
   path: string;
-  /** The node of the graph that its page is. */
+  /** The graph node of its page. */
   about: string | null;
   kind: "change" | "question";
   status: "open" | "resolved";
@@ -312,11 +315,11 @@ export interface TopicRow {
   created_at: string;
   resolved_by: string | null;
   resolved_at: string | null;
-  /** JSON: the last place that is sure. */
+  /** JSON: the last certain position. */
   anchor: string | null;
   anchor_blob: string | null;
   anchor_state: "anchored" | "moved" | "needs-review" | "orphaned" | null;
-  /** JSON: where it perhaps is now. */
+  /** JSON: the position in the present text, while it is uncertain. */
   place: string | null;
   first_quote: string | null;
   seen_blob: string;

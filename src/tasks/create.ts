@@ -13,19 +13,19 @@ export type NewTask = {
   priority: number;
   run: string | null;
   maxRetries: number;
-  /** What others in the same list call it. */
+  /** The name by which others in the same list depend on it. */
   key?: string;
 };
 
-type Deps = { db: Database; now(): Date; newId(prefix: string): string };
-type Planned = { name: string; dependsOn: string[]; wanted: NewTask; id: string };
+type Deps = { engine: Database["engine"]; now(): Date; newId(prefix: string): string };
+type PlannedTask = { name: string; dependsOn: string[]; wanted: NewTask; id: string };
 
-/** A point of priority is worth a minute of waiting: the young may overtake, but nobody waits for ever. */
+/** One point of priority equals one minute of waiting, so that a low priority delays a task but cannot starve it. */
 export const turnAt = (createdAt: string, priority: number) => Date.parse(createdAt) - priority * 60_000;
 
-/** All of them or none, in one transaction. */
-export async function createTasks(deps: Deps, list: NewTask[], by: string): Promise<Result<Task[]>> {
-  const planned = list.map((wanted): Planned => {
+/** Creates all of them or none, in the caller's transaction. */
+export async function createTasks(tx: Query, deps: Deps, list: NewTask[], by: string): Promise<Result<Task[]>> {
+  const planned = list.map((wanted): PlannedTask => {
     const id = deps.newId("task");
     return { name: wanted.key ?? id, dependsOn: [...new Set(wanted.dependsOn)], wanted, id };
   });
@@ -38,42 +38,40 @@ export async function createTasks(deps: Deps, list: NewTask[], by: string): Prom
   if (cycle) return refuse("invalid", `depends_on goes round in a circle: ${cycle.join(" → ")}`, { cycle });
 
   const outside = [...new Set(planned.flatMap(({ dependsOn }) => dependsOn))].filter((name) => !names.has(name));
-  return deps.db.write(async (tx): Promise<Result<Task[]>> => {
-    const there = await existing(tx, deps.db.engine, outside);
-    const unknown = outside.filter((id) => !there.has(id));
-    if (unknown.length > 0) return refuse("invalid", `depends_on: there is no task ${unknown.join(", ")}`);
-    return ok(await insert(tx, deps, planned, there, by));
-  });
+  const existing = await dependenciesAt(tx, deps.engine, outside);
+  const unknown = outside.filter((id) => !existing.has(id));
+  if (unknown.length > 0) return refuse("invalid", `depends_on: there is no task ${unknown.join(", ")}`);
+  return ok(await insert(tx, deps, planned, existing, by));
 }
 
-/** How a task that others wait for bears on them. */
-type Bearing = { id: string; open: boolean; lost: Set<string> };
+/** The state of a task as far as its dependents count it: whether they wait for it, and what they can never get. */
+type Dependency = { id: string; open: boolean; lost: Set<string> };
 
-async function existing(tx: Query, engine: Database["engine"], ids: string[]): Promise<Map<string, Bearing>> {
+async function dependenciesAt(tx: Query, engine: Database["engine"], ids: string[]): Promise<Map<string, Dependency>> {
   if (ids.length === 0) return new Map();
   await lockShape(tx, engine);
-  const bearings: [string, Bearing][] = [];
+  const found: [string, Dependency][] = [];
   for (const { id, state } of await lockTasks(tx, engine, ids)) {
     const lost = new Set((await lostAncestors(tx, id, Number.MAX_SAFE_INTEGER)).map((other) => other.id));
     if (isLost(state as State)) lost.add(id);
-    bearings.push([id, { id, open: state !== "completed", lost }]);
+    found.push([id, { id, open: state !== "completed", lost }]);
   }
-  return new Map(bearings);
+  return new Map(found);
 }
 
 async function insert(
   tx: Query,
-  { db, now }: Deps,
-  planned: Planned[],
-  bearings: Map<string, Bearing>,
+  { engine, now }: Deps,
+  planned: PlannedTask[],
+  dependencies: Map<string, Dependency>,
   by: string,
 ): Promise<Task[]> {
   const at = now().toISOString();
   const made = new Map<string, NewTaskRow & { dependsOn: string[] }>();
   for (const { name, dependsOn, wanted, id } of inOrder(planned)) {
-    const before = dependsOn.map((other) => bearings.get(other) as Bearing);
+    const before = dependsOn.map((other) => dependencies.get(other) as Dependency);
     const lost = new Set(before.flatMap((other) => [...other.lost]));
-    bearings.set(name, { id, open: true, lost });
+    dependencies.set(name, { id, open: true, lost });
     made.set(id, {
       id,
       run: wanted.run,
@@ -98,17 +96,17 @@ async function insert(
       dependsOn: before.map((other) => other.id),
     });
   }
-  // In the order they were given: among equals that is the order they are taken in.
+  // Inserted in the given order: tasks of equal priority are claimed in the order of their numbers.
   const rows = planned.map(({ id }) => made.get(id) as NewTaskRow & { dependsOn: string[] });
   const numbers = await insertTasks(
     tx,
-    db.engine,
+    engine,
     rows.map(({ dependsOn: _, ...row }) => row),
     rows.flatMap(({ id, dependsOn }) => dependsOn.map((depends_on) => ({ task_id: id, depends_on }))),
   );
   await appendEvents(
     tx,
-    db.engine,
+    engine,
     rows.map(({ id, run, title, description, dependsOn, priority, max_retries, state }) => ({
       at,
       actor: by,

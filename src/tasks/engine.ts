@@ -12,11 +12,21 @@ import {
   type StoredTask,
   saveWords,
 } from "../store/queries/tasks.ts";
+import { batched } from "./batched.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
-import { fence, type Held, heldBy, heldTasks, iso } from "./held.ts";
-import { claimReady, endAndTakeNext, freeExpired, type Move, move, noTask, type Want } from "./moves.ts";
+import { claimCache, fence, type Held, heldBy, iso } from "./holder.ts";
+import {
+  type ClaimRequest,
+  claimOf,
+  claimReady,
+  fencedStep,
+  freeExpired,
+  type Move,
+  move,
+  noTask,
+  stepAndClaim,
+} from "./moves.ts";
 import { fromRow, type Task } from "./task.ts";
-import { together } from "./together.ts";
 import type { Step } from "./transition.ts";
 
 export type Strategy = "queue" | "lease" | "optimistic";
@@ -28,56 +38,55 @@ type Deps = {
   leaseMs: number;
   now(): Date;
   newId(prefix: string): string;
-  /** How many requests may share a transaction; with 2, one worker ends a task and takes the next. */
-  mostTogether?: number;
+  /** Maximum number of requests in one transaction; with 2, one worker ends a task and claims the next. */
+  batchSize?: number;
 };
 
-type Request = { move: Move } | { want: Want };
+type Request = { move: Move } | { want: ClaimRequest };
 type Answer = Result<Task> | Task | undefined;
 
-/** SQLite has one writer; on PostgreSQL others work while the first waits for its commit. Few, so that many share one. */
+/** Transactions in parallel. SQLite has one writer; on PostgreSQL few lanes make larger batches. */
 const lanes = { sqlite: 1, postgres: 4 };
-/** Where nobody shares, as many as leave a connection for those who read. */
-const lanesAlone = { sqlite: 1, postgres: 8 };
+/** Without batching, as many as leave connections for readers. */
+const lanesUnbatched = { sqlite: 1, postgres: 8 };
 const candidates = 16;
 const mostTries = 50;
-/** While everyone who asks is given a task, nobody looks around more often than this. */
-const lookEveryMs = 200;
+/** How long the situation is trusted while every request gets a task. */
+const situationMs = 200;
 
 /**
- * Tasks and who holds them. A claim is a holder, a lease by the store's clock, and an epoch that
- * grows with every claim; whatever is written under a claim names its epoch and is refused once a
- * newer one exists, however late its worker wakes up. What workers of one process ask at the same
- * time is done in one transaction, steps before claims: whoever ends a task and asks for the next in
- * the same breath gets both with one commit.
+ * Tasks and their claims. A claim is a holder, a lease by the store's clock, and an epoch that grows
+ * with every claim; a write under a claim names its epoch and is refused once a newer one exists,
+ * however late its worker wakes up. Concurrent requests of one process share a transaction, steps
+ * before claims: a worker that ends a task and claims the next needs one commit.
  */
-export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 200 }: Deps) {
+export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 }: Deps) {
   const { engine } = db;
   const far = engine === "postgres";
   const counts = { claims: 0, conflicts: 0 };
 
-  const held = heldTasks();
-  /** What workers of this process are about to take. */
+  const cache = claimCache();
+  /** Tasks that workers of this process are trying to claim. */
   const tried = new Set<string>();
   let seen: Situation = { ready: false, expired: false, limited: false };
-  let lookAgainAt = 0;
+  let situationUntil = 0;
 
-  const ask = together<Request, Answer>(
-    { most: mostTogether, lanes: (mostTogether <= 2 ? lanesAlone : lanes)[engine], far },
+  const ask = batched<Request, Answer>(
+    { size: batchSize, lanes: (batchSize <= 2 ? lanesUnbatched : lanes)[engine], far },
     async (requests) => {
       const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
       const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
-      // Who waits for work must not write, or those who wait would wake each other without end.
+      // A request that finds nothing must not write: the change would wake all other waiting workers.
       const takes = wants.length > 0 && (await anythingToTake(wants.map(({ run }) => run)));
       const { moved, given } = await answer[engine](moves, takes ? wants : []);
-      if (takes && given.includes(undefined)) lookAgainAt = 0;
+      if (takes && given.includes(undefined)) situationUntil = 0;
       return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
     },
   );
 
   type Answered = { moved: Result<Task>[]; given: (Task | undefined)[] };
 
-  async function inTransaction(moves: Move[], wants: Want[]): Promise<Answered> {
+  async function inTransaction(moves: Move[], wants: ClaimRequest[]): Promise<Answered> {
     if (moves.length + wants.length === 0) return { moved: [], given: [] };
     return db.write(async (tx) => {
       const moved = moves.length > 0 ? await move(tx, { engine, now }, moves) : [];
@@ -86,10 +95,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     });
   }
 
-  /** PostgreSQL is far: what one statement can do is not spread over a transaction of five. */
-  async function inOneStatement(moves: Move[], wants: Want[]): Promise<Answered> {
+  /** On PostgreSQL one statement replaces a transaction of five round trips where it can. */
+  async function inOneStatement(moves: Move[], wants: ClaimRequest[]): Promise<Answered> {
     const quick = seen.limited || seen.expired || new Set(wants.map(({ run }) => run)).size > 1 ? [] : wants;
-    const { moved, given } = await endAndTakeNext(db, { engine, now }, moves, quick);
+    const { moved, given } = await stepAndClaim(db, { engine, now }, moves, quick);
     const left = moves.filter((one) => !moved.has(one));
     const rest = await inTransaction(left, quick === wants ? [] : wants);
     const answers = new Map(left.map((one, index) => [one, rest.moved[index]]));
@@ -106,15 +115,15 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
 
   async function askMove(wanted: Move): Promise<Result<Task>> {
     const moved = (await ask({ move: wanted })) as Result<Task>;
-    if (moved.ok) held.keep(moved.value);
+    if (moved.ok) cache.put(moved.value);
     return moved;
   }
 
   async function anythingToTake(runs: (string | undefined)[]): Promise<boolean> {
-    if (performance.now() < lookAgainAt) return true;
+    if (performance.now() < situationUntil) return true;
     seen = await situationNow(db.read, engine);
     const takes = seen.expired || (seen.ready && (await anyReady(new Set(runs))));
-    lookAgainAt = takes ? performance.now() + lookEveryMs : 0;
+    situationUntil = takes ? performance.now() + situationMs : 0;
     return takes;
   }
 
@@ -125,35 +134,35 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     return false;
   }
 
-  const claimOf = (task: Task): Claim => ({ task, epoch: task.epoch, expiresAt: iso(task.leaseUntil) });
+  const heldClaim = (task: Task): Claim => ({ task, epoch: task.epoch, expiresAt: iso(task.leaseUntil) });
 
-  /** Three ways to come to one claim; each is correct between processes and machines, they differ in what waits. */
-  const ways: Record<Strategy, (worker: string, run: string | undefined) => Promise<Claim | undefined>> = {
-    /** Look and take in one transaction: nobody else can have looked at the same task. */
+  /** Each is correct between processes and machines; they differ in lock contention. */
+  const strategies: Record<Strategy, (worker: string, run: string | undefined) => Promise<Claim | undefined>> = {
+    /** Reads and claims in one transaction with skipped locks: workers never meet at a task. */
     async queue(worker, run) {
       const task = (await ask({ want: { worker, run, leaseMs } })) as Task | undefined;
       if (!task) return undefined;
-      held.keep(task);
-      return claimOf(task);
+      cache.put(task);
+      return heldClaim(task);
     },
-    /** Look, then lock that one: the lock is explicit, and says who has it. */
+    /** Reads, then claims that task; a worker that is second is told the holder. */
     lease: (worker, run) =>
       amongReady(run, async (task, known) => {
         const locked = await lockNow(task.id, worker, leaseMs, known);
         return locked.ok && "epoch" in locked.value ? locked.value : undefined;
       }),
-    /** Look, then write over the version that was seen: whoever is second finds another. */
+    /** Reads, then writes over the version that was read; a worker that is second tries another task. */
     optimistic: (worker, run) =>
       amongReady(run, async ({ id, version }, known) => {
         const decide = (task: Task): Result<Step> =>
           task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "it has changed");
         const taken = await askMove({ id, actor: worker, decide, leaseMs, known });
-        return taken.ok ? claimOf(taken.value) : undefined;
+        return taken.ok ? heldClaim(taken.value) : undefined;
       }),
   };
 
-  /** Those who look at the same moment look together, and are shown one task each. */
-  const look = together<string | undefined, Task | undefined>({ most: mostTogether, lanes: 1, far }, async (runs) => {
+  /** Concurrent lookups share one query and get one task each. */
+  const look = batched<string | undefined, Task | undefined>({ size: batchSize, lanes: 1, far }, async (runs) => {
     if (!(await anythingToTake(runs))) return runs.map(() => undefined);
     if (seen.expired) {
       await db.write((tx) => freeExpired(tx, { engine, now }));
@@ -168,11 +177,11 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       const rows = await readyTasks(db.read, engine, { run, limit, without: full, locked: false });
       found.set(
         run,
-        rows.filter((row) => !held.isPast(row)),
+        rows.filter((row) => !cache.isStale(row)),
       );
     }
     return runs.map((run) => {
-      // Workers of one process do not stand in each other's way; between processes chance keeps them apart.
+      // `tried` keeps workers of this process apart; the random choice keeps processes apart.
       const free = (found.get(run) ?? []).filter((row) => !tried.has(row.id));
       const best = free.filter((row) => row.priority === free[0]?.priority);
       const row = best[Math.floor(Math.random() * best.length)];
@@ -181,7 +190,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     });
   });
 
-  /** What is `known` need not be looked at again; where runs have limits, everything has to be. */
+  /** Passes the task as `known` to save a read, except where limits of runs must be counted under a lock. */
   async function amongReady(
     run: string | undefined,
     attempt: (task: Task, known: Task | undefined) => Promise<Claim | undefined>,
@@ -193,11 +202,11 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       if (claim) return claim;
       counts.conflicts++;
     }
-    lookAgainAt = 0;
+    situationUntil = 0;
     return undefined;
   }
 
-  /** Takes this task and no other, to work on it or, once there is output, to verify it. */
+  /** Claims this task and no other, to work on it or, once there is output, to verify it. */
   async function lock(id: string, worker: string, ms = leaseMs): Promise<Result<Claim | Held>> {
     const { expired } = await situationNow(db.read, engine);
     if (expired) await db.write((tx) => freeExpired(tx, { engine, now }));
@@ -205,30 +214,21 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
   }
 
   async function lockNow(id: string, worker: string, ms: number, known?: Task): Promise<Result<Claim | Held>> {
-    const decide = (task: Task, clock: number): Result<Step> => {
-      const has = heldBy(task, clock);
-      if (task.holder !== null && has.alive) return refuse("conflict", "held", has);
-      return ok({ type: task.state === "worker_completed" ? "verify" : "claim", by: worker });
-    };
-    const locked = await askMove({ id, actor: worker, decide, leaseMs: ms, known });
-    if (locked.ok) return ok(claimOf(locked.value));
+    const locked = await askMove({ ...claimOf(id, worker, ms), known });
+    if (locked.ok) return ok(heldClaim(locked.value));
     const { details } = locked.problem;
     return details && "holder" in details ? ok(details as Held) : locked;
   }
 
-  /** One step of a task. Under a claim it names the epoch; without one, only what nobody holds can be moved. */
+  /** One step of a task: under a claim, which `epoch` names, or of a task that has no holder. */
   async function step(id: string, wanted: Step, actor: string, epoch?: number): Promise<Result<Task>> {
-    const decide = (task: Task, clock: number): Result<Step> => {
-      const fenced = fence(task, clock, epoch);
-      return fenced.ok ? ok(wanted) : fenced;
-    };
-    const done = await askMove({ id, actor, decide, known: held.under(id, epoch) });
+    const done = await askMove({ ...fencedStep(id, wanted, actor, epoch), known: cache.get(id, epoch) });
     if (!done.ok && done.problem.details?.late)
       await recordLate({ db, now }, { actor, task: id, step: wanted.type, epoch });
     return done;
   }
 
-  /** Words and priority can be changed by whoever holds the task, or by anyone while nobody does. */
+  /** Changes title, description and priority, under the same fence as a step. */
   async function edit(
     id: string,
     change: { title?: string; description?: string; priority?: number },
@@ -249,19 +249,22 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
     });
   }
 
+  /** Creates all of them or none; they may name each other by `key`. */
+  const createMany = (wanted: NewTask[], by: string) =>
+    db.write((tx) => createTasks(tx, { engine, now, newId }, wanted, by));
+
   return {
     async create(wanted: NewTask, by: string): Promise<Result<Task>> {
-      const made = await createTasks({ db, now, newId }, [wanted], by);
+      const made = await createMany([wanted], by);
       return made.ok ? ok(made.value[0] as Task) : made;
     },
-    /** All of them or none; they may name each other by `key`. */
-    createMany: (wanted: NewTask[], by: string) => createTasks({ db, now, newId }, wanted, by),
+    createMany,
     lock,
     step,
     edit,
 
     async claim(worker: string, run?: string): Promise<Claim | undefined> {
-      const claim = await ways[strategy](worker, run);
+      const claim = await strategies[strategy](worker, run);
       if (claim) counts.claims++;
       return claim;
     },
@@ -272,7 +275,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       return refuse("conflict", `task ${id}: epoch ${epoch} holds it no longer`, { late: true });
     },
 
-    /** Gives a task back; with `force`, takes it from whoever holds it, and says who that was. */
+    /** Releases a task; with `force`, whoever holds it. Returns the claim that ended. */
     async release(
       id: string,
       actor: string,
@@ -292,7 +295,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
       return released.ok ? ok({ task: released.value, from: from as Held }) : released;
     },
 
-    /** At most so many tasks of the run are held at once; null lifts the limit. */
+    /** Limits how many tasks of the run are held at once; null removes the limit. */
     async limit(run: string, most: number | null, actor: string): Promise<void> {
       await db.write(async (tx) => {
         await limitRun(tx, run, most);
@@ -304,7 +307,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, mostTogether = 2
           data: { most },
         });
       });
-      lookAgainAt = 0;
+      situationUntil = 0;
     },
 
     async find(id: string): Promise<Task | undefined> {

@@ -1,91 +1,120 @@
-import { type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { type ClaimEffect, saveAndClaim } from "../store/queries/claim-at-once.ts";
 import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/queries/claims.ts";
 import { lockTasks } from "../store/queries/tasks.ts";
-import { afterwards, bearsOnOthers, changeOf, type Taken, take } from "./take.ts";
+import { affectsDependents, applySteps, changeOf, type TaskStep, taskAfter } from "./apply-steps.ts";
+import { fence, heldBy } from "./holder.ts";
 import { fromRow, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
-/** One step that someone wants to take with a task. */
+/** A request to move one task by one step. */
 export type Move = {
   id: string;
   actor: string;
-  /** The step, once the task is seen; or why not. Given the store's time, it checks the fence. */
+  /** Chooses the step once the task is read, or refuses. `clock` is the store's time, for the fence. */
   decide(task: Task, clock: number): Result<Step>;
-  /** For steps that begin to hold the task. */
+  /** For steps that begin a claim. */
   leaseMs?: number;
-  /** The task as it was read, or as the claim under which this is done left it. If it still is so, it need not be read again. */
+  /** The task as it was last read. If its row has not changed since, it is not read again. */
   known?: Task | undefined;
 };
 
-/** One worker that wants any task that is ready, of one run or of all. */
-export type Want = { worker: string; run: string | undefined; leaseMs: number };
+/** A worker's request for any ready task, of one run or of all. */
+export type ClaimRequest = { worker: string; run: string | undefined; leaseMs: number };
 
-type Deps = { engine: Database["engine"]; now(): Date };
+export type MoveDeps = { engine: Database["engine"]; now(): Date };
 
-const expiredAtOnce = 50;
-/** The fence of a row that is not read again is in the predicate that saves it. */
-const leftToTheStore = Number.NEGATIVE_INFINITY;
+const expiredPerTransaction = 50;
+/** Passed to `decide` for a task that is not read again: the predicate of the UPDATE checks its lease. */
+const checkedByTheStore = Number.NEGATIVE_INFINITY;
 
-/** Takes each step in the caller's transaction, and answers each by itself with the task it led to. */
-export async function move(tx: Query, deps: Deps, moves: Move[]): Promise<Result<Task>[]> {
+/** A step under the claim of `epoch`, or without `epoch` a step of a task that has no holder. */
+export const fencedStep = (id: string, step: Step, actor: string, epoch?: number): Move => ({
+  id,
+  actor,
+  decide(task, clock) {
+    const fenced = fence(task, clock, epoch);
+    return fenced.ok ? ok(step) : fenced;
+  },
+});
+
+/** A claim on this task and no other: to work on it or, once there is output, to verify it. */
+export const claimOf = (id: string, worker: string, leaseMs: number): Move => ({
+  id,
+  actor: worker,
+  leaseMs,
+  decide(task, clock) {
+    const held = heldBy(task, clock);
+    if (task.holder !== null && held.alive) return refuse("conflict", `task ${id} is held by ${held.holder}`, held);
+    return ok({ type: task.state === "worker_completed" ? "verify" : "claim", by: worker });
+  },
+});
+
+/** Moves one task in the caller's transaction. */
+export async function moveOne(tx: Query, deps: MoveDeps, one: Move): Promise<Result<Task>> {
+  const [moved] = await move(tx, deps, [one]);
+  return moved as Result<Task>;
+}
+
+/** Moves tasks in the caller's transaction; each move succeeds or is refused by itself. */
+export async function move(tx: Query, deps: MoveDeps, moves: Move[]): Promise<Result<Task>[]> {
   const answers = new Map<Move, Result<Task>>();
-  const known = fromMemory(moves);
-  const saved = await take(tx, deps, known);
+  const known = decidedUnread(moves);
+  const saved = await applySteps(tx, deps, known);
   known.forEach(({ move }, index) => {
     if (saved[index]?.ok) answers.set(move, saved[index]);
   });
-  // Whatever has changed since it was known is looked at, to say why not.
-  for (const round of oneForEachTask(moves.filter((move) => !answers.has(move))))
-    for (const [move, answer] of await moveAfterLook(tx, deps, round)) answers.set(move, answer);
+  // The rest changed since it was known: read it to say why the move is refused.
+  for (const round of roundsOf(moves.filter((move) => !answers.has(move))))
+    for (const [move, answer] of await moveAfterRead(tx, deps, round)) answers.set(move, answer);
   return moves.map((move) => answers.get(move) as Result<Task>);
 }
 
-/** The steps that can be decided without a look. */
-function fromMemory(moves: Move[]): (Taken & { move: Move })[] {
-  const [first = new Map<string, Move>()] = oneForEachTask(moves.filter(({ known }) => known));
+/** The steps that can be decided from `known`, without reading the row. */
+function decidedUnread(moves: Move[]): (TaskStep & { move: Move })[] {
+  const [first = new Map<string, Move>()] = roundsOf(moves.filter(({ known }) => known));
   return [...first.values()].flatMap((move) => {
     const { known: task, actor, leaseMs } = move;
-    const step = task && move.decide(task, leftToTheStore);
+    const step = task && move.decide(task, checkedByTheStore);
     return task && step?.ok ? { task, step: step.value, actor, leaseMs, move, underClaim: task.holder !== null } : [];
   });
 }
 
-async function moveAfterLook(tx: Query, deps: Deps, round: Map<string, Move>): Promise<Map<Move, Result<Task>>> {
+async function moveAfterRead(tx: Query, deps: MoveDeps, round: Map<string, Move>): Promise<Map<Move, Result<Task>>> {
   const answers = new Map<Move, Result<Task>>();
   const rows = new Map((await lockTasks(tx, deps.engine, [...round.keys()])).map((row) => [row.id, row]));
-  const taken: (Taken & { move: Move })[] = [];
+  const steps: (TaskStep & { move: Move })[] = [];
   for (const [id, move] of round) {
     const row = rows.get(id);
     const task = row && fromRow(row);
     const step = task ? move.decide(task, Number(row.now)) : noTask(id);
-    if (task && step.ok) taken.push({ task, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
+    if (task && step.ok) steps.push({ task, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
     else if (!step.ok) answers.set(move, step);
   }
-  const admitted = await withinLimits(tx, deps, taken);
-  for (const { move, task } of taken)
+  const admitted = await withinLimits(tx, deps, steps);
+  for (const { move, task } of steps)
     answers.set(move, refuse("conflict", `run ${task.run} has all it may have in work`));
-  const saved = await take(tx, deps, admitted);
+  const saved = await applySteps(tx, deps, admitted);
   admitted.forEach(({ move }, index) => {
     answers.set(move, saved[index] as Result<Task>);
   });
   return answers;
 }
 
-/** All but the claims for which their run has no room. */
-async function withinLimits<T extends Taken>(tx: Query, { engine }: Deps, taken: T[]): Promise<T[]> {
-  if (!taken.some(({ task, step }) => step.type === "claim" && task.run !== null)) return taken;
+/** All but the claims that would exceed the limit of their run. */
+async function withinLimits<T extends TaskStep>(tx: Query, { engine }: MoveDeps, steps: T[]): Promise<T[]> {
+  if (!steps.some(({ task, step }) => step.type === "claim" && task.run !== null)) return steps;
   const room = await roomOfRuns(tx, engine, true);
-  return taken.filter(({ task: { run }, step }) => {
+  return steps.filter(({ task: { run }, step }) => {
     const left = step.type === "claim" && run !== null ? room.get(run) : undefined;
     if (run !== null && left !== undefined) room.set(run, left - 1);
     return left === undefined || left > 0;
   });
 }
 
-/** Two who move one task at the same moment are answered one after the other. */
-function oneForEachTask(moves: Move[]): Map<string, Move>[] {
+/** Rounds with at most one move per task: two moves of one task in a batch are applied one after the other. */
+function roundsOf(moves: Move[]): Map<string, Move>[] {
   const rounds: Map<string, Move>[] = [];
   for (const move of moves) {
     const round = rounds.find((some) => !some.has(move.id));
@@ -95,25 +124,25 @@ function oneForEachTask(moves: Move[]): Map<string, Move>[] {
   return rounds;
 }
 
-/** Gives each the task whose turn it is, as long as there are any. */
+/** Gives each worker the next ready task, while there are any. */
 export async function claimReady(
   tx: Query,
-  deps: Deps,
-  wants: Want[],
+  deps: MoveDeps,
+  wants: ClaimRequest[],
   { expired, limited }: Omit<Situation, "ready">,
 ): Promise<(Task | undefined)[]> {
   if (expired) await freeExpired(tx, deps);
   const room = limited ? await roomOfRuns(tx, deps.engine, true) : new Map<string, number>();
-  const given = new Map<Want, Task>();
+  const given = new Map<ClaimRequest, Task>();
   for (const run of new Set(wants.map((want) => want.run))) {
     const asking = wants.filter((want) => want.run === run);
-    const tasks = await tasksFor(tx, deps, run, asking.length, room);
-    const taken = tasks.map((task, index): Taken & { want: Want } => {
-      const want = asking[index] as Want;
+    const tasks = await readyWithinLimits(tx, deps, run, asking.length, room);
+    const steps = tasks.map((task, index): TaskStep & { want: ClaimRequest } => {
+      const want = asking[index] as ClaimRequest;
       return { task, step: { type: "claim", by: want.worker }, actor: want.worker, leaseMs: want.leaseMs, want };
     });
-    const saved = await take(tx, deps, taken);
-    taken.forEach(({ want }, index) => {
+    const saved = await applySteps(tx, deps, steps);
+    steps.forEach(({ want }, index) => {
       const task = saved[index];
       if (task?.ok) given.set(want, task.value);
     });
@@ -121,10 +150,10 @@ export async function claimReady(
   return wants.map((want) => given.get(want));
 }
 
-/** Ready tasks, none beyond what its run may have held. */
-async function tasksFor(
+/** Ready tasks within the limits of their runs. */
+async function readyWithinLimits(
   tx: Query,
-  { engine }: Deps,
+  { engine }: MoveDeps,
   run: string | undefined,
   wanted: number,
   room: Map<string, number>,
@@ -149,11 +178,11 @@ async function tasksFor(
   }
 }
 
-/** Leases that ran out go back before anyone looks for work. */
-export async function freeExpired(tx: Query, deps: Deps): Promise<void> {
-  const rows = await expiredTasks(tx, deps.engine, expiredAtOnce);
+/** Releases tasks whose lease ran out; called before ready tasks are looked up. */
+export async function freeExpired(tx: Query, deps: MoveDeps): Promise<void> {
+  const rows = await expiredTasks(tx, deps.engine, expiredPerTransaction);
   const step: Step = { type: "release", reason: "the lease ran out" };
-  await take(
+  await applySteps(
     tx,
     deps,
     rows.map((row) => ({ task: fromRow(row), step, actor: row.holder ?? "nobody" })),
@@ -161,29 +190,29 @@ export async function freeExpired(tx: Query, deps: Deps): Promise<void> {
 }
 
 /**
- * The common case in one statement: workers end what they hold, and take the next. Whatever else
- * hangs on a step, or has changed since it was known, is left without an answer, for `move`.
+ * The common case in one statement: workers end their tasks and claim the next. A move that affects
+ * dependent tasks, or whose task changed since it was known, gets no answer here and is left to `move`.
  */
-export async function endAndTakeNext(
+export async function stepAndClaim(
   db: Database,
-  { now }: Deps,
+  { now }: MoveDeps,
   moves: Move[],
-  wants: Want[],
+  wants: ClaimRequest[],
 ): Promise<{ moved: Map<Move, Task>; given: (Task | undefined)[] }> {
   const at = now().toISOString();
-  const simple = fromMemory(moves).flatMap((taken) => {
-    const next = transition(taken.task, taken.step);
-    return next.ok && !bearsOnOthers(taken.task, next.value.state) ? { taken, next: next.value } : [];
+  const simple = decidedUnread(moves).flatMap((step) => {
+    const next = transition(step.task, step.step);
+    return next.ok && !affectsDependents(step.task, next.value.state) ? { step, next: next.value } : [];
   });
-  const changes = simple.map(({ taken, next }) => changeOf(taken, next, at));
+  const changes = simple.map(({ step, next }) => changeOf(step, next, at));
   const wanting = wants.map(({ worker, leaseMs }) => ({ holder: worker, leaseMs: Math.round(leaseMs) }));
   if (changes.length + wanting.length === 0) return { moved: new Map(), given: [] };
   const asked = { changes, wants: wanting, run: wants[0]?.run, at, effect: claimEffect };
   const { saved, claimed } = await db.write((query) => saveAndClaim(query, asked), { oneStatement: true });
   const moved = new Map<Move, Task>();
-  for (const { taken, next } of simple) {
-    const lease = saved.get(taken.task.num);
-    if (lease) moved.set(taken.move, afterwards(taken.task, next, lease, at));
+  for (const { step, next } of simple) {
+    const lease = saved.get(step.task.num);
+    if (lease) moved.set(step.move, taskAfter(step.task, next, lease, at));
   }
   return {
     moved,
@@ -191,7 +220,7 @@ export async function endAndTakeNext(
   };
 }
 
-/** Asked of the rules themselves: nobody else says what a claim makes of a task. */
+/** Derived from `transition`, so that the SQL that claims cannot disagree with it. */
 const claimEffect: ClaimEffect = (() => {
   const effect: ClaimEffect = { state: {}, attempt: 0, epoch: 0 };
   for (const state of states) {

@@ -1,7 +1,7 @@
-/** What stands in a list of tasks that name each other: its own name, and whom it waits for. */
+/** An item of a list whose items depend on each other by name. */
 export type Named = { name: string; dependsOn: string[] };
 
-/** The first way round that leads back to where it began, such as `a → b → a`; undefined when there is none. */
+/** The first cycle, such as `a → b → a`; undefined when there is none. */
 export function findCycle(items: Named[]): string[] | undefined {
   const byName = new Map(items.map((item) => [item.name, item]));
   const done = new Set<string>();
@@ -27,7 +27,7 @@ export function findCycle(items: Named[]): string[] | undefined {
   return undefined;
 }
 
-/** Those who are waited for before those who wait; there must be no cycle. */
+/** Topological order; the input must be acyclic. */
 export function inOrder<T extends Named>(items: T[]): T[] {
   const byName = new Map(items.map((item) => [item.name, item]));
   const placed = new Set<string>();

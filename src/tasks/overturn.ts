@@ -1,27 +1,25 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import type { Database, Query } from "../store/database.ts";
+import type { Query } from "../store/database.ts";
 import { descendantsOf } from "../store/queries/descendants.ts";
 import { lockShape, lockTasks } from "../store/queries/tasks.ts";
-import { type Move, move, noTask } from "./moves.ts";
+import { type Move, type MoveDeps, move, noTask } from "./moves.ts";
 import { fromRow, isLost, shownState, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";
 
-type Deps = { engine: Database["engine"]; now(): Date };
-
-/** What becomes of the tasks behind one that turned out to be wrong. */
+/** The tasks that an overturned task affects. */
 export type Fallout = {
   task: Task;
-  /** Done with what it made: they are to be done again. */
+  /** Completed with its output: to be done again. */
   stale: Task[];
-  /** Begun with it: their work is stopped, and they wait. */
+  /** In progress with its output: their work is stopped. */
   stopped: Task[];
-  /** Not begun: they wait. */
+  /** Not started. */
   waiting: Task[];
 };
 
-/** Who is concerned, were this task overturned. */
-export async function falloutOf(tx: Query, { engine }: Deps, id: string): Promise<Result<Fallout>> {
-  const [task, ...behind] = await withThoseBehind(tx, engine, id);
+/** The tasks that would be affected if this one were overturned; changes nothing. */
+export async function falloutOf(tx: Query, { engine }: MoveDeps, id: string): Promise<Result<Fallout>> {
+  const [task, ...behind] = await lockWithDescendants(tx, engine, id);
   if (!task) return noTask(id);
   if (task.state !== "completed")
     return refuse("conflict", `task ${id} is ${shownState(task)}; only what was completed can be overturned`);
@@ -35,12 +33,12 @@ export async function falloutOf(tx: Query, { engine }: Deps, id: string): Promis
 }
 
 /**
- * A verdict that turned out to be wrong (T8): the task has failed after all, what was made from its
- * output is stale, and what is being made from it is stopped, whoever holds it. One transaction.
+ * Withdraws the acceptance of a completed task (T8): it becomes failed, completed tasks that used its
+ * output become stale, and tasks in progress that use it are stopped whoever holds them.
  */
 export async function overturn(
   tx: Query,
-  deps: Deps,
+  deps: MoveDeps,
   id: string,
   reason: string,
   actor: string,
@@ -49,24 +47,24 @@ export async function overturn(
   if (!fallout.ok) return fallout;
   const { task, stale, stopped } = fallout.value;
   const why = `it was made from task ${id} (${task.title}), which was overturned: ${reason}`;
-  await takeAll(tx, deps, actor, [
+  await moveAll(tx, deps, actor, [
     [task, { type: "overturn", reason }],
     ...[...stale, ...stopped].map((other): [Task, Step] => [other, { type: "overturn", reason: why, because: id }]),
   ]);
   return fallout;
 }
 
-/** Opens a lost task again, and with it all that is stale behind it, in one transaction. */
+/** Reopens a failed or cancelled task together with the stale tasks behind it. */
 export async function reopen(
   tx: Query,
-  deps: Deps,
+  deps: MoveDeps,
   id: string,
   actor: string,
 ): Promise<Result<{ task: Task; also: Task[] }>> {
-  const [task, ...behind] = await withThoseBehind(tx, deps.engine, id);
+  const [task, ...behind] = await lockWithDescendants(tx, deps.engine, id);
   if (!task) return noTask(id);
   const also = behind.filter((other) => shownState(other) === "stale");
-  const [opened] = await takeAll(
+  const [opened] = await moveAll(
     tx,
     deps,
     actor,
@@ -75,8 +73,8 @@ export async function reopen(
   return opened?.ok ? ok({ task: opened.value, also }) : (opened ?? noTask(id));
 }
 
-/** The task first. Until the transaction ends nobody changes them, or puts another behind them. */
-async function withThoseBehind(tx: Query, engine: Deps["engine"], id: string): Promise<Task[]> {
+/** The task and all its descendants, the task first, locked until the transaction ends. */
+async function lockWithDescendants(tx: Query, engine: MoveDeps["engine"], id: string): Promise<Task[]> {
   await lockShape(tx, engine);
   const rows = await lockTasks(tx, engine, [id, ...(await descendantsOf(tx, id))]);
   const tasks = rows.map(fromRow);
@@ -84,7 +82,7 @@ async function withThoseBehind(tx: Query, engine: Deps["engine"], id: string): P
   return first ? [first, ...tasks.filter((task) => task !== first)] : [];
 }
 
-const takeAll = (tx: Query, deps: Deps, actor: string, steps: [Task, Step][]): Promise<Result<Task>[]> =>
+const moveAll = (tx: Query, deps: MoveDeps, actor: string, steps: [Task, Step][]): Promise<Result<Task>[]> =>
   move(
     tx,
     deps,

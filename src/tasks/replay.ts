@@ -2,7 +2,7 @@ import type { Event } from "../store/events.ts";
 import { isLost, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
-/** A task as its events tell it. Leases are not among them: they go by the clock and leave no trace. */
+/** A task rebuilt from its events. Leases are left out: renewals write no event. */
 export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil">;
 
 type Created = Pick<Task, "run" | "title" | "description" | "priority"> & {
@@ -11,9 +11,8 @@ type Created = Pick<Task, "run" | "title" | "description" | "priority"> & {
 };
 
 /**
- * Takes every recorded step again, by the same rules, in the order in which they were recorded.
- * What comes out is what the rows must say; a step that the rules refuse is thrown, for then the
- * record or the rules are wrong.
+ * Applies every recorded step again by the rules of `transition`, in order. The rows must equal the
+ * result. Throws at a step that the rules refuse: then the log or the rules are wrong.
  */
 export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Replayed> {
   const tasks = new Map<string, Replayed>();
@@ -68,7 +67,7 @@ function waitFor(tasks: Map<string, Replayed>, id: string, more: number): void {
   if (task) tasks.set(id, { ...task, blockersLeft: task.blockersLeft + more });
 }
 
-/** How many of those that come before it, near or far, are lost. */
+/** How many of its ancestors are failed or cancelled. */
 function lostBefore(id: string, tasks: Map<string, Replayed>, dependsOn: Map<string, string[]>): number {
   const seen = new Set<string>();
   const open = [...(dependsOn.get(id) ?? [])];

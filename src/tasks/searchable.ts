@@ -1,30 +1,30 @@
 import { everyone } from "../kernel/operation.ts";
 import type { Kind } from "../search/kinds.ts";
 import type { Database } from "../store/database.ts";
-import { parseJsonOr } from "../store/json.ts";
+import { findTask, taskIds } from "../store/queries/tasks.ts";
+import { fromRow } from "./task.ts";
 
-/** Tasks by what they ask for and what came of them. Of a run's tasks, attempts and verdicts are found by themselves. */
+/** Tasks by description and result. Attempts and verdicts of a run's tasks are kinds of their own. */
 export const taskKind = (db: Database): Kind => ({
   name: "task",
   readers: everyone,
-  all: async () => (await db.read.selectFrom("tasks").select("id").execute()).map((row) => row.id),
+  all: () => taskIds(db.read),
   async read(id) {
-    const task = await db.read.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
-    if (!task) return undefined;
-    const told = task.run === null ? [...inAttempts, ...ofAll] : ofAll;
-    const text = [task.title, task.description, ...outcome(parseJsonOr(task.result, {}), told)]
-      .filter(Boolean)
-      .join("\n\n");
-    const about = { title: task.title, text, author: task.holder ?? task.created_by, at: task.updated_at };
-    return task.run === null ? about : { ...about, run: task.run };
+    const row = await findTask(db.read, id);
+    if (!row) return undefined;
+    const task = fromRow(row);
+    const fields = task.run === null ? [...inAttempts, ...inTasks] : inTasks;
+    const text = [task.title, task.description, ...sections(task.result, fields)].filter(Boolean).join("\n\n");
+    const found = { title: task.title, text, author: task.holder ?? task.createdBy, at: task.updatedAt };
+    return task.run === null ? found : { ...found, run: task.run };
   },
 });
 
 const inAttempts = ["output", "feedback", "issues", "requiredFixes"];
-const ofAll = ["failureReport", "summary"];
+const inTasks = ["failureReport", "summary"];
 
-function outcome(result: Record<string, unknown>, told: string[]): string[] {
-  return told.flatMap((name) => {
+function sections(result: Record<string, unknown>, fields: string[]): string[] {
+  return fields.flatMap((name) => {
     const value = result[name];
     if (typeof value === "string") return [`## ${name}\n\n${value}`];
     return Array.isArray(value) && value.length > 0

@@ -1,7 +1,7 @@
 import { parseJsonOr } from "../store/json.ts";
 import type { StoredTask } from "../store/queries/tasks.ts";
 
-/** The states of O5. `blocked` and `stale` are not among them: they follow from what became of those before. */
+/** The states of O5. `blocked` and `stale` are derived from the states of other tasks: see `shownState`. */
 export const states = [
   "pending",
   "worker_executing",
@@ -17,16 +17,16 @@ export const states = [
 export type State = (typeof states)[number];
 
 export type Task = {
-  /** Its place among all tasks, in the order in which they were made. */
+  /** Number in the order of creation. */
   num: number;
   id: string;
-  /** The run it belongs to; a todo of its own has none, and nobody verifies it. */
+  /** The run it belongs to; null for a todo, which no verifier looks at. */
   run: string | null;
   title: string;
   description: string;
   state: State;
   priority: number;
-  /** 0 before the first; attempts go to max retries + 1. */
+  /** 0 before the first; at most max retries + 1. */
   attempt: number;
   maxRetries: number;
   blockersLeft: number;
@@ -36,7 +36,7 @@ export type Task = {
   holder: string | null;
   claimedAt: number | null;
   leaseUntil: number | null;
-  /** What the attempts left: output, score, feedback, reasons. */
+  /** Output, score, feedback and reasons of the last steps. */
   result: Record<string, unknown>;
   version: number;
   /** Whether other tasks depend on it. */
@@ -48,17 +48,13 @@ export type Task = {
 
 export const isOver = (state: State) => state === "completed" || state === "failed" || state === "cancelled";
 
-/** Over, and not completed: whatever depends on it cannot be done. */
+/** Final, but not completed: tasks that depend on it cannot start. */
 export const isLost = (state: State) => state === "failed" || state === "cancelled";
 
-/** What people see beside the states. */
 export const shownStates = [...states, "blocked", "stale"] as const;
 export type ShownState = (typeof shownStates)[number];
 
-/**
- * A task behind one that failed or was cancelled cannot be done until that one is; one that was done
- * with what turned out to be wrong is stale.
- */
+/** The state as people see it: blocked behind a lost task; stale if it was completed with an overturned output. */
 export function shownState(task: Pick<Task, "state" | "lostBlockers" | "result">): ShownState {
   if (task.state === "failed" && task.result.stale !== undefined) return "stale";
   return task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;

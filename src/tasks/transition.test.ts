@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { draws } from "../../test/support/thorough.ts";
 import { isOver, type State, shownState, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
@@ -32,6 +33,7 @@ const steps: Step[] = [
   { type: "release", reason: "x" },
   { type: "submit", output: "o" },
   { type: "finish", output: "o" },
+  { type: "fail", reason: "x", output: "half" },
   { type: "verify", by: "q" },
   { type: "pass", score: 90, feedback: "f" },
   { type: "reject", score: 20, feedback: "f" },
@@ -80,6 +82,16 @@ test("O5: what was released was no attempt", () => {
   });
 });
 
+test("O7: work that was stopped has failed its attempt without a verdict, and is tried again", () => {
+  const stopped = walk(["claim", "submit", "verify", "reject", "retry", "claim", "fail"]);
+  expect(stopped).toMatchObject({ state: "qc_failed", attempt: 2, epoch: 3, holder: null });
+  expect(stopped.result).toMatchObject({ output: "half", score: null, feedback: "x" });
+  expect(walk(["retry", "claim"], stopped)).toMatchObject({ state: "worker_executing", attempt: 3, epoch: 4 });
+  for (const state of states.filter((one) => one !== "worker_executing"))
+    expect(transition({ ...fresh, state }, { type: "fail", reason: "x", output: "" })).toMatchObject({ ok: false });
+  expect(transition({ ...walk(["claim"]), run: null }, { type: "fail", reason: "x", output: "" }).ok).toBe(false);
+});
+
 test("O8: a score under 80 never passes, and a task of a run is never just finished", () => {
   const judged = walk(["claim", "submit", "verify"]);
   for (const score of [79.9, 0, Number.NaN]) {
@@ -124,6 +136,6 @@ test("O5, O12: whatever is tried in whatever order, epochs only grow, attempts s
         task = after;
       }
     }),
-    { numRuns: 20_000 },
+    draws(2000, 20_000),
   );
 });

@@ -3,23 +3,26 @@ import type { State, Task } from "./task.ts";
 
 /**
  *   pending ──claim──▶ worker_executing ──submit──▶ worker_completed ──verify──▶ qc_executing
- *     ▲  ▲                │   │                         ▲                         │  │   │
- *     │  └────release─────┘   │ finish (todos)          └────────release──────────┘  │   │ pass
- *     │                       ▼                                               reject │   ▼
- *   failed ◀──give_up── qc_failed ◀──────────────────────────────────────────────────┘  qc_passed
- *     (reopen)              │ retry                                                        │ accept
- *                           ▼                                                              ▼
- *                     preparing_retry ──claim──▶ worker_executing                      completed
+ *     ▲  ▲              │   │   │                       ▲                         │  │   │
+ *     │  └───release────┘   │   │ fail                  └────────release──────────┘  │   │ pass
+ *     │      finish (todos) │   ▼                                             reject │   ▼
+ *   failed ◀──give_up───────┼─ qc_failed ◀───────────────────────────────────────────┘  qc_passed
+ *     (reopen)              │   │ retry                                                    │ accept
+ *                           ▼   ▼                                                          ▼
+ *                   completed  preparing_retry ──claim──▶ worker_executing             completed
  *
- *   qc_passed ──reject──▶ qc_failed, when what passed does not merge or was changed since
- *   every state that is not over ──cancel──▶ cancelled
- *   completed ──overturn──▶ failed, when it turns out to be wrong after all; begun on its output ──overturn──▶ pending
+ *   worker_executing ──fail──▶ qc_failed: the worker was stopped or delivered nothing, so no verifier looks at it
+ *   qc_passed ──reject──▶ qc_failed: the deliverable does not merge, or it changed after its verdict
+ *   any state that is not final ──cancel──▶ cancelled
+ *   completed ──overturn──▶ failed: the task turns out to be wrong; tasks in progress behind it ──overturn──▶ pending
  */
 export type Step =
   | { type: "claim"; by: string }
   | { type: "release"; reason: string }
   | { type: "submit"; output: string }
   | { type: "finish"; output: string }
+  /** `output` is the unfinished work, for the next worker. */
+  | { type: "fail"; reason: string; output: string }
   | { type: "verify"; by: string }
   | { type: "pass"; score: number; feedback: string }
   | { type: "reject"; score: number; feedback: string }
@@ -27,41 +30,49 @@ export type Step =
   | { type: "retry"; reason: string }
   | { type: "give_up"; reason: string }
   | { type: "reopen" }
-  /** `because` names the task before it that turned out to be wrong; without it, it is this one itself. */
+  /** `because` is the id of the task whose wrong output this one used; left out, this task itself is wrong. */
   | { type: "overturn"; reason: string; because?: string }
   | { type: "cancel"; reason: string };
 
-const begun = { cancel: "cancelled", overturn: "pending" } as const;
+const inProgress = { cancel: "cancelled", overturn: "pending" } as const;
 
 const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   pending: { claim: "worker_executing", cancel: "cancelled" },
-  worker_executing: { submit: "worker_completed", finish: "completed", release: "pending", ...begun },
-  worker_completed: { verify: "qc_executing", ...begun },
-  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", ...begun },
-  qc_passed: { accept: "completed", reject: "qc_failed", ...begun },
-  qc_failed: { retry: "preparing_retry", give_up: "failed", ...begun },
-  preparing_retry: { claim: "worker_executing", ...begun },
+  worker_executing: {
+    submit: "worker_completed",
+    finish: "completed",
+    fail: "qc_failed",
+    release: "pending",
+    ...inProgress,
+  },
+  worker_completed: { verify: "qc_executing", ...inProgress },
+  qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", ...inProgress },
+  qc_passed: { accept: "completed", reject: "qc_failed", ...inProgress },
+  qc_failed: { retry: "preparing_retry", give_up: "failed", ...inProgress },
+  preparing_retry: { claim: "worker_executing", ...inProgress },
   completed: { overturn: "failed" },
   failed: { reopen: "pending" },
   cancelled: { reopen: "pending" },
 };
 
-const passAt = 80;
-const longestOutput = 50_000;
+/** The lowest score that passes. */
+export const passAt = 80;
+/** Characters of an output that are stored. */
+export const longestOutput = 50_000;
 
 export type Next = Pick<Task, "state" | "attempt" | "epoch" | "holder" | "result">;
-/** As much of a task as the rules look at. */
-type Seen = Next & Pick<Task, "blockersLeft" | "run" | "maxRetries">;
+/** The fields of a task that the rules read. */
+type Current = Next & Pick<Task, "blockersLeft" | "run" | "maxRetries">;
 
-/** What a step makes of a task. The store keeps the lease; nobody else assigns `state`. */
-export function transition(task: Seen, step: Step): Result<Next> {
+/** The only code that assigns `state`. Leases are the store's, which has the clock. */
+export function transition(task: Current, step: Step): Result<Next> {
   const state = leadsTo[task.state][step.type];
   if (!state) return refuse("conflict", `cannot ${step.type} a task that is ${task.state}`, { state: task.state });
-  const no = objection(task, step);
-  if (no) return refuse("conflict", no, { state: task.state });
+  const refusal = objection(task, step);
+  if (refusal) return refuse("conflict", refusal, { state: task.state });
 
-  const record = recorded(step);
-  const result = record ? { ...task.result, ...record } : task.result;
+  const change = resultOf(step);
+  const result = change ? { ...task.result, ...change } : task.result;
   const next: Next = { state, attempt: task.attempt, epoch: task.epoch, holder: null, result };
   switch (step.type) {
     case "claim":
@@ -69,7 +80,7 @@ export function transition(task: Seen, step: Step): Result<Next> {
     case "verify":
       return ok({ ...next, epoch: task.epoch + 1, holder: step.by });
     case "release":
-      // What was not brought to its end is no attempt: the next worker takes it over under its number.
+      // A released attempt does not count: the next worker gets the same attempt number.
       if (task.state === "qc_executing") return ok(next);
       return ok({ ...next, state: task.attempt > 1 ? "preparing_retry" : state, attempt: task.attempt - 1 });
     case "reopen": {
@@ -83,20 +94,25 @@ export function transition(task: Seen, step: Step): Result<Next> {
   }
 }
 
-function objection(task: Seen, step: Step): string | undefined {
+function objection(task: Current, step: Step): string | undefined {
   if (step.type === "claim" && task.blockersLeft > 0) return `it waits for ${task.blockersLeft} tasks it depends on`;
   if (step.type === "finish" && task.run !== null) return "a task of a run is verified before it is completed";
+  if (step.type === "fail" && task.run === null) return "only a task of a run has attempts that fail; release it";
   if (step.type === "pass" && !(step.score >= passAt))
     return `a score of ${step.score} does not pass; it takes ${passAt}`;
   if (step.type === "retry" && task.attempt > task.maxRetries) return `all ${task.maxRetries + 1} attempts are used`;
   return undefined;
 }
 
-function recorded(step: Step): Record<string, unknown> | undefined {
+/** The fields of `task.result` that a step sets. */
+function resultOf(step: Step): Record<string, unknown> | undefined {
   switch (step.type) {
     case "submit":
     case "finish":
       return { output: step.output.slice(0, longestOutput) };
+    case "fail":
+      // Nobody judged this attempt: the score and feedback of an earlier one must not pass for its own.
+      return { output: step.output.slice(0, longestOutput), score: null, feedback: step.reason };
     case "pass":
     case "reject":
       return { score: step.score, feedback: step.feedback };

@@ -106,7 +106,7 @@ export const writerColumns = ({ name, role, run, task, epoch }: Author) => ({
   epoch: epoch ?? null,
 });
 
-/** An approval in the data of an event. */
+/** An approval as event data. */
 export const approvalData = ({ by, email, proposal, topic, job, note }: Approval) => ({
   by,
   email,

@@ -15,7 +15,7 @@ export const isUnder = (wanted: WriterFilter, under: Partial<WriteContext>): boo
 export type Version = WriteContext & { version: number; blob: string; author: string; summary: string };
 
 /** How to revert a snapshot: restore version `to`, or ask a person because others have changed it since. */
-export type Undo = { versions: number[] } & ({ to: number } | { changedBy: string[] });
+type Undo = { versions: number[] } & ({ to: number } | { changedBy: string[] });
 
 type Stain = { to: number; blob: string | undefined; versions: number[]; changedBy: string[] };
 

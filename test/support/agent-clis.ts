@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { cacheFolder } from "./cache.ts";
 
 /** Versions that run on the Node of this project. Their licences let us use them, not ship them. */
 const packages = {
@@ -14,27 +13,37 @@ const packages = {
 
 export type AgentCli = keyof typeof packages;
 
-const cache = new URL("../../node_modules/.cache/agents/", import.meta.url).pathname;
-
 /**
- * A real agent's program, installed beside the project's own packages on first use; undefined, with a
- * loud line, where that is impossible. Test files run in parallel: the kernel lets one install at a time.
+ * The executable of a real agent, from a cache outside the repository. They are about 1 GB together,
+ * so only `npm run test:agents` and CI install them; other runs use what is there, or skip.
  */
-export async function agentCli(name: AgentCli): Promise<string | undefined> {
-  const folder = join(process.env.SCRIPTORIUM_AGENT_CLIS ?? cache, name);
+export async function agentCli(name: AgentCli, skip: (reason: string) => never): Promise<string> {
+  const folder = join(process.env.SCRIPTORIUM_AGENT_CLIS ?? cacheFolder("agent-clis"), name);
   const bin = join(folder, "node_modules/.bin", name);
   if (existsSync(join(folder, "installed"))) return bin;
-  const steps = `test -e "$1/installed" || { npm install --prefix "$1" --no-audit --no-fund --no-save --loglevel=error "$2" && touch "$1/installed"; }`;
+  if (!process.env.SCRIPTORIUM_INSTALL_AGENTS) {
+    return skip("the real agent CLIs are not installed; `npm run test:agents` installs and tests them (about 1 GB)");
+  }
   try {
-    await run("mkdir", ["-p", folder]);
-    const install = ["timeout", "180", "sh", "-c", steps, "install", folder, packages[name]];
-    await run("flock", ["-w", "240", `${folder}/lock`, ...install], { maxBuffer: 16 * 1024 * 1024 });
+    await install(packages[name], folder);
     return bin;
   } catch (error) {
     const why = (error as Error).message.split("\n").slice(0, 3).join(" ");
-    process.stderr.write(
-      `\n*** SKIPPED: ${packages[name]} cannot be installed here, so no test ran it: ${why} ***\n\n`,
-    );
-    return undefined;
+    return skip(`${packages[name]} cannot be installed: ${why}`);
+  }
+}
+
+/** An installation that is interrupted, or is under way in another clone, must not be taken for a whole one. */
+async function install(spec: string, folder: string): Promise<void> {
+  const draft = `${folder}.${process.pid}`;
+  mkdirSync(draft, { recursive: true });
+  try {
+    const args = ["install", "--prefix", draft, "--no-audit", "--no-fund", "--no-save", "--loglevel=error", spec];
+    await promisify(execFile)("npm", args, { timeout: 500_000, maxBuffer: 16 * 1024 * 1024 });
+    writeFileSync(join(draft, "installed"), "");
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(draft, folder);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
   }
 }

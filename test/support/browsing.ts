@@ -1,34 +1,28 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
-import { chromium } from "./chromium.ts";
+import { startChromium } from "./chromium.ts";
 
-const found = await chromium();
-
-/** Why there is no browser here, if there is none; the tests that need one are then skipped. */
-export const noBrowser = "missing" in found ? found.missing : undefined;
-if (noBrowser) process.stderr.write(`skipping browser tests: ${noBrowser}\n`);
-
-export const closeBrowser = async () => {
-  if ("browser" in found) await found.browser.close();
-};
+/** One browser for all tests of a worker; it ends with the worker. */
+let browser: Promise<Browser> | undefined;
 
 export type Visit = { page: Page; context: BrowserContext; faults: string[]; url: string };
 type Options = Parameters<Browser["newContext"]>[0];
 
-/** A signed-in browser of its own, which notes every error, dialog and request that leaves the server. */
+/** A signed-in browser context of its own. It records every error, dialog and request to another server. */
 export async function visit(
   link: string,
   options: Options = {},
   before?: (context: BrowserContext) => Promise<void>,
 ): Promise<Visit> {
-  if (!("browser" in found)) throw new Error("no browser");
+  browser ??= startChromium();
   const url = new URL(link).origin;
-  const context = await found.browser.newContext({
+  const context = await (await browser).newContext({
     reducedMotion: "reduce",
     viewport: { width: 1280, height: 900 },
     ...options,
   });
+  context.setDefaultTimeout(60_000);
   onTestFinished(() => context.close());
   const faults: string[] = [];
   context.on("request", (request) => {

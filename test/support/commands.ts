@@ -1,6 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
+import type { Shell } from "../../src/cli/shell.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { silent } from "../../src/kernel/log.ts";
+import { unwrap } from "../../src/kernel/result.ts";
 import { testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
@@ -14,9 +19,44 @@ export type Ran = {
 };
 type How = { cwd: string; input?: string; env?: Record<string, string> };
 
-/** Runs a command as it ships, to its end. */
-export const scriptorium = (args: string[], how: How) => run("scriptorium.js", args, how);
-export const scribe = (args: string[], how: How) => run("scribe.js", args, how);
+/** Runs a command in this process: the same as a process of its own, but for signals and the end of the process. */
+export const scriptorium = async (args: string[], how: How) =>
+  inProcess((await import("../../src/cli/program.ts")).runScriptorium, args, how);
+export const scribe = async (args: string[], how: How) =>
+  inProcess((await import("../../src/cli/scribe.ts")).runScribe, args, how);
+
+/** Runs a command as it ships, as a process of its own, to its end. */
+export const scriptoriumProcess = (args: string[], how: How) => run("scriptorium.js", args, how);
+export const scribeProcess = (args: string[], how: How) => run("scribe.js", args, how);
+
+async function inProcess(
+  command: (args: string[], shell: Shell) => Promise<void>,
+  args: string[],
+  { cwd, input, env }: How,
+): Promise<Ran> {
+  if (env?.SCRIPTORIUM_CRASH_AT) throw new Error("this would kill the test's own process");
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const stdin = Readable.from(input ? [Buffer.from(input)] : []);
+  const shell = { stdin, stdout, stderr, env: { ...testEnvironment(), ...env }, cwd, exitCode: 0 };
+  await command(args, shell);
+  return ran(shell.exitCode, null, stdout.text(), stderr.text());
+}
+
+class Collector extends Writable {
+  private readonly chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.chunks.push(chunk);
+    done();
+  }
+
+  text = () => Buffer.concat(this.chunks).toString("utf8");
+}
+
+const ran = (code: Ran["code"], signal: Ran["signal"], stdout: string, stderr: string): Ran => ({
+  ...{ code, signal, stdout, stderr },
+  json: () => JSON.parse(stdout),
+});
 
 function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran> {
   return new Promise((done, fail) => {
@@ -26,21 +66,35 @@ function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran
     child.stdout?.on("data", (chunk) => (stdout += chunk));
     child.stderr?.on("data", (chunk) => (stderr += chunk));
     child.on("error", fail);
-    child.on("close", (code, signal) => done({ code, signal, stdout, stderr, json: () => JSON.parse(stdout) }));
+    child.on("close", (code, signal) => done(ran(code, signal, stdout, stderr)));
     child.stdin?.end(input ?? "");
   });
 }
 
-export type Served = {
-  url: string;
-  token: string;
-  link: string;
+export type Served = { url: string; token: string; link: string; stop(): Promise<void> };
+
+/** Serves the workspace in this process until the end of the test. */
+export async function serve(root: string, env: Record<string, string> = {}): Promise<Served> {
+  const { openServer } = await import("../../src/http/serve.ts");
+  const config = unwrap(loadConfig(root, { ...testEnvironment(), ...env }));
+  const server = await openServer(config, silent, 0);
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= server.close();
+    return stopped;
+  };
+  onTestFinished(stop);
+  await server.resumeRuns();
+  return { ...server, stop };
+}
+
+export type ServedProcess = Omit<Served, "stop"> & {
   child: ChildProcess;
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
-/** Starts `scriptorium serve` on a free port and stops it after the test. */
-export async function serve(cwd: string, env?: Record<string, string>): Promise<Served> {
+/** Starts `scriptorium serve` as it ships on a free port and stops it after the test. */
+export async function serveProcess(cwd: string, env?: Record<string, string>): Promise<ServedProcess> {
   const child = start("scriptorium.js", ["serve", "--port", "0", "--json"], cwd, env);
   let stderr = "";
   child.stderr?.on("data", (chunk) => (stderr += chunk));

@@ -15,20 +15,33 @@ export async function crewOfOneModel(tasks: PlanTask[]): Promise<string> {
 }
 
 /** A model that plays every part of a crew, told apart by the tools it is given. */
-const crewMind =
-  (tasks: PlanTask[]) =>
-  (heard: Heard): Reply => {
-    const call = (tool: string, input: unknown): Reply | undefined => {
-      const name = heard.tools.find((one) => one.endsWith(tool));
-      return name === undefined ? undefined : { calls: [{ name, input }] };
-    };
+export function crewMind(
+  tasks: PlanTask[],
+  onTask: (number: string, heard: Heard) => Reply | undefined = () => undefined,
+) {
+  return (heard: Heard): Reply => {
+    const has = (tool: string) => heard.tools.some((name) => name.endsWith(tool));
+    const name = (tool: string) => heard.tools.find((one) => one.endsWith(tool)) ?? tool;
+    const call = (tool: string, input: unknown): Reply => ({ calls: [{ name: name(tool), input }] });
     const said = heard.messages.map((message) => message.text).join("\n");
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
-    const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: "output" }];
-    return (
-      call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) }) ??
-      call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks }) ??
-      call("submit_verdict", verdictOf(true, { evidence })) ??
-      call("submit_output", { output: `made ${number}` }) ?? { text: "I have nothing to do." }
-    );
+    if (has("submit_preamble"))
+      return call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) });
+    if (has("submit_plan")) {
+      return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
+    }
+    if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", "")))
+      return { text: "Done." };
+    const special = onTask(number, heard);
+    if (special) return special;
+    if (has("submit_verdict")) {
+      const text = tasks.find((task) => task.number === number)?.deliverable === "text";
+      const evidence = [{ criterion: 1, met: true, quote: `made ${number}`, from: text ? "output" : "the file" }];
+      return call("submit_verdict", verdictOf(true, { evidence }));
+    }
+    const isFile = tasks.find((task) => task.number === number)?.deliverable === "files";
+    if (isFile && !said.includes(`"bytes":`))
+      return call("write_file", { path: `out/${number}.txt`, text: `${number}\n` });
+    return call("submit_output", { output: `made ${number}` });
   };
+}

@@ -1,11 +1,11 @@
 import type { RunResult, RunSpec, Toolset } from "../../src/agents/runner.ts";
 import { scriptedRunner } from "../../src/agents/scripted.ts";
 import type { App } from "../../src/app.ts";
-import type { CrewAgents } from "../../src/crew/agent/parts.ts";
-import type { Crew, News } from "../../src/crew/attempt/crew.ts";
-import { executeRun } from "../../src/crew/attempt/execute.ts";
+import type { Staff } from "../../src/crew/agent/staff.ts";
+import { type Crew, openCrew } from "../../src/crew/attempt/crew.ts";
+import type { CrewAgents, News } from "../../src/crew/record/run-host.ts";
 import type { PlanTask } from "../../src/crew/rules/plan.ts";
-import { crewOf } from "../../src/executing.ts";
+import { operationsFor, serveTools } from "../../src/crew-tools.ts";
 import type { CrewPart } from "../../src/kernel/caller.ts";
 import { ok, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operation-list.ts";
@@ -99,8 +99,10 @@ export const passes: Play = async ({ number, use }) => {
   await use("submit_verdict", verdictOf(true, from));
 };
 
-export async function crewWith(app: App, agents: CrewAgents, news: News[] = []): Promise<Crew> {
-  return unwrap(await crewOf(app, (one) => void news.push(one), agents));
+export const staffOf = (app: App, agents: CrewAgents): Staff => ({ app, agents, operationsFor, serveTools });
+
+export async function crewWith(app: App, agents: CrewAgents): Promise<Crew> {
+  return unwrap(await openCrew(staffOf(app, agents), () => undefined));
 }
 
 export async function executed(
@@ -109,9 +111,12 @@ export async function executed(
   agents: CrewAgents,
   more: { workers?: number; signal?: AbortSignal; news?: News[]; budgetTokens?: number } = {},
 ) {
-  const crew = await crewWith(app, agents, more.news);
-  const signal = more.signal ?? new AbortController().signal;
-  return unwrap(
-    await executeRun(crew, run, { workers: more.workers ?? 3, signal, by: "Ada", budgetTokens: more.budgetTokens }),
-  );
+  const { workers = 3, signal, news, budgetTokens } = more;
+  const unsubscribe = app.host.onNews((one) => void news?.push(one));
+  try {
+    const started = unwrap(await app.host.execute(run, { workers, agents, signal, by: "Ada", budgetTokens }));
+    return unwrap(await started.ended);
+  } finally {
+    unsubscribe();
+  }
 }

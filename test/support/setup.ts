@@ -3,28 +3,40 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { startPostgres } from "./postgres.ts";
+import { postgresFolder, postgresPackage, startPostgres } from "./postgres.ts";
+import { preparePrograms } from "./programs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     postgresUrl: string;
-    /** Where workspaces lie that tests copy. */
+    /** The folder of the workspaces that tests copy. */
     templates: string;
   }
 }
 
-/** Before all tests: the commands as they ship, and a PostgreSQL of our own. */
+/** Before all tests: the build, the programs that tests need, and a PostgreSQL server. */
 export default async function setup(project: TestProject) {
   execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
   const templates = mkdtempSync(join(tmpdir(), "scriptorium-templates-"));
   project.provide("templates", templates);
-  const given = process.env.SCRIPTORIUM_TEST_POSTGRES;
-  // What is tested is what we ask of it, not what it does when the power fails.
-  const hasty = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
-  const postgres = given ? { url: given, stop: async () => undefined } : await startPostgres(hasty);
-  project.provide("postgresUrl", postgres.url);
+
+  const missing = await preparePrograms();
+  const postgres = await openPostgres();
+  if (!postgres) {
+    missing.postgresql = `npm brings no PostgreSQL for this platform (${postgresPackage}); set SCRIPTORIUM_TEST_POSTGRES to the URL of a server`;
+  }
+  project.provide("postgresUrl", postgres?.url ?? "");
+  project.provide("missing", missing);
   return async () => {
-    await postgres.stop();
+    await postgres?.stop();
     rmSync(templates, { recursive: true, force: true });
   };
+}
+
+async function openPostgres(): Promise<{ url: string; stop(): Promise<void> } | undefined> {
+  const given = process.env.SCRIPTORIUM_TEST_POSTGRES;
+  if (given) return { url: given, stop: async () => undefined };
+  if (!(await postgresFolder())) return undefined;
+  // The tests kill our processes, never the database server: durability of its own is not at stake.
+  return startPostgres(["fsync=off", "synchronous_commit=off", "full_page_writes=off"]);
 }

@@ -12,6 +12,7 @@ import { unwrap } from "../../src/kernel/result.ts";
 import type { Database } from "../../src/store/database.ts";
 import { historyRef } from "../../src/store/git/recorder.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
+import { skipWithout } from "./programs.ts";
 
 export type Backend = { store: "files" | "database"; engine: Database["engine"] };
 
@@ -47,6 +48,7 @@ export function temporaryFolder(): string {
 
 /** An empty database, or a copy of another. */
 export async function freshDatabase(template = "template1"): Promise<string> {
+  skipWithout("postgresql");
   const name = `test_${randomBytes(6).toString("hex")}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   return `${inject("postgresUrl")}/${name}`;

@@ -6,7 +6,7 @@ import {
   useMutation,
   useQuery,
 } from "@tanstack/react-query";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import type { OperationName } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
 import { complain } from "../parts/toast.tsx";

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { Markdown } from "../parts/markdown.tsx";

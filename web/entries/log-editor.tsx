@@ -1,6 +1,6 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { useWrite } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { say } from "../parts/toast.tsx";

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Code2, History, Pencil, Users } from "lucide-react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
+import { Code2, History, Pencil, Users } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading, NotHere } from "../parts/state.tsx";

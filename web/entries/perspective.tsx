@@ -1,6 +1,6 @@
 import { Button, NativeSelect } from "@mantine/core";
 import { useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";

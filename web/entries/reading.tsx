@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { useOperation } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";

@@ -1,7 +1,7 @@
 import { Link, useSearch } from "@tanstack/react-router";
-import { Check } from "lucide-react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { Check } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";

@@ -1,10 +1,10 @@
 import { Textarea } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
-import { Check, MessageSquare, RotateCcw, X } from "lucide-react";
 import { useState } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Check, MessageSquare, RotateCcw, X } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";

@@ -1,7 +1,7 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Ban, Play } from "lucide-react";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Ban, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";

@@ -1,8 +1,8 @@
 import "../style/task-graph.css";
 import { useComputedColorScheme } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { LocateFixed, Maximize, ZoomIn, ZoomOut } from "lucide-react";
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { LocateFixed, Maximize, ZoomIn, ZoomOut } from "../parts/icons.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { spellKeys } from "../shell/keys.tsx";
 import { useCovered } from "./task-graph/covered.ts";

@@ -1,11 +1,11 @@
 import { TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Search as SearchIcon } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { homeOf } from "../graph/homes.ts";
+import { Search as SearchIcon } from "../parts/icons.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { countOf, Time } from "../parts/time.tsx";

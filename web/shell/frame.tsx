@@ -1,10 +1,10 @@
 import { useMantineColorScheme } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { Menu, Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
+import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { type Action, listenToKeys, useActions } from "./actions.ts";

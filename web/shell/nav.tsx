@@ -1,11 +1,21 @@
 import { Link } from "@tanstack/react-router";
-import { BookOpen, FileStack, GitFork, Inbox, ListChecks, MessagesSquare, Network, Search, Users } from "lucide-react";
 import type { ReactNode } from "react";
 import type { OperationName } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import type { LiveState } from "../client/live.ts";
 import { useOperation } from "../client/query.ts";
+import {
+  BookOpen,
+  FileStack,
+  GitFork,
+  Inbox,
+  ListChecks,
+  MessagesSquare,
+  Network,
+  Search,
+  Users,
+} from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Tree } from "./tree.tsx";
 

@@ -1,10 +1,10 @@
 import { useDebouncedValue } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
-import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { CornerDownLeft } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { withoutSigns } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";

@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useRouterState } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronRight, FileText, ScrollText } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { renderedQuery, useOperation } from "../client/query.ts";
+import { ChevronRight, FileText, ScrollText } from "../parts/icons.tsx";
 import { pathOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
 import { ancestorsOf, buildTree, flatten, type Leaf } from "./tree-model.ts";

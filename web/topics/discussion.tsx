@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import type { RenderedPage } from "../../src/http/rendered.ts";
+import type { RenderedPage } from "../../src/http/web-types.ts";
 import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { Bot } from "lucide-react";
 import type { ReactNode } from "react";
 import { textsQuery } from "../client/query.ts";
+import { Bot } from "../parts/icons.tsx";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";

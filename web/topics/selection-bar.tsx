@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
-import { MapPin, MessageSquarePlus } from "lucide-react";
 import { type RefObject, useEffect, useState } from "react";
 import { mayCall } from "../client/call.ts";
+import { MapPin, MessageSquarePlus } from "../parts/icons.tsx";
 import { useActions } from "../shell/actions.ts";
 import { type Span, selectedSpan } from "./place.ts";
 

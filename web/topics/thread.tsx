@@ -1,8 +1,8 @@
 import { Button, Textarea } from "@mantine/core";
-import { Check, RotateCcw } from "lucide-react";
 import { useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Check, RotateCcw } from "../parts/icons.tsx";
 import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
-import { Bot } from "lucide-react";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Bot } from "../parts/icons.tsx";
 import { Time } from "../parts/time.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";

@@ -8,7 +8,7 @@ import { type Claimant, holdClaim, recordingLate } from "../../store/fence.ts";
 import { lockRun } from "../../store/queries/runs.ts";
 import { insertSpend, type Sums, settleSpend, spentOn } from "../../store/queries/spends.ts";
 
-/** How much may be spent on one thing; what is left out is without limit. */
+/** A budget; a unit that is left out is unlimited. */
 export type Allowance = { tokens?: number | undefined; usd?: number | undefined };
 export type Allowances = { task: Allowance; attempt: Allowance };
 
@@ -23,7 +23,7 @@ type Purpose = {
   agent: string;
 };
 
-/** May this much more be spent? Says why not in a sentence. Pure. */
+/** The reason why this much more may not be spent; undefined if it may. Pure. */
 export function affordable(
   what: string,
   allowance: Allowance,
@@ -47,9 +47,9 @@ export function affordable(
 }
 
 /**
- * Sets aside what a call may cost before it is made, for the run, the task and the attempt at once,
- * in one transaction: spend never passes a budget by more than what was already set aside (C5). What a
- * killed process had set aside stays spent, for nobody knows whether it was.
+ * Reserves the maximum cost of a call before the call, against the budgets of run, task and attempt in
+ * one transaction, so that no budget is ever exceeded (C5). Reservations of a killed process count as
+ * spent: nobody knows whether they were.
  */
 export function meterOf({ db, now, newId }: Deps, purpose: Purpose, allowances: Allowances): Meter {
   const { run, task, epoch, part, context, model, agent } = purpose;

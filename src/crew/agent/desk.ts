@@ -8,11 +8,11 @@ import { listInside, openInside } from "../../store/disk/pinned.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { filePath } from "../rules/plan.ts";
 
-/** The folder an agent works in, and what it may do there. */
+/** The folder an agent works in, and its permissions there. */
 export type Desk = {
-  /** A function makes the folder when it is first needed: many an agent never looks. */
+  /** A function creates the folder on first use: many agents never open it. */
   folder: string | (() => Promise<string>);
-  /** Without it the agent reads, and cannot change what it judges. */
+  /** False for a verifier, which must not change what it judges. */
   write: boolean;
   sandbox: Sandbox;
   read?: readonly string[];
@@ -33,8 +33,8 @@ const agents = ["agent"] as const;
 const path = filePath.describe("A path inside your folder, such as src/main.ts");
 
 /**
- * Tools for one folder, the same for every kind of agent: also those with tools of their own write
- * and run commands only through these, so that each call counts, is recorded, and stays in the sandbox.
+ * Tools for one folder. Agents that are programs with tools of their own also write and run commands only
+ * through these, so that each call is counted, recorded and sandboxed.
  */
 export function deskTools(desk: Desk): Operation<CrewApp>[] {
   const reading = [readTool(desk), listTool(desk), searchTool(desk)];
@@ -180,7 +180,7 @@ const runTool = (desk: Desk) =>
     },
   });
 
-/** While it is read or written, a program at the same desk may put links in its way: none is followed (T13). */
+/** Follows no link: a program at the same desk could create one while the file is read or written (T13). */
 export async function readWithin(folder: string, path: string): Promise<Result<string>> {
   const file = await openInside(folder, path, constants.O_RDONLY);
   if (!file.ok) return file;

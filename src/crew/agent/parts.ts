@@ -11,21 +11,11 @@ import type { Config } from "../../config/config.ts";
 import type { CrewConfig } from "../../config/crew.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-
-/** Who plays a part: how it is run, on which model, in which role of the schema, and with what in its environment. */
-export type CrewAgent = {
-  runner: Runner;
-  model: string | undefined;
-  role: string | undefined;
-  env: Record<string, string>;
-};
-
-/** A crew can be mixed: each part has its own agent. */
-export type CrewAgents = (part: CrewPart) => Result<CrewAgent>;
+import type { CrewAgents } from "../record/run-host.ts";
 
 type RunnerName = NonNullable<NonNullable<Config["crew"]["agents"]["all"]>["runner"]>;
 
-/** The parts as the configuration gives them; what it leaves open is Claude Code, as for jobs. */
+/** The agents that the configuration names; the default is Claude Code, as for jobs. */
 export function configuredAgents(config: Config): CrewAgents {
   const { agents } = config.crew;
   const made = new Map<string, Result<Runner>>();
@@ -51,10 +41,10 @@ export function configuredAgents(config: Config): CrewAgents {
   };
 }
 
-/** Roles that the templates have; another schema names its own under crew.agents. */
+/** The roles of the templates; another schema names its own under crew.agents. */
 const usualRoles: Partial<Record<CrewPart, string>> = { pm: "planner", worker: "engineer", qc: "architect" };
 
-/** What a program needs in order to reach its own model; an agent in scratch isolation has no tool that could print it. */
+/** Variables with which a program reaches its model; in scratch isolation no tool of the agent can print them. */
 const credentials: Record<RunnerName, string[]> = {
   claude: [
     "ANTHROPIC_API_KEY",
@@ -72,7 +62,7 @@ const credentials: Record<RunnerName, string[]> = {
   model: [],
 };
 
-/** Agents with tools of their own only read with them: they write and run commands through their desk. */
+/** Programs with tools of their own may only read with them; they write and run commands through their desk. */
 const isolation = "scratch" as const;
 
 const makers: Record<RunnerName, (config: Config, command: string[]) => Result<Runner>> = {

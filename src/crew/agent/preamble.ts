@@ -5,11 +5,11 @@ import * as z from "zod";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
-import { findPreamble } from "../../store/queries/runs.ts";
+import { countPreambleUse, findPreamble, insertPreamble, runWithRole } from "../../store/queries/preambles.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { putFile } from "../record/put-file.ts";
 import { preamblePrompt, rules, standardPreamble } from "./prompts.ts";
-import { runSolo } from "./run-without-task.ts";
+import { runWithoutTask } from "./run-without-task.ts";
 import type { Staff } from "./staff.ts";
 
 type Kind = "worker" | "qc";
@@ -17,7 +17,7 @@ type Kind = "worker" | "qc";
 const folder = "generated-agents";
 const bounds = { toolCalls: 5, messages: 15, outputTokens: 4000 };
 
-/** Roles that differ only in spacing or case are one role. */
+/** Ignores spacing and case of the role. */
 export const preambleHash = (kind: Kind, role: string) =>
   createHash("sha256")
     .update(`${kind}\n${role.replaceAll(/\s+/g, " ").trim().toLowerCase()}`)
@@ -27,9 +27,8 @@ export const preambleHash = (kind: Kind, role: string) =>
 const making = new WeakMap<object, Map<string, Promise<string>>>();
 
 /**
- * Who an agent of this role is, and the rules of its part. The first is written once for each role,
- * kept in generated-agents/ under the hash of the role, and used again; a person may change that
- * file. The rules are always ours.
+ * The system prompt of a role: its preamble and the rules of its part. An agent writes the preamble once
+ * per role into generated-agents/, where a person may edit it; the rules are fixed.
  */
 export async function preambleFor(
   crew: Staff,
@@ -41,17 +40,11 @@ export async function preambleFor(
   const file = join(crew.app.config.root, folder, `${kind}-${hash}.md`);
   const kept = await readFile(file, "utf8").catch(() => undefined);
   const text = kept ?? (await oncePerProcess(crew, hash, () => make(crew, { kind, role, hash, file }, signal)));
-  await crew.app.db.write((tx) =>
-    tx
-      .updateTable("preambles")
-      .set((x) => ({ uses: x("uses", "+", 1) }))
-      .where("hash", "=", hash)
-      .execute(),
-  );
+  await crew.app.db.write((tx) => countPreambleUse(tx, hash));
   return ok(`${text.trim()}\n\n${rules[kind]}`);
 }
 
-/** Ten workers of one role that start together need one preamble. */
+/** Concurrent workers of one role share one preamble. */
 function oncePerProcess(crew: Staff, hash: string, make: () => Promise<string>): Promise<string> {
   const waiting = making.get(crew.app.db) ?? new Map<string, Promise<string>>();
   making.set(crew.app.db, waiting);
@@ -73,13 +66,13 @@ async function make(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<s
   return text;
 }
 
-/** By an agent; where that fails, in the standard words, for a run does not stop for want of a nicer sentence. */
+/** Lets an agent write the preamble; if that fails, stores the standard one. */
 async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<void> {
-  const run = await runWith(crew, wanted.role);
+  const run = await runWithRole(crew.app.db.read, wanted.role);
   if (run !== undefined) {
     const { system, prompt } = preamblePrompt(wanted.kind, wanted.role);
     const operations = [submitPreamble(wanted)];
-    await runSolo(
+    await runWithoutTask(
       crew,
       { part: "preamble", run, system, prompt, operations, delivers: "submit_preamble", bounds },
       signal,
@@ -87,18 +80,6 @@ async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<
   }
   await keep(crew.app, wanted, standardPreamble(wanted.kind, wanted.role), "standard");
 }
-
-const runWith = async ({ app }: Staff, role: string) =>
-  (
-    await app.db.read
-      .selectFrom("run_tasks")
-      .innerJoin("runs", "runs.id", "run_tasks.run_id")
-      .select("run_id")
-      .where((x) => x.or([x("worker_role", "=", role), x("qc_role", "=", role)]))
-      .orderBy("runs.created_at", "desc")
-      .limit(1)
-      .executeTakeFirst()
-  )?.run_id;
 
 const submitPreamble = (wanted: Wanted) =>
   operation({
@@ -117,17 +98,11 @@ const submitPreamble = (wanted: Wanted) =>
     },
   });
 
-/** The first one counts, whichever process wrote it. */
+/** The first preamble that is stored counts, whichever process wrote it. */
 async function keep(app: Staff["app"], { hash, kind, role }: Wanted, text: string, by: string): Promise<void> {
   const at = app.now().toISOString();
   await app.db.write(async (tx) => {
-    const row = await tx
-      .insertInto("preambles")
-      .values({ hash, kind, role, text, made_by: by, made_at: at, uses: 0 })
-      .onConflict((conflict) => conflict.doNothing())
-      .returning("hash")
-      .executeTakeFirst();
-    if (row)
+    if (await insertPreamble(tx, { hash, kind, role, text, made_by: by, made_at: at }))
       await appendEvent(tx, {
         at,
         actor: by,

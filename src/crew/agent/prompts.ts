@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { planShape, taskShape } from "../rules/plan.ts";
 
-/** What the planner is told, made from the schema that its plan is checked with, so that the two cannot disagree. */
+/** The planner's instructions, generated from the schema that validates its plan. */
 export function planInstructions(): string {
   return [
     "You plan work for a crew of agents. Each task is done by a fresh worker that knows nothing but its task, and judged by another agent before it counts.",
@@ -48,7 +48,7 @@ export const standardPreamble = (kind: "worker" | "qc", role: string) =>
     ? `You are: ${role}\n\nYou do one task, carefully and completely, and nothing beside it. You look before you change, and you check what you made before you say that it is done.`
     : `You are: ${role}\n\nYou judge one deliverable against what was asked. You believe nothing that you have not seen yourself, you are fair, and you say exactly what would have to change.`;
 
-/** What holds for every agent of a part, whoever it is. */
+/** The fixed rules of each part. */
 export const rules = {
   worker: [
     "Rules:",

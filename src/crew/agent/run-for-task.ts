@@ -21,8 +21,8 @@ export type Assignment = {
 
 export type AgentRun = Started & { spent: Spent };
 
-/** One agent at work on a task, with a desk of its own. */
-export async function runAgent(staff: Staff, given: Assignment, signal: AbortSignal): Promise<Result<AgentRun>> {
+/** Runs one agent on a task, at a desk of its own. */
+export async function runForTask(staff: Staff, given: Assignment, signal: AbortSignal): Promise<Result<AgentRun>> {
   const { context, desk, ...rest } = given;
   const began = Date.now();
   const operations = [...staff.operationsFor(given.part), ...deskTools(desk)];

@@ -6,15 +6,15 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Staff } from "./staff.ts";
 import { type Start, startAgent } from "./start-agent.ts";
 
-type Solo = Pick<Start, "part" | "run" | "system" | "prompt" | "operations" | "delivers" | "bounds"> & {
-  /** Where it looks around; an empty folder of its own if left out. */
+type Options = Pick<Start, "part" | "run" | "system" | "prompt" | "operations" | "delivers" | "bounds"> & {
+  /** The folder it may read; an empty one if left out. */
   folder?: string;
 };
 
-/** One agent for the run as a whole, without a task: the prompt architect, the planner, the writer of preambles. */
-export async function runSolo(
+/** Runs an agent that has no task: the brief writer, the planner, the preamble writer. */
+export async function runWithoutTask(
   crew: Staff,
-  { folder: given, ...rest }: Solo,
+  { folder: given, ...rest }: Options,
   signal: AbortSignal,
 ): Promise<Result<{ delivered: boolean; why: string }>> {
   const agent = `${rest.part}-${crew.app.newId("a").slice(-6)}`;

@@ -3,9 +3,9 @@ import type { Sandbox } from "../../agents/sandbox.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { CrewAgents } from "./parts.ts";
+import type { CrewAgents } from "../record/run-host.ts";
 
-/** What it takes to start an agent of the crew. */
+/** The dependencies of starting an agent of the crew. */
 export type Staff = {
   app: CrewApp;
   agents: CrewAgents;
@@ -13,6 +13,6 @@ export type Staff = {
   operationsFor(part: CrewPart): Operation<CrewApp>[];
   /** Serves an agent process its own tools over a private socket. */
   serveTools(tools: Toolset): Promise<{ mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> }>;
-  /** Looked up when an agent is a program, unless it is given. */
+  /** Looked up when an agent is a program, unless given. */
   sandbox?: Sandbox;
 };

@@ -13,41 +13,40 @@ import { type Allowances, meterOf } from "./budget.ts";
 import type { Staff } from "./staff.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
-/** All that an agent is started with. */
 export type Start = {
   part: CrewPart;
   run: string;
   task?: { id: string; epoch: number; attempt: number };
   agent: string;
-  /** What a plan recommends; the configuration goes before it where it names one. */
+  /** The model that the plan recommends; the configuration overrides it. */
   model?: string | undefined;
   system: string;
   prompt: string;
-  /** How the prompt was made, where it was made from parts. */
+  /** The parts of the prompt, if it was assembled from parts. */
   context?: Context;
   operations: readonly Operation<CrewApp>[];
-  /** The call with which it delivers. */
+  /** The name of the tool with which it delivers. */
   delivers: string;
   bounds: Bounds;
-  /** Made when it is needed: an agent in this process reaches its folder through its tools, and many never look. */
+  /** Created on first use: an agent in this process reaches its folder only through tools. */
   folder: () => Promise<string>;
-  /** Whether a program may change that folder by itself. */
+  /** True if a program may write to that folder itself. */
   write: boolean;
 };
 
 export type Started = {
   result: RunResult;
   tools: Toolbox;
-  /** What it was sent to begin with. */
+  /** The size of system text and prompt. */
   sentTokens: number;
-  /** A budget that had no room for the next call, and whose it was. */
+  /** The refusal of the budget that the next call would have exceeded. */
   outOfBudget: Problem | undefined;
 };
 
-/** How long a program may take to end once it has delivered; some never do. */
+/** How long a program may run after it has delivered; some never end by themselves. */
 const afterDeliveryMs = 60_000;
 
-/** Starts one agent with its own context, its own tools and its own meter, and records what it was sent and what it used. */
+/** Runs one agent with a context, tools and a meter of its own, and records what it was sent and what it used. */
 export async function startAgent(crew: Staff, given: Start, outer: AbortSignal): Promise<Result<Started>> {
   const { app } = crew;
   const { part, run, task, agent, system, prompt, context, operations, bounds, delivers } = given;
@@ -74,7 +73,12 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const { meter, refused } = metered(app, given, id, model);
   const { attempt_minutes, idle_minutes } = app.config.crew;
   const spec: RunSpec = {
-    ...{ id, prompt, system, env, tools, meter },
+    id,
+    prompt,
+    system,
+    env,
+    tools,
+    meter,
     cwd: isProgram ? await given.folder() : app.config.stateFolder,
     ...(model ? { model } : {}),
     ...(sandboxPolicy.value ? { sandboxPolicy: sandboxPolicy.value } : {}),
@@ -83,7 +87,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   };
   try {
     const result = isProgram
-      ? await setAside(meter, wantedBy(app, text, bounds), async (most) => {
+      ? await withReservation(meter, wantedBy(app, text, bounds), async (most) => {
           const served = await crew.serveTools(tools);
           try {
             return await runner.run({ ...spec, mcp: served.mcp, limits: { ...spec.limits, ...most } }, leash.signal);
@@ -100,7 +104,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   }
 }
 
-/** These call tools directly and ask the meter before each call; the others are programs with a life of their own. */
+/** Runners that call tools directly and ask the meter before each model call; the others start programs. */
 const inProcess = new Set(["model", "scripted"]);
 
 async function sandboxPolicyFor(
@@ -113,7 +117,7 @@ async function sandboxPolicyFor(
   return ok({ sandbox: found.value, write, network, read, own });
 }
 
-/** Ends an agent that goes on after it was stopped by a breaker, and one that does not end after it has delivered. */
+/** Aborts an agent that goes on after a breaker tripped, or does not end after it has delivered. */
 function leashOf(outer: AbortSignal) {
   const stop = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -129,8 +133,8 @@ function leashOf(outer: AbortSignal) {
 
 type Wanted = Parameters<Meter["reserve"]>[0];
 
-/** What a program uses is known while it runs, or when it ends: what it may use is set aside beforehand, and is its limit. */
-async function setAside(
+/** The usage of a program is known too late to ask before each call: its maximum is reserved at the start and is its limit. */
+async function withReservation(
   meter: Meter,
   wanted: Wanted,
   run: (most: Pick<RunSpec["limits"], "tokens" | "usd">) => Promise<RunResult>,
@@ -152,7 +156,7 @@ const wantedBy = ({ config }: CrewApp, text: string, { outputTokens }: Bounds): 
   usd: config.crew.budget.attempt_usd ?? null,
 });
 
-/** Command-line agents send instructions and tools of their own with every call. */
+/** Tokens of the instructions and tools that command-line agents add to every call. */
 const promptOfPrograms = 15_000;
 const expectedCalls = 6;
 
@@ -164,12 +168,16 @@ const settled = ({ ended, usage, costUsd }: RunResult): Parameters<Reservation["
 };
 
 const notRun = (error: string): RunResult => ({
-  ...{ exitCode: null, errorTail: error, error, ended: "limit" as const },
+  exitCode: null,
+  errorTail: error,
+  error,
+  ended: "limit",
   usage: { ...unknownUsage, toolCalls: 0, messages: 0 },
-  ...{ costUsd: null, durationMs: 0 },
+  costUsd: null,
+  durationMs: 0,
 });
 
-/** The meter of one agent, which remembers a refusal: an empty budget is no fault of the work. */
+/** The meter of one agent; it remembers a refusal, because an exhausted budget does not fail the attempt. */
 function metered(app: CrewApp, { run, task, part, agent }: Start, context: string, model: string | undefined) {
   const { budget } = app.config.crew;
   const allowances: Allowances = {

@@ -9,25 +9,25 @@ import { type Bounds, trip } from "../rules/breakers.ts";
 
 type Deps = {
   app: CrewApp;
-  /** The agent as the crew started it: its run, task, epoch and part come from here, never from what it says. */
+  /** Run, task, epoch and part of the agent come from here, never from its input. */
   caller: Agent & { crew: NonNullable<Agent["crew"]> };
   operations: readonly Operation<CrewApp>[];
   bounds: Bounds;
-  /** The call with which it delivers; after it nothing counts any more. */
+  /** The tool with which it delivers; later calls are refused. */
   delivers: string;
   onTrip?(): void;
   onDelivery?(): void;
 };
 
 export type Toolbox = Toolset & {
-  /** Why the agent was stopped, once it was. */
+  /** The reason why a breaker stopped the agent. */
   tripped(): string | undefined;
   calls(): number;
 };
 
 /**
- * The tools of one agent, whatever runs it: every call is counted before it is made, refused past
- * the bound, and recorded with enough of its answer to hold evidence against (O7, O10).
+ * The tools of one agent. Every call is counted before it is made, refused beyond the bound, and recorded
+ * with enough of its answer to check evidence against (O7, O10).
  */
 export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onDelivery }: Deps): Toolbox {
   const { crew, task, epoch } = caller;
@@ -37,7 +37,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
   let done = false;
   let last = { asked: "", answered: "", times: 0 };
 
-  /** How often in a row, before this time, it was asked the same and answered the same. */
+  /** How often in a row this call already brought the same answer. */
   const repeated = (asked: string) => (asked === last.asked ? last.times : 0);
   function remember(asked: string, answer: unknown): void {
     const answered = fingerprintOf(answer);
@@ -50,8 +50,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
     if (done) return refuse("conflict", "you have delivered; end here");
     const asked = fingerprintOf([name, raw]);
-    const used = { toolCalls: calls, messages: 0, outputTokens: 0 };
-    const over = trip(bounds, used, { kind: "tool", repeated: repeated(asked) });
+    const over = trip(bounds, calls, repeated(asked));
     if (over) tripped ??= over.reason;
     if (tripped !== undefined) {
       onTrip?.();
@@ -92,7 +91,7 @@ const fingerprintOf = (value: unknown) =>
     .update(JSON.stringify(value) ?? "")
     .digest("hex");
 
-/** An answer says under which id it was recorded, so that evidence can name it. */
+/** Adds the id of the recorded call, for evidence to name. */
 function withCall(result: Result<unknown>, call: string): Result<unknown> {
   if (!result.ok) return { ok: false, problem: result.problem satisfies Problem };
   const { value } = result;

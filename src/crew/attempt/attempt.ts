@@ -1,29 +1,41 @@
-import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
+import type { Attempt } from "../../store/queries/attempts.ts";
+import type { RunTask } from "../../store/queries/runs.ts";
 import { hashOf } from "../record/facts.ts";
 import type { Crew } from "./crew.ts";
 
 /**
- * One attempt is three stages, and each begins from what the record says alone. Whoever is killed
- * in one of them, the next process to look takes the task up where it stands:
+ * An attempt has three stages. Each starts from the record alone, so that after a crash any process can
+ * take the task up where it stands:
  *
  *   work     pending, preparing_retry ──▶ worker_completed, or qc_failed
  *   verify   worker_completed         ──▶ qc_passed, or qc_failed
- *   conclude qc_passed                ──▶ completed, or qc_failed when it does not merge
+ *   conclude qc_passed                ──▶ completed, or preparing_retry or failed if it does not merge
  *            qc_failed                ──▶ preparing_retry, or failed
- *
- * What a stage comes to is a problem only when it concerns the run as a whole.
  */
-export type Stage = { stop?: string };
+export type StageResult =
+  /** The stage recorded its result and the task moved on. */
+  | { outcome: "done" }
+  /** The claim went to another process, which moves the task; nothing was recorded. */
+  | { outcome: "lost" }
+  /** The task was handed back unchanged, for any process to take up. */
+  | { outcome: "released"; reason: string }
+  /** The run cannot go on for this reason; the task was handed back if it was held. */
+  | { outcome: "stop"; reason: string };
 
-export const aboutTask = ({ run_id, task_id, number }: RunTaskRow, title: string) => ({
+export const done: StageResult = { outcome: "done" };
+export const lost: StageResult = { outcome: "lost" };
+export const released = (reason: string): StageResult => ({ outcome: "released", reason });
+export const stop = (reason: string): StageResult => ({ outcome: "stop", reason });
+
+export const aboutTask = ({ run_id, task_id, number }: RunTask, title: string) => ({
   run: run_id,
   task: task_id,
   number,
   title,
 });
 
-/** A verdict is bound to this: the files as they are, and the words that go with them. */
-export const deliverableHash = ({ deliverable }: RunTaskRow, tree: string, output: string) =>
+/** The hash that a verdict is bound to: the files and the worker's output. */
+export const deliverableHash = ({ deliverable }: RunTask, tree: string, output: string) =>
   hashOf(deliverable === "text" ? output : `${tree}\n${output}`);
 
 export const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean, run: string, signal: AbortSignal) => {
@@ -40,11 +52,11 @@ export const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean
   };
 };
 
-const trailers = ({ run_id, number, task_id }: RunTaskRow, attempt: number, epoch: number) =>
+const trailers = ({ run_id, number, task_id }: RunTask, attempt: number, epoch: number) =>
   [`Run: ${run_id}`, `Task: ${task_id}`, `Number: ${number}`, `Attempt: ${attempt}`, `Epoch: ${epoch}`].join("\n");
 
-export const commitMessage = (detail: RunTaskRow, title: string, attempt: number, epoch: number) =>
+export const commitMessage = (detail: RunTask, title: string, attempt: number, epoch: number) =>
   `Task ${detail.number}: ${title}\n\n${trailers(detail, attempt, epoch)}\n`;
 
-export const mergeMessage = (detail: RunTaskRow, title: string, { attempt, epoch }: AttemptRow) =>
+export const mergeMessage = (detail: RunTask, title: string, { attempt, epoch }: Attempt) =>
   `Accept task ${detail.number}: ${title}\n\n${trailers(detail, attempt, epoch)}\n`;

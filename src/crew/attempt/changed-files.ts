@@ -6,16 +6,12 @@ import type { Git } from "../../store/git/git.ts";
 
 export type Changed = { path: string; status: "added" | "changed" | "deleted" };
 
-/** A checkout: its folder, the commit it was made from, and where git keeps its state. */
 type Checkout = { folder: string; base: string; gitDir: string };
 type Entry = { mode: string; blob: string };
 
 const largestFile = 20 * 1024 * 1024;
 
-/**
- * The tree that the files of a checkout make now, read from the files themselves by plumbing that runs
- * none of the repository's filters and hooks.
- */
+/** Writes the tree of a checkout's files, by plumbing that runs no filters and hooks of the repository. */
 export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<string>> {
   const { folder, base, gitDir } = checkout;
   const seeing = ["-C", folder, "--git-dir", gitDir, "--work-tree", folder];
@@ -23,9 +19,9 @@ export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<
     entriesOf(git, base),
     git.text([...seeing, "ls-files", "-z", "--others", "--exclude-standard"]).then(split),
   ]);
-  const looked = await look(git, folder, [...new Set([...before.keys(), ...others])], before);
-  if (!looked.ok) return looked;
-  const { seen, gone } = looked.value;
+  const found = await findFiles(git, folder, [...new Set([...before.keys(), ...others])], before);
+  if (!found.ok) return found;
+  const { seen, gone } = found.value;
   const blobs = await hashed(
     git,
     seen.map(({ path }) => join(folder, path)),
@@ -38,7 +34,7 @@ export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<
   return ok(lines.length === 0 ? await git.treeOf(base) : await treeWith(git, checkout, lines));
 }
 
-/** Written with no work tree in sight: what lies in the folder has no say in it. */
+/** Uses an empty work tree, so that nothing in the agent's folder can influence git. */
 async function treeWith(git: Git, { base, gitDir }: Checkout, lines: string[]): Promise<string> {
   const blind = await git.withoutWorkTree(gitDir);
   await git.text([...blind, "read-tree", base]);
@@ -55,12 +51,17 @@ async function entriesOf(git: Git, commit: string): Promise<Map<string, Entry>> 
   return new Map(entries);
 }
 
-type Looked = { seen: { path: string; mode: string }[]; gone: Set<string> };
+type FoundFiles = { seen: { path: string; mode: string }[]; gone: Set<string> };
 
-/** Plain files only: a link could stand for anything on this machine (T13). */
-async function look(git: Git, folder: string, paths: string[], before: Map<string, Entry>): Promise<Result<Looked>> {
+/** Accepts plain files only: a link could point at anything on this machine (T13). */
+async function findFiles(
+  git: Git,
+  folder: string,
+  paths: string[],
+  before: Map<string, Entry>,
+): Promise<Result<FoundFiles>> {
   const isInside = insideOf(await realpath(folder));
-  const { seen, gone }: Looked = { seen: [], gone: new Set() };
+  const { seen, gone }: FoundFiles = { seen: [], gone: new Set() };
   for (const path of paths) {
     if (path.endsWith("/")) return refuse("invalid", `${path} is a repository of its own; deliver plain files`);
     if (/[\u0000-\u001f\u007f]/.test(path)) return refuse("invalid", "a file's name has control characters in it");
@@ -85,7 +86,7 @@ async function look(git: Git, folder: string, paths: string[], before: Map<strin
   return ok({ seen, gone });
 }
 
-/** Whether a folder, all links followed, is still in this one; each is asked about once. */
+/** True if a folder, with links resolved, lies inside `root`; cached per folder. */
 function insideOf(root: string) {
   const known = new Map<string, boolean>();
   return async (folder: string): Promise<boolean> => {

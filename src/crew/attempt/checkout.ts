@@ -1,7 +1,7 @@
 import type { Crew } from "./crew.ts";
 import type { Worktree } from "./worktree.ts";
 
-/** A worktree that is made when it is first needed and taken away when its stage ends. */
+/** A worktree that is created on first use and removed at the end of its stage. */
 export function checkout<T extends Worktree>({ trees }: Crew, make: () => Promise<T>) {
   let made: T | undefined;
   let making: Promise<T> | undefined;

@@ -3,7 +3,7 @@ import type { Sandbox, SandboxAccess } from "../../agents/sandbox.ts";
 import { type Desk, folderOf, readWithin } from "../agent/desk.ts";
 import type { Check, Criterion } from "../rules/plan.ts";
 
-/** `criterion` counts from 1, as the plan's file does. */
+/** `criterion` is numbered from 1, as in the plan's file. */
 export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
 
 type Deps = Pick<Desk, "folder"> & {
@@ -17,22 +17,22 @@ type Deps = Pick<Desk, "folder"> & {
 
 const longestDetail = 4000;
 
-/** What a program can tell about a deliverable is told by the system, one check after the other, in the sandbox. */
+/** Runs the checks of the plan on a deliverable, one after the other, in the sandbox. */
 export async function runChecks(criteria: readonly Criterion[], deps: Deps): Promise<Checked[]> {
   const results: Checked[] = [];
   for (const [i, { check }] of criteria.entries()) {
     if (!check || deps.signal.aborted) continue;
     const began = Date.now();
-    const { passed, detail } = await tell(check, deps);
+    const { passed, detail } = await runCheck(check, deps);
     results.push({ criterion: i + 1, passed, detail: detail.slice(0, longestDetail), durationMs: Date.now() - began });
   }
   return results;
 }
 
-type Told = { passed: boolean; detail: string };
+type CheckOutcome = { passed: boolean; detail: string };
 
-async function tell(check: Check, deps: Deps): Promise<Told> {
-  if ("run" in check) return command(check, deps);
+async function runCheck(check: Check, deps: Deps): Promise<CheckOutcome> {
+  if ("run" in check) return runCommand(check, deps);
   const text = await readWithin(await folderOf(deps), check.file);
   if (!text.ok && text.problem.code !== "not_found") return { passed: false, detail: text.problem.message };
   if ("exists" in check) {
@@ -52,7 +52,7 @@ function lineOf(text: string, words: string): number | undefined {
   return at === -1 ? undefined : text.slice(0, at).split("\n").length;
 }
 
-async function command(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<Told> {
+async function runCommand(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<CheckOutcome> {
   const place: SandboxAccess = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
   const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
     run: deps.run,

@@ -1,45 +1,57 @@
 import { crashPoint } from "../../store/disk/crash.ts";
-import { attemptsOf, runTask } from "../../store/queries/runs.ts";
-import { aboutTask, deliverableHash, mergeMessage, type Stage } from "./attempt.ts";
+import { lastAttempt } from "../../store/queries/attempts.ts";
+import { type RunTask, runTask } from "../../store/queries/runs.ts";
+import type { Task } from "../../tasks/task.ts";
+import { aboutTask, deliverableHash, done, lost, mergeMessage, type StageResult, stop } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { learn } from "./learn.ts";
 import { keepText } from "./text-deliverable.ts";
 
-/** What passed is merged and accepted; what failed is tried again, or given up with a report of why. */
-export async function conclude(crew: Crew, id: string, actor: string): Promise<Stage> {
-  const { app, trees } = crew;
-  const record = app.attempts;
+/** Merges and accepts an attempt that passed; retries one that failed, or gives up with a failure report. */
+export async function conclude(crew: Crew, id: string, actor: string): Promise<StageResult> {
+  const { app } = crew;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
-  if (!detail || !task) return {};
+  if (!detail || !task) return stop(`task ${id} belongs to no plan`);
+  if (task.state === "qc_passed") return accept(crew, detail, task, actor);
+  return task.state === "qc_failed" ? settle(crew, detail, task, actor) : lost;
+}
+
+async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): Promise<StageResult> {
+  const { app, trees } = crew;
   const about = aboutTask(detail, task.title);
-  const attempt = (await attemptsOf(app.db.read, { task: id })).findLast((row) => row.phase !== "abandoned");
-  if (task.state === "qc_passed" && attempt) {
-    const tip = attempt.branch ? await trees.tip(attempt.branch, attempt.commit_id) : undefined;
-    const hash = deliverableHash(detail, tip?.tree ?? "", attempt.output ?? "");
-    if (tip && hash === attempt.deliverable_hash) {
-      const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
-      if (!merged.ok) {
-        await record.refuseAccepted({ task: id, epoch: attempt.epoch }, merged.problem.message, actor);
-        crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason: merged.problem.message });
-      }
-    }
-    crashPoint("crew-merged");
-    if (hash === attempt.deliverable_hash) await keepText(app, detail, task.title, attempt);
-    const accepted = await record.accept(id, hash, actor);
-    if (accepted.ok) {
-      crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
-      if (attempt.branch) await trees.forget(attempt.branch);
-      crashPoint("crew-accepted");
-      await learn(crew, id);
-      return {};
+  const attempt = await lastAttempt(app.db.read, task.id);
+  if (attempt?.phase !== "qc_passed") return lost;
+  const tip = attempt.branch ? await trees.tip(attempt.branch, attempt.commit_id) : undefined;
+  const hash = deliverableHash(detail, tip?.tree ?? "", attempt.output ?? "");
+  // With another hash nothing is merged: `accept` below voids the verdict.
+  const isJudged = hash === attempt.deliverable_hash;
+  if (tip && isJudged) {
+    const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
+    if (!merged.ok) {
+      const reason = merged.problem.message;
+      await app.attempts.refuseAccepted({ task: task.id, epoch: attempt.epoch }, reason, actor);
+      crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
+      return settle(crew, detail, task, actor);
     }
   }
+  crashPoint("crew-merged");
+  if (isJudged) await keepText(app, detail, task.title, attempt);
+  const accepted = await app.attempts.accept(task.id, hash, actor);
+  if (!accepted.ok) return settle(crew, detail, task, actor);
+  crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
+  if (attempt.branch) await trees.forget(attempt.branch);
+  crashPoint("crew-accepted");
+  await learn(crew, task.id);
+  return done;
+}
+
+async function settle(crew: Crew, detail: RunTask, { id, title, attempt }: Task, actor: string): Promise<StageResult> {
   crashPoint("crew-failed");
-  const settled = await record.settle(id, actor);
-  if (!settled.ok) return {};
-  const { state } = settled.value.task;
+  const settled = await crew.app.attempts.settle(id, actor);
+  if (!settled.ok) return settled.problem.code === "not_found" ? stop(settled.problem.message) : lost;
+  const hasFailed = settled.value.task.state === "failed";
   const reason = settled.value.error.summary;
-  crew.tell({ kind: state === "failed" ? "given-up" : "retry", ...about, attempt: task.attempt, reason });
-  if (state === "failed") await learn(crew, id);
-  return {};
+  crew.tell({ kind: hasFailed ? "given-up" : "retry", ...aboutTask(detail, title), attempt, reason });
+  if (hasFailed) await learn(crew, id);
+  return done;
 }

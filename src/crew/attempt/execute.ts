@@ -1,27 +1,19 @@
+import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../../store/queries/crew-queue.ts";
-import type { Claim } from "../../tasks/engine.ts";
+import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
+import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { poolRecord } from "../record/worker-times.ts";
+import type { Outcome } from "../record/run-host.ts";
+import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
-import type { Stage } from "./attempt.ts";
+import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
-import { isGone, processName } from "./holders.ts";
-import { learnTheRest } from "./learn.ts";
+import { learnMissing } from "./learn.ts";
 import { verify } from "./verify.ts";
 import { work } from "./work.ts";
-
-export type Outcome = {
-  run: string;
-  state: string;
-  tasks: { all: number; completed: number; lost: number };
-  reason: string | null;
-  report: string | null;
-  /** Where the accepted files are; null for a run that delivered none. */
-  branch: string | null;
-};
 
 type Options = {
   workers: number;
@@ -29,13 +21,13 @@ type Options = {
   by: string;
   budgetTokens?: number | undefined;
   budgetUsd?: number | undefined;
-  /** A server goes on by itself, once it is started again, with what it was cut off from. */
+  /** Marks the run as a server's, which resumes it after a restart. */
   serving?: boolean;
 };
 
-const lookAgainMs = 2000;
+const recheckMs = 2000;
 
-/** Carries a run to its end, or until it is told to stop; what others finish meanwhile counts just the same. */
+/** Executes a run until it is over or the signal aborts. Other processes may work on the same run. */
 export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
   const { app } = crew;
   const { by } = options;
@@ -55,22 +47,22 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
 
   const isOver = async () =>
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
-  const stopped = await labour(crew, run, options, isOver);
+  const stopped = await runStages(crew, run, options, isOver);
   return finish(crew, run, stopped, options);
 }
 
 const server = "server";
 
-/** Runs that a server of this machine was carrying out when it was killed. */
+/** Runs that a server of this machine was executing when it was killed. */
 export const cutOff = async ({ db }: CrewApp): Promise<{ run: string; by: string }[]> =>
   (await carriedRuns(db.read))
-    .filter(({ carrier }) => carrier.endsWith(`/${server}`) && isGone(carrier))
+    .filter(({ carrier }) => carrier.endsWith(`/${server}`) && processState(carrier) === "gone")
     .map(({ run, by }) => ({ run, by }));
 
-/** Works on whatever run has work, until it is told to stop: more hands for runs that others carry. */
+/** Works on runs that other processes execute, until the signal aborts or the given run is over. */
 export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {
   const { db } = crew.app;
-  await labour(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
+  await runStages(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
 }
 
 async function finish(
@@ -101,13 +93,11 @@ async function finish(
   });
 }
 
-type Job = { run(): Promise<Stage> };
-
 /**
- * Hands are busy as long as there is something to do; a free hand takes what stands between two
- * stages before it begins anything new. One look serves all hands, and nobody writes while waiting.
+ * Runs the stages of one run, or of all runs, on a pool of workers until nothing is left to do. Returns
+ * the reason if it stopped before that.
  */
-async function labour(
+async function runStages(
   crew: Crew,
   run: string | undefined,
   { workers, signal }: Options,
@@ -115,121 +105,148 @@ async function labour(
 ): Promise<string | undefined> {
   const { app } = crew;
   const name = processName();
-  const hands = handsOf(workers);
-  const inHand = new Set<string>();
-  const stop = new AbortController();
-  const all = AbortSignal.any([signal, stop.signal]);
-  const record = poolRecord(crew.app, run, name, workers);
+  const changes = watchChanges(app.db);
+  const abort = new AbortController();
+  const all = AbortSignal.any([signal, abort.signal]);
+  const times = workerTimes(app, run, name, workers);
   let reason: string | undefined;
-  let wake: () => void = () => undefined;
-  const unsubscribe = app.db.onChange(() => wake());
 
   await freeTheDead(crew, run, name);
-  await learnTheRest(crew, run);
+  await learnMissing(crew, run);
 
-  const start = (job: Job, hand: number, id: string): void => {
-    inHand.add(id);
-    const began = Date.now();
-    void job
-      .run()
-      .then(
-        (stage) => {
-          // What others have under way was paid for: it comes to its end, and nothing new is begun.
-          reason ??= stage.stop;
-        },
-        (error: unknown) => {
-          app.log.error({ error: String(error), task: id }, "stage-failed");
-          reason ??= `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
-          stop.abort();
-        },
-      )
-      .finally(() => {
-        record.busy(Date.now() - began);
-        inHand.delete(id);
-        hands.free(hand);
-        wake();
-      });
-  };
+  const stages = stageFinder(crew, run, changes);
+  const pool = jobPool({
+    db: app.db,
+    workerName: (n) => `${name}/${n}`,
+    async next(worker) {
+      const found = all.aborted || reason !== undefined ? undefined : await stages.next(worker, all);
+      return found && { task: found.task, claimMs: found.claimMs, run: () => runStage(found) };
+    },
+    onError(error, { task }) {
+      app.log.error({ error: String(error), task }, "stage-failed");
+      reason ??= `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
+      abort.abort();
+    },
+  });
 
+  async function runStage(stage: Stage): Promise<JobResult> {
+    let result: StageResult | undefined;
+    try {
+      result = await stage.run();
+      // Other stages in progress are paid for: let them finish, and start nothing new.
+      if (result.outcome === "stop") reason ??= result.reason;
+      return jobResults[result.outcome];
+    } finally {
+      stages.ended(stage.task, result);
+      changes.wake();
+    }
+  }
+
+  pool.scale(workers);
   try {
     for (;;) {
-      const changed = new Promise<void>((done) => {
-        const timer = setTimeout(done, lookAgainMs);
-        wake = () => {
-          clearTimeout(timer);
-          done();
-        };
-        all.addEventListener("abort", wake, { once: true });
-      });
-      if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") stop.abort();
-      const looked = performance.now();
-      while (!all.aborted && reason === undefined && hands.available()) {
-        const found = await nextJob(crew, run, `${name}/${hands.peek()}`, inHand, all);
-        if (!found) break;
-        if (found.claimedInMs !== undefined) record.claimed(found.claimedInMs);
-        const { hand, freeSince } = hands.take();
-        // There was work since the look, or since the hand became free: what it waited then, it waited for nothing.
-        record.idle(performance.now() - Math.max(looked, freeSince));
-        start(found.job, hand, found.id);
-      }
-      if (inHand.size === 0 && (all.aborted || reason !== undefined || (await isOver()))) return reason;
-      await changed;
-      all.removeEventListener("abort", wake);
+      const seen = changes.count();
+      if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
+      if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
+      await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
-    unsubscribe();
-    await record.end();
+    await pool.drain();
+    changes.close();
+    await times.record(pool.metrics());
   }
 }
 
-type Found = { id: string; job: Job; claimedInMs?: number };
+const jobResults: Record<StageResult["outcome"], JobResult> = {
+  done: "done",
+  lost: "late",
+  released: "released",
+  stop: "released",
+};
 
-async function nextJob(
+/** When and after how many changes the database was looked at. */
+type Look = { changes: number; at: number };
+
+type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
+
+/**
+ * Finds the next stage to run: a task that waits between two stages before a new one. Workers look one
+ * after the other, and one look that finds nothing holds for all of them until something changes.
+ */
+function stageFinder(crew: Crew, run: string | undefined, changes: Changes) {
+  const running = new Set<string>();
+  /** Tasks that another process moves. */
+  const skipped = new Map<string, Look>();
+  let nothing: Look | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const lookNow = (): Look => ({ changes: changes.count(), at: performance.now() });
+  /** Not longer than a recheck: an expired lease or a row that was locked at the time causes no change. */
+  const holds = (look: Look | undefined) =>
+    look !== undefined && look.changes === changes.count() && performance.now() - look.at < recheckMs / 2;
+
+  async function look(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
+    if (signal.aborted || holds(nothing)) return undefined;
+    const now = lookNow();
+    const isFree = (task: string) => !running.has(task) && !holds(skipped.get(task));
+    const found = await findStage(crew, run, worker, isFree, signal, running.size + skipped.size);
+    if (found) running.add(found.task);
+    else nothing = now;
+    return found;
+  }
+
+  return {
+    next(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
+      const found = last.then(() => look(worker, signal));
+      last = found.catch(() => undefined);
+      return found;
+    },
+    ended(task: string, result: StageResult | undefined): void {
+      running.delete(task);
+      nothing = undefined;
+      if (result?.outcome === "lost" || result?.outcome === "released") skipped.set(task, lookNow());
+      else skipped.delete(task);
+    },
+    areRunning: () => running.size > 0,
+  };
+}
+
+async function findStage(
   crew: Crew,
   run: string | undefined,
-  hand: string,
-  inHand: Set<string>,
+  worker: string,
+  isFree: (task: string) => boolean,
   signal: AbortSignal,
-): Promise<Found | undefined> {
+  excluded: number,
+): Promise<Stage | undefined> {
   const { app } = crew;
-  const waiting = (await betweenStages(app.db.read, run, inHand.size + 20)).find(({ id }) => !inHand.has(id));
+  const waiting = (await betweenStages(app.db.read, run, excluded + 1)).find(({ id }) => isFree(id));
   if (waiting) {
     const { id, state } = waiting;
-    const stage =
-      state === "worker_completed" ? () => verify(crew, id, `${hand}/qc`, signal) : () => conclude(crew, id, hand);
-    return { id, job: { run: stage } };
+    const isVerified = state !== "worker_completed";
+    return {
+      task: id,
+      run: () => (isVerified ? conclude(crew, id, worker) : verify(crew, id, `${worker}/qc`, signal)),
+    };
   }
-  // Nothing is begun for a run that is not carried out now: before its start a person may still change its plan.
-  const running = await runningRuns(app.db.read);
-  for (const candidate of run === undefined ? running : running.filter((one) => one === run)) {
-    const worker = `${hand}/worker`;
+  // Tasks of a run that has not started are not claimed: a person may still change its plan.
+  const runs = await runningRuns(app.db.read);
+  for (const candidate of run === undefined ? runs : runs.filter((one) => one === run)) {
+    const holder = `${worker}/worker`;
     const began = performance.now();
-    const claim: Claim | undefined = await app.tasks.claim(worker, candidate);
+    const claim = await app.tasks.claim(holder, candidate);
     if (!claim) continue;
-    const job = { run: () => work(crew, claim, worker, signal) };
-    return { id: claim.task.id, job, claimedInMs: performance.now() - began };
+    const claimMs = performance.now() - began;
+    return { task: claim.task.id, claimMs, run: () => work(crew, claim, holder, signal) };
   }
   return undefined;
 }
 
-function handsOf(count: number) {
-  const began = performance.now();
-  const free = Array.from({ length: count }, (_, i) => ({ hand: i + 1, freeSince: began }));
-  return {
-    available: () => free.length > 0,
-    peek: () => free[0]?.hand ?? 0,
-    take: () => free.shift() ?? { hand: 0, freeSince: began },
-    free: (hand: number) => {
-      free.unshift({ hand, freeSince: performance.now() });
-    },
-  };
-}
-
-/** Claims of processes of this machine that were killed go back at once, and their worktrees are taken away. */
+/** Releases the claims of killed processes of this machine at once, and removes their worktrees. */
 async function freeTheDead(crew: Crew, run: string | undefined, name: string): Promise<void> {
   const { app, trees } = crew;
   for (const { id, holder } of await heldIn(app.db.read, run)) {
-    if (holder !== null && isGone(holder)) await app.tasks.release(id, name, { force: true });
+    if (holder !== null && processState(holder) === "gone") await app.tasks.release(id, name, { force: true });
   }
   await trees.sweep(async () => {
     const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));

@@ -1,21 +1,22 @@
 import { graphChanges } from "../../graph/changes.ts";
 import { nodeFrom, type Properties } from "../../graph/node.ts";
 import { type Caller, newTurn } from "../../kernel/caller.ts";
-import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
 import { joined, type Query } from "../../store/database.ts";
+import type { Attempt } from "../../store/queries/attempts.ts";
 import { findNode } from "../../store/queries/nodes.ts";
+import type { RunTask } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 
 const longest = 48_000;
 
-/** Where the words of a text task are kept once they are accepted: a node that others find and link to. */
+/** The node that holds the accepted text of a task, for others to find and link to. */
 export const textNode = (task: string) => `deliverable:${task}`;
 
 /**
- * Kept before the task counts as completed, so that whoever waits for it finds it. Kept twice it is kept
- * once; of a task that was overturned and done again, the new words take the place of the old.
+ * Stores the text of a text task before the task is completed, so that its dependents find it. Idempotent;
+ * after an overturned task is done again, the new text replaces the old.
  */
-export async function keepText(app: CrewApp, detail: RunTaskRow, title: string, attempt: AttemptRow): Promise<void> {
+export async function keepText(app: CrewApp, detail: RunTask, title: string, attempt: Attempt): Promise<void> {
   if (detail.deliverable !== "text") return;
   const text = (attempt.output ?? "").slice(0, longest);
   const properties = { title, text, run: detail.run_id, task: detail.task_id, number: detail.number };
@@ -29,7 +30,7 @@ export async function keepText(app: CrewApp, detail: RunTaskRow, title: string, 
     await changes.updateNode(id, row.version, { ...properties, overturned: null } as Properties);
 }
 
-/** What was accepted and is not any more must not be found as if it were. */
+/** Removes the text of a task that is no longer accepted, so that searches do not find it. */
 export async function withdrawText(app: CrewApp, tx: Query, task: string, actor: string): Promise<void> {
   const row = await findNode(tx, app.db.engine, textNode(task));
   if (!row) return;

@@ -1,50 +1,55 @@
-import type { AttemptRow, RunTaskRow } from "../../store/crew-tables.ts";
+import type { Evidence } from "../../store/crew-tables.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { attemptsOf, runTask, verdictsOf } from "../../store/queries/runs.ts";
+import { type Attempt, findAttempt } from "../../store/queries/attempts.ts";
+import { type RunTask, runTask } from "../../store/queries/runs.ts";
+import { verdictsOf } from "../../store/queries/verdicts.ts";
+import { keepLease } from "../../tasks/lease.ts";
+import { passAt } from "../../tasks/transition.ts";
 import { preambleFor } from "../agent/preamble.ts";
-import { runAgent } from "../agent/run-for-task.ts";
+import { runForTask } from "../agent/run-for-task.ts";
 import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
 import { type Said, verifierSaysFail } from "../rules/verdict.ts";
-import { aboutTask, deskAt, type Stage } from "./attempt.ts";
+import { aboutTask, deskAt, done, lost, released, type StageResult, stop } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
 import { runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
-import { keepLease } from "./lease.ts";
 
-const mostVerifiers = 3;
+/** Verifiers that are asked before an attempt fails for want of a verdict. */
+const maxVerifiers = 3;
 
-/** Deterministic checks first; only what they let through is worth a verifier. */
-export async function verify(crew: Crew, id: string, verifier: string, outer: AbortSignal): Promise<Stage> {
+/** Runs the deterministic checks, then, if they pass, a verifier. */
+export async function verify(crew: Crew, id: string, verifier: string, outer: AbortSignal): Promise<StageResult> {
   const { app, trees } = crew;
   const record = app.attempts;
   const { leaseMs } = app.config.claims;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
-  if (!detail || !task) return {};
+  if (!detail || !task) return stop(`task ${id} belongs to no plan`);
   const claimed = await record.claimQc(id, verifier, leaseMs);
-  if (!claimed.ok) return {};
+  if (!claimed.ok) return claimed.problem.code === "not_found" ? stop(claimed.problem.message) : lost;
   const { epoch, attempt } = claimed.value;
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "qc-started", ...about, attempt: attempt.attempt });
 
-  const lease = keepLease(app, { task: id, epoch }, outer);
+  const lease = keepLease(app.tasks, { task: id, epoch, leaseMs }, outer);
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
   const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));
   const tree = checkout(crew, async () => trees.open(name, await at()));
-  const give = async (said: Said): Promise<Stage> => {
+  const give = async (said: Said): Promise<StageResult> => {
     const judged = await record.submitVerdict({ task: id, epoch }, said, [], verifier);
-    if (judged.ok) tellVerdict(crew, about, attempt, said, judged.value);
-    return {};
+    if (!judged.ok) return lost;
+    tellVerdict(crew, about, attempt, said, judged.value);
+    return done;
   };
   try {
-    const criteria = JSON.parse(detail.criteria) as Criterion[];
-    // Checks may leave something behind; the verifier looks at what was delivered and nothing else.
+    const { criteria } = detail;
+    // Checks run in a checkout of their own: they may leave files behind that were not delivered.
     const desk = deskAt(crew, checked.folder, true, name, lease.signal);
     const checks = await runChecks(criteria, { ...desk, checkMs: desk.commandMs });
     await checked.remove();
-    if (lease.signal.aborted) return giveBack(crew, id, verifier, epoch, lease.lost());
+    if (lease.signal.aborted) return giveBack(crew, { id, verifier, epoch }, lease);
     const deliverableHash = attempt.deliverable_hash ?? "";
     await record.recordChecks(
       { task: id, epoch: attempt.epoch },
@@ -57,21 +62,14 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     crashPoint("crew-checked");
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
-    for (let tries = 1; tries <= mostVerifiers; tries++) {
-      const stage = await askVerifier(
-        crew,
-        { detail, attempt, epoch, verifier, folder: tree.folder, name },
-        lease,
-        outer,
-      );
-      if (stage) return stage;
-      if (await hasVerdict(crew, id, attempt)) {
+    for (let tries = 1; tries <= maxVerifiers; tries++) {
+      const verification = { detail, attempt, epoch, verifier, folder: tree.folder, name };
+      const ended = await askVerifier(crew, verification, lease, outer);
+      if (ended) return ended;
+      if (await hasVerdict(crew, attempt)) {
         const verdict = (await verdictsOf(app.db.read, { task: id })).at(-1);
-        if (verdict) {
-          const { outcome, objections } = verdict;
-          tellVerdict(crew, about, attempt, verdict, { outcome, objections: JSON.parse(objections) });
-        }
-        return {};
+        if (verdict) tellVerdict(crew, about, attempt, verdict, verdict);
+        return done;
       }
     }
     return give(noVerdict);
@@ -82,32 +80,31 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
 }
 
 type Verification = {
-  detail: RunTaskRow;
-  attempt: AttemptRow;
+  detail: RunTask;
+  attempt: Attempt;
   epoch: number;
   verifier: string;
   folder: () => Promise<string>;
   name: string;
 };
 
+/** Undefined if the verifier ended by itself, with or without a verdict. */
 async function askVerifier(
   crew: Crew,
   { detail, attempt, epoch, verifier, folder, name }: Verification,
   lease: ReturnType<typeof keepLease>,
   outer: AbortSignal,
-): Promise<Stage | undefined> {
+): Promise<StageResult | undefined> {
   const id = detail.task_id;
-  const [context, system] = [
-    await contextFor(crew.app, id, "qc"),
-    await preambleFor(crew, "qc", detail.qc_role, lease.signal),
-  ];
-  const back = async (why: string): Promise<Stage> => {
-    await giveBack(crew, id, verifier, epoch, lease.lost());
-    return { stop: why };
+  const stopRun = async (reason: string): Promise<StageResult> => {
+    await giveBack(crew, { id, verifier, epoch }, lease);
+    return stop(reason);
   };
-  if (!context.ok) return back(context.problem.message);
-  if (!system.ok) return back(system.problem.message);
-  const ran = await runAgent(
+  const context = await contextFor(crew.app, id, "qc");
+  if (!context.ok) return stopRun(context.problem.message);
+  const system = await preambleFor(crew, "qc", detail.qc_role, lease.signal);
+  if (!system.ok) return stopRun(system.problem.message);
+  const ran = await runForTask(
     crew,
     {
       part: "qc",
@@ -123,29 +120,33 @@ async function askVerifier(
     },
     lease.signal,
   );
-  if (!ran.ok) return back(ran.problem.message);
-  if (lease.lost()) return {};
-  if (outer.aborted) return giveBack(crew, id, verifier, epoch, false);
+  if (!ran.ok) return stopRun(ran.problem.message);
+  if (lease.lost() || outer.aborted) return giveBack(crew, { id, verifier, epoch }, lease);
   const { outOfBudget, result } = ran.value;
-  if (outOfBudget?.details?.budget === "run") return back(outOfBudget.message);
-  if (result.ended === "spawn-error") return back(`the verifier could not be started: ${result.error ?? "unknown"}`);
+  if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
+  if (result.ended === "spawn-error") return stopRun(`the verifier could not be started: ${result.error ?? "unknown"}`);
   return undefined;
 }
 
-async function giveBack(crew: Crew, id: string, verifier: string, epoch: number, lost: boolean): Promise<Stage> {
-  if (!lost) await crew.app.tasks.release(id, verifier, { epoch });
-  return {};
+async function giveBack(
+  crew: Crew,
+  { id, verifier, epoch }: { id: string; verifier: string; epoch: number },
+  lease: ReturnType<typeof keepLease>,
+): Promise<StageResult> {
+  if (lease.lost()) return lost;
+  await crew.app.tasks.release(id, verifier, { epoch });
+  return released("the run was stopped");
 }
 
-const hasVerdict = async (crew: Crew, id: string, attempt: AttemptRow) => {
-  const [now] = (await attemptsOf(crew.app.db.read, { task: id })).filter((row) => row.epoch === attempt.epoch);
+async function hasVerdict({ app }: Crew, { task_id, epoch }: Attempt): Promise<boolean> {
+  const now = await findAttempt(app.db.read, task_id, epoch);
   return now?.phase === "qc_passed" || now?.phase === "qc_failed";
-};
+}
 
 function tellVerdict(
   crew: Crew,
   about: ReturnType<typeof aboutTask>,
-  { attempt }: AttemptRow,
+  { attempt }: Attempt,
   { score, feedback }: { score: number; feedback: string },
   { outcome, objections }: { outcome: string; objections: string[] },
 ): void {
@@ -158,25 +159,27 @@ function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof r
   const words = (number: number) => criteria[number - 1]?.criterion ?? "";
   return {
     verdict: "FAIL",
-    score: Math.min(79, Math.round((100 * (checks.length - failed.length)) / checks.length)),
+    score: Math.min(passAt - 1, Math.round((100 * (checks.length - failed.length)) / checks.length)),
     feedback: `${failed.length} of ${checks.length} checks failed, so no verifier was asked.`,
     issues: failed.map(
       ({ criterion, detail }) => `criterion ${criterion} (${words(criterion)}): ${detail.split("\n")[0]}`,
     ),
     requiredFixes: failed.map(({ criterion }) => `make the check of criterion ${criterion} pass: ${words(criterion)}`),
-    evidence: checks.map(({ criterion, passed, detail }) => ({
-      criterion,
-      met: passed,
-      quote: detail.slice(0, 1000),
-      from: "check",
-    })),
+    evidence: checks.map(
+      ({ criterion, passed, detail }): Evidence => ({
+        criterion,
+        met: passed,
+        quote: detail.slice(0, 1000),
+        from: "check",
+      }),
+    ),
   };
 }
 
 const noVerdict: Said = {
   verdict: "FAIL",
   score: 0,
-  feedback: `No verdict was given: ${mostVerifiers} verifiers ended without calling submit_verdict.`,
+  feedback: `No verdict was given: ${maxVerifiers} verifiers ended without calling submit_verdict.`,
   issues: ["no verifier gave a verdict"],
   requiredFixes: [],
   evidence: [],

@@ -1,39 +1,56 @@
 import { join, relative } from "node:path";
-import type { RunTaskRow } from "../../store/crew-tables.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { attemptsOf, runTask } from "../../store/queries/runs.ts";
+import { attemptsOf, findAttempt } from "../../store/queries/attempts.ts";
+import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
+import { keepLease } from "../../tasks/lease.ts";
 import { preambleFor } from "../agent/preamble.ts";
-import { runAgent } from "../agent/run-for-task.ts";
+import { runForTask } from "../agent/run-for-task.ts";
 import type { Spent } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
 import { attemptBranch } from "../rules/branches.ts";
 import { boundsFor } from "../rules/breakers.ts";
-import { aboutTask, commitMessage, deliverableHash, deskAt, type Stage } from "./attempt.ts";
+import {
+  aboutTask,
+  commitMessage,
+  deliverableHash,
+  deskAt,
+  done,
+  lost,
+  released,
+  type StageResult,
+  stop,
+} from "./attempt.ts";
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
-import { keepLease } from "./lease.ts";
 import type { Collected, Worktree } from "./worktree.ts";
 
-export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<Stage> {
+/** Runs a worker on a claimed task and records its deliverable, or why there is none. */
+export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<StageResult> {
   const { app, trees } = crew;
   const record = app.attempts;
   const { task, epoch } = claim;
   const fence = { task: task.id, epoch };
   const detail = await runTask(app.db.read, task.id);
-  if (!detail) return {};
+  if (!detail) {
+    await app.tasks.release(task.id, worker, { epoch });
+    return stop(`task ${task.id} belongs to no plan`);
+  }
   const begun = await record.begin(fence, worker);
-  if (!begun.ok) return {};
+  if (!begun.ok) return lost;
   const { attempt } = begun.value;
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "attempt-started", ...about, attempt });
 
-  const lease = keepLease(app, fence, outer);
-  const release = async (reason: string): Promise<Stage> => {
+  const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer);
+  const release = async (reason: string): Promise<void> => {
     await app.tasks.release(task.id, worker, { epoch });
     crew.tell({ kind: "released", ...about, attempt, reason });
-    return {};
+  };
+  const stopRun = async (reason: string): Promise<StageResult> => {
+    await release(reason);
+    return stop(reason);
   };
   const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
   const tree = checkout(crew, async () => {
@@ -41,16 +58,13 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     return { ...(await trees.open(`${task.id}-${epoch}`, start.commit, branch)), since: start.base };
   });
   try {
-    // What an attempt before it left in files is there from the start, also if this one adds nothing.
+    // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
     if (attempt > 1) await tree.open();
     const context = await contextFor(app, task.id, "worker");
+    if (!context.ok) return stopRun(context.problem.message);
     const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);
-    if (!context.ok || !system.ok) {
-      const why = !context.ok ? context.problem.message : !system.ok ? system.problem.message : "";
-      await release(why);
-      return { stop: why };
-    }
-    const ran = await runAgent(
+    if (!system.ok) return stopRun(system.problem.message);
+    const ran = await runForTask(
       crew,
       {
         part: "worker",
@@ -66,22 +80,16 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       },
       lease.signal,
     );
-    if (!ran.ok) {
-      await release(ran.problem.message);
-      return { stop: ran.problem.message };
-    }
+    if (!ran.ok) return stopRun(ran.problem.message);
     const { result, tools, spent, outOfBudget } = ran.value;
-    if (lease.lost()) return {};
-    if (outer.aborted) return release("the run was stopped");
-    if (outOfBudget?.details?.budget === "run") {
-      await release(outOfBudget.message);
-      return { stop: outOfBudget.message };
-    }
-    if (result.ended === "spawn-error") {
-      const reason = `the worker could not be started: ${result.error ?? "unknown"}`;
+    if (lease.lost()) return lost;
+    if (outer.aborted) {
+      const reason = "the run was stopped";
       await release(reason);
-      return { stop: reason };
+      return released(reason);
     }
+    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
+    if (result.ended === "spawn-error") return stopRun(`the worker could not be started: ${result.error ?? "unknown"}`);
 
     const made = tree.opened();
     const message = commitMessage(detail, task.title, attempt, epoch);
@@ -92,9 +100,10 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     const found = collected?.ok ? collected.value : undefined;
     if (broken !== undefined) {
       const partial = found && made ? await leftBehind(crew, found, made.since) : "";
-      await record.failWork(fence, { reason: broken, partial }, spent, worker);
+      const failed = await record.failWork(fence, { reason: broken, partial }, spent, worker);
+      if (!failed.ok) return lost;
       crew.tell({ kind: "worker-failed", ...about, attempt, reason: broken, ...figures(spent) });
-      return {};
+      return done;
     }
     const files = found?.files ?? [];
     const deliverable = {
@@ -104,9 +113,10 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       commit: found?.commit ?? null,
     };
     crashPoint("crew-collected");
-    const done = await record.completeWork(fence, deliverable, spent, worker);
-    if (done.ok) crew.tell({ kind: "worker-completed", ...about, attempt, files: files.length, ...figures(spent) });
-    return {};
+    const completed = await record.completeWork(fence, deliverable, spent, worker);
+    if (!completed.ok) return lost;
+    crew.tell({ kind: "worker-completed", ...about, attempt, files: files.length, ...figures(spent) });
+    return done;
   } finally {
     lease.end();
     await tree.remove();
@@ -118,8 +128,8 @@ const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
   usd: costUsd,
 });
 
-/** The attempt before, if it left anything in files. */
-async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: RunTaskRow): Promise<string | undefined> {
+/** The commit of the last failed attempt, if it left any files. */
+async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: RunTask): Promise<string | undefined> {
   const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
   if (!failed) return undefined;
   const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
@@ -127,13 +137,12 @@ async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: Run
 }
 
 async function outputOf({ app }: Crew, { task, epoch }: { task: string; epoch: number }): Promise<string> {
-  const row = (await attemptsOf(app.db.read, { task })).find((attempt) => attempt.epoch === epoch);
-  return row?.output ?? "";
+  return (await findAttempt(app.db.read, task, epoch))?.output ?? "";
 }
 
-type Ran = Extract<Awaited<ReturnType<typeof runAgent>>, { ok: true }>["value"]["result"];
+type Ran = Extract<Awaited<ReturnType<typeof runForTask>>, { ok: true }>["value"]["result"];
 
-/** Why a worker's run is no deliverable, in the words that the next worker reads. */
+/** The reason why a worker delivered nothing, in words for the next worker. */
 function whyBroken(
   { ended, error, exitCode }: Ran,
   tripped: string | undefined,
@@ -147,10 +156,10 @@ function whyBroken(
   return "the worker ended without calling submit_output, so there is nothing to verify";
 }
 
-/** Git names files from the top of the repository; people and topics name them from the workspace. */
+/** Git's paths start at the top of the repository; those of people and topics at the workspace. */
 const fromWorkspace = ({ folder, cwd }: Worktree, path: string) => relative(cwd, join(folder, path));
 
-/** What an attempt that was stopped had changed, for the one after it. */
+/** The changes of a stopped attempt as text, for the next one. */
 async function leftBehind({ trees }: Crew, { files, commit }: Collected, base: string): Promise<string> {
   if (files.length === 0) return "";
   return `${listed(files)}\n\n${(await trees.diff(base, commit)).slice(0, 20_000)}`;

@@ -6,27 +6,27 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 
-/** Where one attempt works: a checkout of its own on a branch of its own. */
+/** The checkout of one attempt, on a branch of its own. */
 export type Worktree = {
   folder: string;
-  /** The workspace's folder in it. */
+  /** The workspace inside the checkout. */
   cwd: string;
   branch: string | undefined;
   base: string;
-  /** Where git keeps this checkout's state, as it was before anyone worked here. */
+  /** Git's state of this checkout, recorded before an agent could change `.git` in it. */
   gitDir: string;
 };
 
-/** Where an attempt starts: at what is accepted, or at that together with what the attempt before left. */
+/** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
 export type Start = { base: string; commit: string; kept: boolean };
 export type Collected = { commit: string; tree: string; files: Changed[] };
 export type Merged = { commit: string; already: boolean };
 
 type Deps = {
   git: Git;
-  /** Where checkouts lie; git-ignored. */
+  /** The parent folder of checkouts; git-ignored. */
   folder: string;
-  /** Files under these are written through operations, never by a deliverable. */
+  /** Paths that no deliverable may change: operations write them. */
   guarded: readonly string[];
   author: Identity;
 };
@@ -34,15 +34,14 @@ type Deps = {
 const mostTries = 30;
 
 /**
- * Deliverables are files: each attempt has its own worktree on its own branch, and accepted work is
- * merged into the run's branch. What was changed is read from the files against the commit the
- * attempt began with, by plumbing that runs none of the repository's filters and hooks, so that
- * neither an agent's word nor what it did to git in its folder counts.
+ * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch.
+ * Changes are read from the files against the commit at the start, by plumbing that runs no filters and
+ * hooks of the repository, so that an agent cannot lie about them or tamper with git in its folder.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
-  /** The commit that the run's accepted work has come to; at first what the person has committed. */
+  /** The tip of the run's accepted work; at first the person's HEAD. */
   async function accepted(run: string): Promise<string> {
     const there = await git.commitAt(acceptedRef(run));
     if (there) return there;
@@ -62,9 +61,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         await forgetCheckout(folder, gitDir);
         const added = await git.addWorktree(folder, commit, branch);
         if (added.code === 0) return;
-        // Git reads the state of every checkout, and stumbles over one that another process is just making.
-        const stumbled = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
-        if (!stumbled || tries === mostTries) throw new Error(`git worktree failed: ${added.stderr.trim()}`);
+        // Git reads the state of every checkout, and fails at one that another process is creating.
+        const isTransient = /worktrees\/.*(commondir|gitdir|HEAD)|index\.lock/.test(added.stderr);
+        if (!isTransient || tries === mostTries) throw new Error(`git worktree failed: ${added.stderr.trim()}`);
         await sleep(10 * tries);
       }
     });
@@ -78,7 +77,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return done;
   };
 
-  /** Where git keeps the state of a checkout: named after its folder, as nothing else has that name. */
+  /** Git names the state of a checkout after its folder. */
   async function stateOf(name: string): Promise<string> {
     return join((await git.place()).commonDir, "worktrees", name);
   }
@@ -90,8 +89,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const remove = ({ folder, gitDir }: Pick<Worktree, "folder" | "gitDir">) => forgetCheckout(folder, gitDir);
 
   /**
-   * A retry goes on from what the attempt before left, on top of what was accepted meanwhile;
-   * where the two contradict each other it starts from what was accepted.
+   * A retry starts from the failed attempt's files merged into the accepted work; if they conflict, from
+   * the accepted work alone.
    */
   async function startFor(run: string, previous: string | undefined): Promise<Start> {
     const base = await accepted(run);
@@ -108,7 +107,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const commitTree = (tree: string, parents: string[], message: string) =>
     git.commitTree(tree, parents, message, author);
 
-  /** Everything the attempt changed since `base`, as one commit on its branch. */
+  /** Commits all changes of the attempt since `base` to its branch. */
   async function collect(tree: Worktree, base: string, message: string): Promise<Result<Collected>> {
     const found = await treeOfFiles(git, tree);
     if (!found.ok) return found;
@@ -139,8 +138,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   }
 
   /**
-   * Brings accepted work into the run's branch. Done twice it changes nothing the second time, so a
-   * crash right after it is no harm. A conflict changes nothing and names the files.
+   * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
+   * conflict changes nothing and names the files.
    */
   async function merge(run: string, commit: string, message: string): Promise<Result<Merged>> {
     for (let tries = 1; ; tries++) {
@@ -166,9 +165,9 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
-    /** Whether anything was accepted for a run in files; a run of texts has no branch. */
+    /** True if files were accepted for a run; a run of texts has no branch. */
     hasAccepted: async (run: string) => (await git.commitAt(acceptedRef(run))) !== undefined,
-    /** The commit and tree of a branch, or of what was recorded when the branch is gone. */
+    /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
     async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
         const found = await git.commitAt(name);
@@ -176,12 +175,12 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       }
       return undefined;
     },
-    /** What a commit changed, as people read it. */
+    /** A unified diff. */
     diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
     forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
-     * Takes away the checkouts that a process left behind when it was killed. Who is alive is asked after
-     * the look: a checkout that is there by then was made under a claim that is on record by then.
+     * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the
+     * list was created under a claim that is on record by then.
      */
     async sweep(whoIsAlive: () => Promise<(name: string) => boolean>): Promise<void> {
       const names = await readdir(home).catch(() => []);
@@ -195,7 +194,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
 export type Worktrees = ReturnType<typeof worktrees>;
 
-/** Files by which the next agent, or git itself, would be made to do something. */
+/** Files that would steer the next agent, or git itself. */
 const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);
 const whyGuarded =
   "the knowledge base, sources and the settings of programs are written through operations, or by people";

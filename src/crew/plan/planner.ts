@@ -6,31 +6,19 @@ import type { Sandbox } from "../../agents/sandbox.ts";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { failedGit } from "../../store/git/run-git.ts";
+import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import { deskTools } from "../agent/desk.ts";
 import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
-import { runSolo } from "../agent/run-without-task.ts";
+import { runWithoutTask } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { PlannedTask } from "../record/runs.ts";
+import type { Planned } from "../record/run-host.ts";
 import { surveyOf } from "../record/task-context.ts";
-
-export type Planned = { run: string; chain: string; tasks: PlannedTask[] };
 
 const briefBounds = { toolCalls: 5, messages: 15, outputTokens: 8000 };
 const planBounds = { toolCalls: 200, messages: 600, outputTokens: 64_000 };
 
-/** A request becomes a run with a plan: an optional brief (O2), then the planner (O3). */
-export async function planRequest(
-  crew: Staff,
-  request: string,
-  how: { brief: boolean; by: string },
-  signal: AbortSignal,
-): Promise<Result<Planned>> {
-  const { id } = await crew.app.runs.create(request, how.by);
-  return planRun(crew, { id, request }, how, signal);
-}
-
-/** The same for a run that is there already: planning takes minutes, and whoever asked may want to watch. */
+/** Plans a run that was created for a request: an optional brief (O2), then the planner (O3). */
 export async function planRun(
   crew: Staff,
   { id, request }: { id: string; request: string },
@@ -64,7 +52,7 @@ async function briefAndPlan(
       ...deskTools({ ...readOnly, folder: looking.folder, run, signal }),
     ];
     const agent = { part: "pm" as const, run, system: planInstructions(), prompt, operations, delivers: "submit_plan" };
-    const ran = await runSolo(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
+    const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
     const why = (await lastMistake(crew, run)) ?? ran.value.why;
@@ -77,7 +65,7 @@ async function briefAndPlan(
 async function briefOf(crew: Staff, run: string, request: string, signal: AbortSignal): Promise<Result<string | null>> {
   const operations = [submitBrief];
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
-  const ran = await runSolo(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
+  const ran = await runWithoutTask(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
   if (!ran.value.delivered) return refuse("refused", `no brief was handed in: ${ran.value.why}`);
   return ok((await crew.app.runs.find(run))?.brief ?? null);
@@ -117,7 +105,7 @@ const submitBrief = operation({
   },
 });
 
-/** A planner looks at what is committed, in a checkout of its own: the token and the database are not in it. */
+/** A checkout of the last commit for the planner to read; it does not contain the token and the database. */
 async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
   const { commit } = await app.git.head();
@@ -141,16 +129,8 @@ const nowhere: Sandbox = {
 };
 const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
 
-/** What was wrong with the last plan that was refused. */
+/** The error of the last plan that was refused. */
 async function lastMistake({ app }: Staff, run: string): Promise<string | undefined> {
-  const call = await app.db.read
-    .selectFrom("tool_calls")
-    .select("output")
-    .where("run_id", "=", run)
-    .where("name", "=", "submit_plan")
-    .where("ok", "=", 0)
-    .orderBy("at", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return call && /"error":"((?:[^"\\]|\\.)*)/.exec(call.output)?.[1]?.slice(0, 500);
+  const answer = await lastRefusedCall(app.db.read, run, "submit_plan");
+  return answer && /"error":"((?:[^"\\]|\\.)*)/.exec(answer)?.[1]?.slice(0, 500);
 }

@@ -7,10 +7,10 @@ import type { ContextStore } from "./sent-contexts.ts";
 
 export interface CrewApp extends JobsApp, TasksApp {
   runs: RunStore;
-  /** The phases of attempts, as the system records them. */
+  /** The phases of attempts. */
   attempts: AttemptRecord;
-  /** What agents of the crew were sent and which tools they called. */
+  /** The prompts and tool calls of agents. */
   contexts: ContextStore;
-  /** Set while the workspace is served: plans and executes runs in the background. */
-  host: RunHost | undefined;
+  /** Plans and executes runs in this process. */
+  host: RunHost;
 }

@@ -1,7 +1,7 @@
-import { type Database, joined, type Query } from "../../store/database.ts";
-import { type Strategy, type TaskEngine, taskEngine } from "../../tasks/engine.ts";
+import type { Database } from "../../store/database.ts";
+import type { Strategy } from "../../tasks/engine.ts";
 
-/** What the crew's record is built on. */
+/** The dependencies of every store in this folder. */
 export type CrewDeps = {
   db: Database;
   root: string;
@@ -10,7 +10,5 @@ export type CrewDeps = {
   newId(prefix: string): string;
 };
 
-/** The task engine inside a transaction that is already open, so that a step and its record are kept together or not at all. */
-export function tasksWithin(tx: Query, { db, claims, now, newId }: CrewDeps): TaskEngine {
-  return taskEngine({ db: joined(db, tx), ...claims, now, newId });
-}
+/** The part that moves of tasks need, in a transaction that is already open. */
+export const moving = ({ db, now }: Pick<CrewDeps, "db" | "now">) => ({ engine: db.engine, now });

@@ -1,18 +1,18 @@
-import type { Statement } from "../rules/verdict.ts";
+import type { Statement } from "../../store/crew-tables.ts";
 import type { CrewApp } from "./crew-app.ts";
 
 const mostStatements = 20;
 const mostPassages = 20;
 const longestQuery = 500;
 const longestSaid = 300;
-/** Of the words of a quotation, how many another sentence must have to be about the same. */
+/** The share of a quotation's words that another sentence must contain to be about the same. */
 const sameWords = 0.75;
 const fewestWords = 3;
 
 export type Passage = { id: string; body: string };
 type Sentence = { text: string; words: Set<string>; numbers: string[] };
 
-/** Statements whose evidence another source tells with other numbers: an issue for the verifier, who looks which is right (T3). */
+/** Statements whose evidence another source contradicts with other numbers: an issue for the verifier (T3). */
 export async function disputesOf(app: CrewApp, statements: Statement[]): Promise<string[]> {
   const found: string[] = [];
   const withNumbers = statements.filter((one) => /\d/.test(one.evidence)).slice(0, mostStatements);
@@ -28,7 +28,7 @@ export async function disputesOf(app: CrewApp, statements: Statement[]): Promise
   return found;
 }
 
-/** A passage that says the same but for its numbers. What also says it with the same numbers contradicts nothing. Pure. */
+/** A passage that says the same with other numbers, unless it also says it with the same numbers. Pure. */
 export function contradiction(evidence: string, passages: Passage[]): { id: string; says: string } | undefined {
   const quoted = sentencesOf(evidence).filter(({ numbers, words }) => numbers.length > 0 && words.size >= fewestWords);
   const told = passages.map(({ id, body }) => ({ id, sentences: sentencesOf(body) }));
@@ -41,7 +41,7 @@ export function contradiction(evidence: string, passages: Passage[]): { id: stri
   return undefined;
 }
 
-/** About the same: nearly all words of the one are in the other, and it has numbers too. */
+/** About the same subject: it contains most of the words, and numbers. */
 function isAlike(quoted: Sentence, other: Sentence): boolean {
   if (other.numbers.length === 0) return false;
   const shared = [...quoted.words].filter((word) => other.words.has(word)).length;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { Statement } from "../rules/verdict.ts";
+import type { Statement } from "../../store/crew-tables.ts";
 
-/** What a write is made under: the claim on a task. A newer claim makes it refusable. */
+/** The claim that a write is made under. A newer claim on the task refuses the write. */
 export type Fence = { task: string; epoch: number };
 
-/** What an agent used; null is not known. */
+/** Usage of one agent; null is unknown. */
 export type Spent = {
   durationMs: number;
   inputTokens: number | null;
@@ -17,16 +17,12 @@ export type Spent = {
 
 export type Output = { output: string; statements: Statement[]; decisions: string[]; cites: string[] };
 
-/** What became of the files, as git tells it. */
+/** The files of an attempt according to git. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };
 
-export const longestOutput = 50_000;
 export const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** Who judges what no agent needs to look at. */
-export const bySystem = "scriptorium";
-
-/** The sum of what is known; null when nothing is. */
+/** The sum of the known values; null if none is known. */
 export const known = (values: (number | null)[]): number | null => {
   const there = values.filter((value) => value !== null);
   return there.length === 0 ? null : there.reduce((sum, value) => sum + value, 0);

@@ -1,30 +1,28 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
+import { findQuestion, findSameQuestion, insertQuestion, saveAnswer } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { lockTasks } from "../../store/queries/tasks.ts";
 import type { CrewApp } from "./crew-app.ts";
 import type { Fence } from "./facts.ts";
 
-type Asked = { id: string; status: "asked" | "answered"; answer: string | null };
+type QuestionState = { id: string; status: "asked" | "answered"; answer: string | null };
 
-/** A question under the claim on its task, or the answer to one. The same question twice is one question. */
+/** Asks a question under the claim on its task, or reads the answer to one. The same question twice is one question. */
 export async function askQuestion(
   app: CrewApp,
   fence: Fence,
   { question, id }: { question: string | undefined; id: string | undefined },
   actor: string,
-): Promise<Result<Asked>> {
+): Promise<Result<QuestionState>> {
   if (id !== undefined) {
-    const there = await app.db.read
-      .selectFrom("questions")
-      .selectAll()
-      .where("id", "=", id)
-      .where("task_id", "=", fence.task)
-      .executeTakeFirst();
-    return there ? ok(asked(there)) : refuse("not_found", `there is no question ${id} on this task`);
+    const found = await findQuestion(app.db.read, id);
+    return found?.task_id === fence.task
+      ? ok(stateOf(found))
+      : refuse("not_found", `there is no question ${id} on this task`);
   }
   if (question === undefined) return refuse("invalid", "question: say what you want to know");
-  return app.db.write(async (tx): Promise<Result<Asked>> => {
+  return app.db.write(async (tx): Promise<Result<QuestionState>> => {
     const [task] = await lockTasks(tx, app.db.engine, [fence.task]);
     const detail = await runTask(tx, fence.task);
     if (!task || !detail) return refuse("not_found", `there is no task ${fence.task} of a run`);
@@ -32,13 +30,8 @@ export async function askQuestion(
       return refuse("conflict", `task ${fence.task}: epoch ${fence.epoch} holds it no longer; nothing was written`, {
         late: true,
       });
-    const before = await tx
-      .selectFrom("questions")
-      .selectAll()
-      .where("task_id", "=", fence.task)
-      .where("question", "=", question)
-      .executeTakeFirst();
-    if (before) return ok(asked(before));
+    const before = await findSameQuestion(tx, fence.task, question);
+    if (before) return ok(stateOf(before));
     const at = app.now().toISOString();
     const row = {
       id: app.newId("question"),
@@ -49,10 +42,7 @@ export async function askQuestion(
       question,
       at,
     };
-    await tx
-      .insertInto("questions")
-      .values({ ...row, answer: null, answered_by: null, answered_at: null })
-      .execute();
+    await insertQuestion(tx, row);
     await appendEvent(tx, {
       at,
       actor,
@@ -70,22 +60,18 @@ export async function answer(
   actor: string,
 ): Promise<Result<{ id: string; task: string }>> {
   return app.db.write(async (tx): Promise<Result<{ id: string; task: string }>> => {
-    const there = await tx.selectFrom("questions").selectAll().where("id", "=", given.id).executeTakeFirst();
-    if (!there) return refuse("not_found", `there is no question ${given.id}`);
-    if (there.answer !== null)
-      return refuse("conflict", `${there.answered_by} answered question ${given.id} already`, { answer: there.answer });
+    const found = await findQuestion(tx, given.id);
+    if (!found) return refuse("not_found", `there is no question ${given.id}`);
+    if (found.answer !== null)
+      return refuse("conflict", `${found.answered_by} answered question ${given.id} already`, { answer: found.answer });
     const at = app.now().toISOString();
-    await tx
-      .updateTable("questions")
-      .set({ answer: given.answer, answered_by: actor, answered_at: at })
-      .where("id", "=", given.id)
-      .execute();
-    await appendEvent(tx, { at, actor, kind: "question-answered", subject: `task:${there.task_id}`, data: given });
-    return ok({ id: given.id, task: there.task_id });
+    await saveAnswer(tx, given.id, given.answer, actor, at);
+    await appendEvent(tx, { at, actor, kind: "question-answered", subject: `task:${found.task_id}`, data: given });
+    return ok({ id: given.id, task: found.task_id });
   });
 }
 
-const asked = (row: { id: string; answer: string | null }): Asked => ({
+const stateOf = (row: { id: string; answer: string | null }): QuestionState => ({
   id: row.id,
   status: row.answer === null ? "asked" : "answered",
   answer: row.answer,

@@ -1,22 +1,33 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { RunTaskRow } from "../../store/crew-tables.ts";
+import type { RunRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { openTasks } from "../../store/queries/crew-queue.ts";
-import { findRun, insertRun, listRuns, lockRun, saveRun, tasksOfRun } from "../../store/queries/runs.ts";
+import {
+  deleteUnstartedTasks,
+  findRun,
+  insertRun,
+  insertRunTasks,
+  listRuns,
+  lockRun,
+  type RunTask,
+  saveRun,
+  tasksOfRun,
+} from "../../store/queries/runs.ts";
+import { createTasks } from "../../tasks/create.ts";
 import { move } from "../../tasks/moves.ts";
 import { chainName, readChain, writeChain } from "../rules/chain.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
-import { type CrewDeps, tasksWithin } from "./deps.ts";
+import { type CrewDeps, moving } from "./deps.ts";
 import { putFile } from "./put-file.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
 type AdoptedPlan = { run: Run; tasks: PlannedTask[] };
 
-/** The runs of a workspace: their record, their tasks and the file in which people change a plan. */
+/** The runs of a workspace, their tasks, and the file in which people edit a plan. */
 export function runStore(deps: CrewDeps) {
   const { db, root, now, newId } = deps;
   const stamp = () => now().toISOString();
@@ -25,17 +36,24 @@ export function runStore(deps: CrewDeps) {
 
   async function create(request: string, by: string): Promise<Run> {
     const at = stamp();
-    const row = {
-      ...{
-        id: newId("run"),
-        state: "planning" as const,
-        request,
-        title: titleFrom(request),
-        created_at: at,
-        created_by: by,
-      },
-      ...{ brief: null, plan: null, plan_hash: null, budget_tokens: null, budget_usd: null, reason: null },
-      ...{ planned_at: null, started_at: null, ended_at: null, version: 1, carried_by: null },
+    const row: RunRow = {
+      id: newId("run"),
+      state: "planning",
+      request,
+      brief: null,
+      title: titleFrom(request),
+      plan: null,
+      plan_hash: null,
+      budget_tokens: null,
+      budget_usd: null,
+      reason: null,
+      created_at: at,
+      created_by: by,
+      planned_at: null,
+      started_at: null,
+      ended_at: null,
+      version: 1,
+      carried_by: null,
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -44,11 +62,11 @@ export function runStore(deps: CrewDeps) {
     return runFrom(row);
   }
 
-  /** Moves a run, and sets other columns with it. */
+  /** Moves a run and sets the columns of `also` with it. */
   const step = (id: string, wanted: RunStep, by: string, also: Also = {}) =>
     db.write((tx) => stepWithin(tx, id, wanted, by, also));
 
-  /** The same in a transaction that is already open. */
+  /** `step` in an open transaction. */
   async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
     const row = await findRun(tx, id);
     if (!row) return noRun(id);
@@ -62,7 +80,7 @@ export function runStore(deps: CrewDeps) {
     return ok(runFrom({ ...row, ...set }));
   }
 
-  /** Gives a run up with every task of it that is not over: whatever a worker still writes comes too late. */
+  /** Cancels a run with all its open tasks; later writes of their workers are refused as late. */
   const cancel = (id: string, reason: string, by: string) =>
     db.write(async (tx): Promise<Result<{ run: Run; tasks: number }>> => {
       const run = await stepWithin(tx, id, { type: "cancel", reason }, by, {});
@@ -71,7 +89,7 @@ export function runStore(deps: CrewDeps) {
       const decide = () => ok({ type: "cancel" as const, reason });
       const given = await move(
         tx,
-        { engine: db.engine, now },
+        moving(deps),
         open.map((task) => ({ id: task, actor: by, decide })),
       );
       return ok({ run: run.value, tasks: given.filter((one) => one.ok).length });
@@ -90,7 +108,7 @@ export function runStore(deps: CrewDeps) {
   }
 
   /**
-   * Makes a plan the run's plan and replaces the tasks of an earlier one. Nothing of it may have begun.
+   * Stores a plan and replaces the tasks of the earlier plan, none of which may have started.
    * `base` is the hash of the plan that the new one was edited from: a conflict if it is not the current one.
    */
   async function adopt(id: string, plan: Plan, by: string, base?: string): Promise<Result<AdoptedPlan>> {
@@ -104,7 +122,7 @@ export function runStore(deps: CrewDeps) {
       const at = stamp();
       const change = runTransition(row, { type: "plan" }, at);
       if (!change.ok) return change;
-      await removeTasks(tx, id);
+      await deleteUnstartedTasks(tx, id);
       const tasks = await addTasks(tx, deps, id, plan, by);
       const set = { ...change.value, title: plan.title, plan: JSON.stringify(plan), plan_hash: planHash(plan) };
       if (!(await saveRun(tx, row, set))) return busy(id);
@@ -121,7 +139,7 @@ export function runStore(deps: CrewDeps) {
       await putFile(root, chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
   }
 
-  /** Takes over what a person changed in the file, if anything; called before a run starts. */
+  /** Adopts a person's edits of the plan file, if there are any; called before a run starts. */
   async function readBack(id: string, by: string): Promise<Result<Run>> {
     const run = await find(id);
     if (!run) return noRun(id);
@@ -173,11 +191,6 @@ const titleFrom = (request: string) => {
   return first.length > 80 ? `${first.slice(0, 79)}…` : first;
 };
 
-/** Only a run that was not started loses its tasks. */
-async function removeTasks(tx: Query, run: string): Promise<void> {
-  await tx.deleteFrom("tasks").where("run", "=", run).where("attempt", "=", 0).execute();
-}
-
 async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: string): Promise<PlannedTask[]> {
   const wanted = plan.tasks.map((task) => ({
     key: task.number,
@@ -188,27 +201,23 @@ async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: 
     run,
     maxRetries: task.max_retries,
   }));
-  const made = await tasksWithin(tx, deps).createMany(wanted, by);
+  const made = await createTasks(tx, { ...moving(deps), newId: deps.newId }, wanted, by);
   if (!made.ok) throw new Error(`a checked plan could not be kept: ${made.problem.message}`);
   const details = plan.tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
-  for (let i = 0; i < details.length; i += 100)
-    await tx
-      .insertInto("run_tasks")
-      .values(details.slice(i, i + 100))
-      .execute();
+  await insertRunTasks(tx, details);
   return details.map(({ task_id: id, number }, i) => ({ id, number, title: plan.tasks[i]?.title ?? "" }));
 }
 
-const detail = (run: string, id: string, task: PlanTask): RunTaskRow => ({
+const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   task_id: id,
   run_id: run,
   number: task.number,
   requirements: task.requirements,
   worker_role: task.worker_role,
   qc_role: task.qc_role,
-  criteria: JSON.stringify(task.verification),
-  execution: JSON.stringify(task.execution),
-  files: JSON.stringify(task.files),
+  criteria: task.verification,
+  execution: task.execution,
+  files: task.files,
   deliverable: task.deliverable,
   estimated_tool_calls: task.estimated_tool_calls ?? null,
   model: task.model ?? null,

@@ -1,6 +1,14 @@
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import {
+  type ContextUsage,
+  countFragments,
+  endContext,
+  insertContext,
+  insertToolCall,
+  type StoredToolCall,
+} from "../../store/queries/contexts.ts";
 import type { Context, SentFragment } from "../rules/context.ts";
 import { tokensIn } from "../rules/context.ts";
 import { referenceCharacters } from "../rules/fingerprint.ts";
@@ -41,14 +49,14 @@ export type ToolCall = {
   durationMs: number;
 };
 
-const keptInput = 2000;
-const keptOutput = 8000;
+const maxInput = 2000;
+const maxOutput = 8000;
 
-/** What each agent was sent and what it called: the record that figures are taken from. */
+/** Records the prompt and the tool calls of each agent; figures and evidence come from here. */
 export function contextStore({ db, now, newId }: CrewDeps) {
   const stamp = () => now().toISOString();
   return {
-    /** Before an agent is started. Fragments that the fleet has seen are counted in the same transaction. */
+    /** Called before an agent starts. Counts its fragments in the same transaction. */
     async begin(sent: Sent): Promise<string> {
       const id = newId("context");
       const at = stamp();
@@ -56,25 +64,24 @@ export function contextStore({ db, now, newId }: CrewDeps) {
       await db.write(async (tx) => {
         const repeated = await noteFragments(tx, context?.fragments ?? [], run, at);
         const parts = context?.parts ?? [];
-        const told = context?.text.length ?? 0;
-        const rest = sent.text.length - told;
-        const all =
-          rest > 0 ? [{ name: "instructions", characters: rest, tokens: Math.ceil(rest / 4) }, ...parts] : parts;
-        await tx
-          .insertInto("contexts")
-          .values({
-            ...{
-              id,
-              run_id: run,
-              task_id: task?.id ?? null,
-              epoch: task?.epoch ?? null,
-              attempt: task?.attempt ?? null,
-            },
-            ...{ part: sent.part, agent: sent.agent, runner: sent.runner, model: sent.model ?? null },
-            ...{ characters: sent.text.length, tokens: tokensIn(sent.text), parts: JSON.stringify(all), ...repeated },
-            ...{ started_at: at, ended_at: null, ended: null, ...unknown },
-          })
-          .execute();
+        const rest = sent.text.length - (context?.text.length ?? 0);
+        const instructions = { name: "instructions", characters: rest, tokens: Math.ceil(rest / 4) };
+        await insertContext(tx, {
+          id,
+          run_id: run,
+          task_id: task?.id ?? null,
+          epoch: task?.epoch ?? null,
+          attempt: task?.attempt ?? null,
+          part: sent.part,
+          agent: sent.agent,
+          runner: sent.runner,
+          model: sent.model ?? null,
+          characters: sent.text.length,
+          tokens: tokensIn(sent.text),
+          parts: rest > 0 ? [instructions, ...parts] : parts,
+          ...repeated,
+          started_at: at,
+        });
         const data = {
           id,
           part: sent.part,
@@ -91,50 +98,39 @@ export function contextStore({ db, now, newId }: CrewDeps) {
     async end(id: string, ending: Ending): Promise<void> {
       const at = stamp();
       await db.write(async (tx) => {
-        const row = await tx
-          .updateTable("contexts")
-          .set({ ended_at: at, ...endingColumns(ending) })
-          .where("id", "=", id)
-          .where("ended_at", "is", null)
-          .returning(["run_id", "agent"])
-          .executeTakeFirst();
+        const row = await endContext(tx, id, at, usageColumns(ending));
         if (row)
           await appendEvent(tx, {
             at,
             actor: row.agent,
             kind: "agent-ended",
             subject: `run:${row.run_id}`,
-            data: { id, ...endingColumns(ending) },
+            data: { id, ...usageColumns(ending) },
           });
       });
     },
 
-    /** One call of a tool, with enough of its answer to hold evidence against. Gives the id that evidence names. */
+    /** Stores one tool call with enough of its answer to check evidence against. Returns the id that evidence names. */
     async called(call: ToolCall): Promise<string> {
       const id = newId("call");
       const output = JSON.stringify(call.output) ?? "";
-      const row = {
-        ...{
-          id,
-          run_id: call.run,
-          context_id: call.context,
-          task_id: call.task?.id ?? null,
-          epoch: call.task?.epoch ?? null,
-        },
-        ...{
-          part: call.part,
-          name: call.name,
-          ok: call.ok ? 1 : 0,
-          input: (JSON.stringify(call.input) ?? "").slice(0, keptInput),
-        },
-        ...{ output: output.slice(0, keptOutput), output_bytes: Buffer.byteLength(output) },
-        ...{
-          retrieved: JSON.stringify(retrieved(call.name, call.output)),
-          duration_ms: Math.round(call.durationMs),
-          at: stamp(),
-        },
+      const row: StoredToolCall = {
+        id,
+        run_id: call.run,
+        context_id: call.context,
+        task_id: call.task?.id ?? null,
+        epoch: call.task?.epoch ?? null,
+        part: call.part,
+        name: call.name,
+        ok: call.ok ? 1 : 0,
+        input: (JSON.stringify(call.input) ?? "").slice(0, maxInput),
+        output: output.slice(0, maxOutput),
+        output_bytes: Buffer.byteLength(output),
+        retrieved: retrieved(call.name, call.output),
+        duration_ms: Math.round(call.durationMs),
+        at: stamp(),
       };
-      await db.write((tx) => tx.insertInto("tool_calls").values(row).execute());
+      await db.write((tx) => insertToolCall(tx, row));
       return id;
     },
   };
@@ -142,12 +138,7 @@ export function contextStore({ db, now, newId }: CrewDeps) {
 
 export type ContextStore = ReturnType<typeof contextStore>;
 
-const unknown = {
-  ...{ input_tokens: null, output_tokens: null, cache_read_tokens: null, cache_write_tokens: null },
-  ...{ tool_calls: null, messages: null, cost_usd: null },
-};
-
-const endingColumns = (ending: Ending) => ({
+const usageColumns = (ending: Ending): ContextUsage => ({
   ended: ending.ended,
   input_tokens: ending.inputTokens,
   output_tokens: ending.outputTokens,
@@ -159,12 +150,11 @@ const endingColumns = (ending: Ending) => ({
 });
 
 /**
- * Counts each fragment once more, all in one statement, and tells what of them the fleet had before.
- * A repeat is one that stands twice in this context, or that some agent was sent and that is longer
- * than naming it would be.
+ * Counts the fragments of a context and returns the characters that were repeated. A repeat stands twice
+ * in this context, or was sent to some agent before and is longer than a reference to it.
  */
 export async function noteFragments(tx: Query, fragments: SentFragment[], run: string, at: string) {
-  // Always in the same order, or two that note the same fragments would wait for each other.
+  // Sorted, so that two transactions that count the same fragments cannot deadlock.
   const sorted = [...fragments].sort((a, b) => (a.hash < b.hash ? -1 : 1));
   const rows = sorted.map((one) => ({
     hash: one.hash,
@@ -174,17 +164,7 @@ export async function noteFragments(tx: Query, fragments: SentFragment[], run: s
     first_run: run,
     uses: one.times,
   }));
-  const noted =
-    rows.length === 0
-      ? []
-      : await tx
-          .insertInto("fingerprints")
-          .values(rows)
-          .onConflict((conflict) =>
-            conflict.column("hash").doUpdateSet((x) => ({ uses: x("fingerprints.uses", "+", x.ref("excluded.uses")) })),
-          )
-          .returning(["hash", "uses"])
-          .execute();
+  const noted = await countFragments(tx, rows);
   const uses = new Map(noted.map((row) => [row.hash, row.uses]));
   const sums = { repeats: 0, repeat_characters: 0, removed_characters: 0 };
   for (const one of sorted) {
@@ -198,7 +178,7 @@ export async function noteFragments(tx: Query, fragments: SentFragment[], run: s
   return sums;
 }
 
-/** The ids of nodes and entries that an answer brought. */
+/** The ids of nodes and entries in an answer. */
 export function retrieved(name: string, output: unknown): string[] {
   const answer = (output ?? {}) as Record<string, unknown>;
   const ids = (list: unknown) =>

@@ -1,24 +1,30 @@
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Statement } from "../../store/crew-tables.ts";
+import { attemptsOf } from "../../store/queries/attempts.ts";
+import { toolCallsOf } from "../../store/queries/contexts.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
+import { nodesByType } from "../../store/queries/node-types.ts";
 import { nodeLines } from "../../store/queries/nodes.ts";
-import { attemptsOf, checksOf, questionsOf, runTask, tasksOfRun, toolCallsOf } from "../../store/queries/runs.ts";
+import { questionsOf } from "../../store/queries/questions.ts";
+import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
+import { checksOf } from "../../store/queries/verdicts.ts";
 import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/context.ts";
 import type { PlanTask } from "../rules/plan.ts";
 import { dependenciesOf } from "../rules/plan.ts";
-import { type Statement, unproven } from "../rules/verdict.ts";
+import { unproven } from "../rules/verdict.ts";
 import type { CrewApp } from "./crew-app.ts";
 import { disputesOf } from "./disputes.ts";
 
 const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
 
-/** What this kind of agent is told about a task (O6). */
+/** The context of a task for this kind of agent (O6). */
 export async function contextFor(app: CrewApp, task: string, kind: Context["kind"]): Promise<Result<Context>> {
   const record = await taskRecord(app, task, kind);
   return record.ok ? ok(builders[kind](record.value)) : record;
 }
 
-/** The record as far as one kind of context is made from it. */
+/** The part of the record that one kind of context is made from. */
 async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Promise<Result<TaskRecord>> {
   const query = app.db.read;
   const detail = await runTask(query, id);
@@ -27,7 +33,6 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
   if (!detail || !run?.plan || !planned) return refuse("not_found", `there is no task ${id} of a run; see list_todos`);
   const attempts = await attemptsOf(query, { task: id });
   const last = attempts.findLast((row) => row.phase !== "abandoned");
-  const statements = JSON.parse(last?.claims ?? "[]") as Statement[];
   return ok({
     request: run.request,
     brief: run.brief,
@@ -35,20 +40,17 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     survey: kind === "pm" ? await surveyOf(app) : "",
     task: { ...planned, id },
     dependencies: kind === "worker" ? await dependenciesBefore(app, detail.run_id, planned) : [],
-    errors: attempts.flatMap((row) => (row.error_context ? [JSON.parse(row.error_context)] : [])),
+    errors: attempts.flatMap((row) => row.error_context ?? []),
     answers: (await questionsOf(query, { task: id })).flatMap(({ question, answer }) =>
       answer === null ? [] : [{ question, answer }],
     ),
     output: last?.output ?? "",
-    filesChanged: JSON.parse(last?.files_changed ?? "[]"),
+    filesChanged: last?.files_changed ?? [],
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
-    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, statements) : [],
-    topics: kind === "qc" ? JSON.parse(last?.topics ?? "[]") : [],
-    subgraph:
-      kind === "qc"
-        ? await subgraphOf(app, [`task:${id}`, ...JSON.parse(last?.cites ?? "[]")])
-        : { nodes: [], edges: [] },
+    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, last.claims) : [],
+    topics: kind === "qc" ? (last?.topics ?? []) : [],
+    subgraph: kind === "qc" ? await subgraphOf(app, [`task:${id}`, ...(last?.cites ?? [])]) : { nodes: [], edges: [] },
   });
 }
 
@@ -63,17 +65,17 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
         id: task.id,
         title: task.title,
         output: accepted?.output ?? "",
-        files: JSON.parse(accepted?.files_changed ?? "[]"),
+        files: accepted?.files_changed ?? [],
       };
     }),
   );
   return before;
 }
 
-/** What a verifier must not take from the worker's word: statements without evidence, and evidence that is disputed. */
-const doubtful = async (app: CrewApp, task: string, epoch: number, statements: Statement[]) => [
-  ...unproven(statements, await outputsOf(app, task, epoch)),
-  ...(await disputesOf(app, statements)),
+/** Claims that a verifier must check: without evidence, or with evidence that another source disputes. */
+const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Statement[]) => [
+  ...unproven(claims, await outputsOf(app, task, epoch)),
+  ...(await disputesOf(app, claims)),
 ];
 
 const outputsOf = async (app: CrewApp, task: string, epoch: number) =>
@@ -86,7 +88,7 @@ const outputsOf = async (app: CrewApp, task: string, epoch: number) =>
 const mostNodes = 40;
 const mostEdges = 60;
 
-/** What lies within two edges of the task and of what its worker cited. */
+/** The nodes within two edges of the task and of the worker's citations. */
 async function subgraphOf(app: CrewApp, starts: string[]): Promise<TaskRecord["subgraph"]> {
   const ids = new Set<string>();
   for (const start of starts.slice(0, 10)) {
@@ -102,17 +104,12 @@ async function subgraphOf(app: CrewApp, starts: string[]): Promise<TaskRecord["s
 
 const mostPaths = 1500;
 
-/** What the planner is shown of the workspace before it looks for itself. */
+/** The workspace in outline, for the planner's prompt. */
 export async function surveyOf(app: CrewApp): Promise<string> {
   const entries = await app.entries.list();
   const listed = await app.git.maybe(["ls-files"]);
   const files = (listed ?? "").split("\n").filter((path) => path !== "");
-  const nodes = await app.db.read
-    .selectFrom("nodes")
-    .select((select) => ["type", select.fn.countAll<number>().as("count")])
-    .groupBy("type")
-    .orderBy("type")
-    .execute();
+  const nodes = await nodesByType(app.db.read);
   return [
     `Entries of the knowledge base:\n${entries.map((entry) => `- ${entry.id}: ${entry.title} (${entry.wordCount} words)`).join("\n")}`,
     ...(nodes.length > 0 ? [`Nodes of the graph: ${nodes.map((row) => `${row.count} ${row.type}`).join(", ")}`] : []),

@@ -1,25 +1,15 @@
 import { appendEvent } from "../../store/events.ts";
+import { insertWorkers } from "../../store/queries/figures.ts";
+import type { PoolMetrics } from "../../tasks/job-pool.ts";
 import type { CrewApp } from "./crew-app.ts";
 
-/** How one process's hands spent their time on a run, kept for its figures (O15). A process that joined all runs keeps none. */
-export function poolRecord(app: CrewApp, run: string | undefined, name: string, workers: number) {
-  const claims: number[] = [];
+/** Records how the workers of this process spent their time on a run (O15); nothing if they worked on all runs. */
+export function workerTimes(app: CrewApp, run: string | undefined, name: string, workers: number) {
   const startedAt = app.now().toISOString();
-  const conflicts = app.tasks.counts().conflicts;
-  let busyMs = 0;
-  let idleMs = 0;
+  const { conflicts } = app.tasks.counts();
   return {
-    claimed: (ms: number) => void claims.push(ms),
-    busy: (ms: number) => {
-      busyMs += ms;
-    },
-    idle: (ms: number) => {
-      idleMs += ms;
-    },
-    async end(): Promise<void> {
-      if (run === undefined || claims.length === 0) return;
-      const sorted = [...claims].sort((a, b) => a - b);
-      const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+    async record(metrics: PoolMetrics): Promise<void> {
+      if (run === undefined || metrics.claims === 0) return;
       const row = {
         id: app.newId("workers"),
         run_id: run,
@@ -27,16 +17,16 @@ export function poolRecord(app: CrewApp, run: string | undefined, name: string, 
         workers,
         started_at: startedAt,
         ended_at: app.now().toISOString(),
-        claims: claims.length,
+        claims: metrics.claims,
         conflicts: app.tasks.counts().conflicts - conflicts,
-        late: 0,
-        claim_p50_ms: at(0.5),
-        claim_p99_ms: at(0.99),
-        idle_ms: Math.round(idleMs),
-        busy_ms: Math.round(busyMs),
+        late: metrics.late,
+        claim_p50_ms: metrics.claimMs.p50,
+        claim_p99_ms: metrics.claimMs.p99,
+        idle_ms: Math.round(metrics.idleMs),
+        busy_ms: Math.round(metrics.busyMs),
       };
       await app.db.write(async (tx) => {
-        await tx.insertInto("run_workers").values(row).execute();
+        await insertWorkers(tx, row);
         await appendEvent(tx, {
           at: row.ended_at,
           actor: name,

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
-import type { AttemptRow, ContextRow, RunWorkersRow, ToolCallRow, VerdictRow } from "../../store/crew-tables.ts";
-import { parseJsonOr } from "../../store/json.ts";
+import { type FigureRows, figureRows } from "../../store/queries/figures.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { noRun } from "../record/runs.ts";
 
@@ -30,20 +29,8 @@ export type Figure = z.infer<typeof figure>;
 
 const schema = z.object({ run: z.string().nullable(), figures: z.array(figure) });
 
-/** The rows that figures are counted from. */
-export type Counted = {
-  contexts: Pick<ContextRow, "part" | "started_at" | "ended_at" | "repeat_characters" | "removed_characters">[];
-  attempts: Pick<AttemptRow, "task_id" | "run_id" | "phase" | "cites">[];
-  verdicts: Pick<VerdictRow, "task_id" | "run_id" | "outcome" | "voided_at" | "caused_by">[];
-  tasks: { task_id: string; run_id: string; number: string; state: string }[];
-  calls: Pick<ToolCallRow, "run_id" | "retrieved">[];
-  plans: { run: string; cites: string[] }[];
-  questions: number;
-  workers: Pick<RunWorkersRow, "claims" | "conflicts" | "claim_p50_ms" | "claim_p99_ms" | "idle_ms" | "busy_ms">[];
-};
-
 /** The ten figures of O15. Pure: the same rows, the same figures. */
-export function figures(rows: Counted): Figure[] {
+export function figures(rows: FigureRows): Figure[] {
   const { contexts, attempts, tasks, workers } = rows;
   const repeats = sum(contexts, (row) => row.repeat_characters);
   const removed = sum(contexts, (row) => row.removed_characters);
@@ -155,7 +142,7 @@ function share(name: Figure["name"], part: number, whole: number, sign: Sign, ta
   };
 }
 
-function latency(workers: Counted["workers"]): Pick<Figure, "value" | "met" | "counted"> {
+function latency(workers: FigureRows["workers"]): Pick<Figure, "value" | "met" | "counted"> {
   const some = workers.filter((row) => row.claims > 0);
   const worst = longest(some.map((row) => row.claim_p99_ms));
   const middle = longest(some.map((row) => row.claim_p50_ms));
@@ -166,8 +153,8 @@ function latency(workers: Counted["workers"]): Pick<Figure, "value" | "met" | "c
   };
 }
 
-/** Its verdict was voided after it was accepted, or a later one found the fault in it. */
-function turnedOutWrong(task: Counted["tasks"][number], verdicts: Counted["verdicts"]): boolean {
+/** True if its verdict was voided after it was accepted, or a later verdict found the fault in it. */
+function turnedOutWrong(task: FigureRows["tasks"][number], verdicts: FigureRows["verdicts"]): boolean {
   const own = verdicts.filter((row) => row.task_id === task.task_id);
   if (own.some((row) => row.outcome === "PASS" && row.voided_at !== null)) return true;
   return verdicts.some(
@@ -175,20 +162,18 @@ function turnedOutWrong(task: Counted["tasks"][number], verdicts: Counted["verdi
       row.run_id === task.run_id &&
       row.task_id !== task.task_id &&
       row.outcome === "FAIL" &&
-      (JSON.parse(row.caused_by) as string[]).includes(task.number),
+      row.caused_by.includes(task.number),
   );
 }
 
-/** Counted run by run: what one run retrieved, another may cite, but that says nothing about either search. */
-function cited({ calls, attempts, plans }: Counted): { cited: number; retrieved: number } {
+/** FigureRows run by run: what one run retrieved, another may cite, but that says nothing about either search. */
+function cited({ calls, attempts, plans }: FigureRows): { cited: number; retrieved: number } {
   const runs = new Set([...calls.map((row) => row.run_id)]);
   let [used, brought] = [0, 0];
   for (const run of runs) {
-    const retrieved = new Set(
-      calls.filter((row) => row.run_id === run).flatMap((row) => JSON.parse(row.retrieved) as string[]),
-    );
+    const retrieved = new Set(calls.filter((row) => row.run_id === run).flatMap((row) => row.retrieved));
     const cites = new Set([
-      ...attempts.filter((row) => row.run_id === run).flatMap((row) => JSON.parse(row.cites) as string[]),
+      ...attempts.filter((row) => row.run_id === run).flatMap((row) => row.cites),
       ...(plans.find((one) => one.run === run)?.cites ?? []),
     ]);
     brought += retrieved.size;
@@ -200,74 +185,11 @@ function cited({ calls, attempts, plans }: Counted): { cited: number; retrieved:
 const sum = <T>(rows: T[], of: (row: T) => number) => rows.reduce((total, row) => total + of(row), 0);
 const longest = (values: number[]): number | null => (values.length === 0 ? null : Math.max(...values));
 
-const mostCalls = 50_000;
-
-/** The figures of one run, or of all there were. */
+/** The figures of one run, or of all. */
 export const metricsOf = {
   schema,
   async of(app: CrewApp, run?: string): Promise<Result<z.infer<typeof schema>>> {
     if (run !== undefined && !(await app.runs.find(run))) return noRun(run);
-    return ok({ run: run ?? null, figures: figures(await rowsOf(app, run)) });
+    return ok({ run: run ?? null, figures: figures(await figureRows(app.db.read, run)) });
   },
 };
-
-async function rowsOf({ db }: CrewApp, run: string | undefined): Promise<Counted> {
-  const query = db.read;
-  const only = run !== undefined;
-  const is = run ?? "";
-  const [contexts, attempts, verdicts, tasks, calls, plans, questions, workers] = await Promise.all([
-    query
-      .selectFrom("contexts")
-      .select(["part", "started_at", "ended_at", "repeat_characters", "removed_characters"])
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .execute(),
-    query
-      .selectFrom("attempts")
-      .select(["task_id", "run_id", "phase", "cites"])
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .execute(),
-    query
-      .selectFrom("verdicts")
-      .select(["task_id", "run_id", "outcome", "voided_at", "caused_by"])
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .execute(),
-    query
-      .selectFrom("run_tasks")
-      .innerJoin("tasks", "tasks.id", "run_tasks.task_id")
-      .select(["run_tasks.task_id", "run_tasks.run_id", "run_tasks.number", "tasks.state"])
-      .$if(only, (q) => q.where("run_tasks.run_id", "=", is))
-      .execute(),
-    query
-      .selectFrom("tool_calls")
-      .select(["run_id", "retrieved"])
-      .where("retrieved", "!=", "[]")
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .orderBy("at", "desc")
-      .limit(mostCalls)
-      .execute(),
-    query
-      .selectFrom("runs")
-      .select(["id", "plan"])
-      .where("plan", "is not", null)
-      .$if(only, (q) => q.where("id", "=", is))
-      .execute(),
-    query
-      .selectFrom("questions")
-      .select((select) => select.fn.countAll<number>().as("count"))
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .executeTakeFirstOrThrow(),
-    query
-      .selectFrom("run_workers")
-      .select(["claims", "conflicts", "claim_p50_ms", "claim_p99_ms", "idle_ms", "busy_ms"])
-      .$if(only, (q) => q.where("run_id", "=", is))
-      .execute(),
-  ]);
-  return {
-    ...{ contexts, attempts, verdicts, tasks, calls, workers, questions: Number(questions.count) },
-
-    plans: plans.map(({ id, plan }) => ({
-      run: id,
-      cites: parseJsonOr<{ cites?: string[] }>(plan ?? "{}", {}).cites ?? [],
-    })),
-  };
-}

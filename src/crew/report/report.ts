@@ -1,13 +1,17 @@
 import { ok, type Result } from "../../kernel/result.ts";
-import type { AttemptRow, ContextRow, QuestionRow, VerdictRow } from "../../store/crew-tables.ts";
-import { attemptsOf, contextsOf, questionsOf, tasksOfRun, verdictsOf } from "../../store/queries/runs.ts";
+import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
+import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
+import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
+import { questionsOf } from "../../store/queries/questions.ts";
+import { tasksOfRun } from "../../store/queries/runs.ts";
+import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { fenced } from "../rules/context.ts";
-import { type Failure, failureOf, type Impact, impactOf } from "../rules/failure.ts";
+import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import { dependenciesOf } from "../rules/plan.ts";
 import type { Run } from "../rules/run.ts";
 import { type Figure, metricsOf } from "./metrics.ts";
@@ -17,12 +21,12 @@ type Reported = {
   id: string;
   title: string;
   state: string;
-  attempts: AttemptRow[];
-  verdicts: VerdictRow[];
+  attempts: Attempt[];
+  verdicts: Verdict[];
   failure?: { report: Failure; impact: Impact };
 };
 
-type Whole = { run: Run; tasks: Reported[]; contexts: ContextRow[]; questions: QuestionRow[]; figures: Figure[] };
+type Whole = { run: Run; tasks: Reported[]; contexts: StoredContext[]; questions: QuestionRow[]; figures: Figure[] };
 
 /** The report of a run as it stands, from the record alone. */
 export async function reportOf(app: CrewApp, id: string): Promise<Result<string>> {
@@ -52,7 +56,7 @@ export async function reportOf(app: CrewApp, id: string): Promise<Result<string>
       ...own,
     };
     if (task.state !== "failed") return task;
-    const report = row.failure === null ? failureOf(own.attempts, own.verdicts) : (JSON.parse(row.failure) as Failure);
+    const report = row.failure ?? failureOf(own.attempts, own.verdicts);
     return { ...task, failure: { report, impact: impactOf(task, planned, report) } };
   });
   return ok(
@@ -189,9 +193,9 @@ function failurePart({ number, title, failure }: Reported): string {
 
 function taskPart(task: Reported): string {
   const last = rounds(task).at(-1);
-  const verdict = task.verdicts.at(-1);
+  const verdict = task.verdicts.findLast((one) => one.epoch === last?.epoch);
   const made = accepted(task);
-  const decisions = JSON.parse(last?.decisions ?? "[]") as string[];
+  const decisions = last?.decisions ?? [];
   const spent = [
     ...(last ? [`${known(rounds(task).map((row) => row.duration_ms)) ?? 0} ms`] : []),
     `${known(rounds(task).map((row) => row.tool_calls)) ?? "an unknown number of"} tool calls`,
@@ -206,6 +210,7 @@ function taskPart(task: Reported): string {
         ]
       : []),
     ...(decisions.length > 0 ? [`Decisions:\n\n${decisions.map((one) => `- ${plainly(one)}`).join("\n")}`] : []),
+    ...(last?.stopped_because ? [`Attempt ${last.attempt} was stopped: ${plainly(last.stopped_because)}`] : []),
     ...(verdict ? [`The verifier${verdict.voided_at ? " (void)" : ""}: ${plainly(verdict.feedback)}`] : []),
     ...(last?.output
       ? [`What the worker said on attempt ${last.attempt}:\n\n${fenced("text", excerpt(last.output))}`]
@@ -213,13 +218,13 @@ function taskPart(task: Reported): string {
   ].join("\n\n");
 }
 
-function usedPart(contexts: ContextRow[]): string[] {
+function usedPart(contexts: StoredContext[]): string[] {
   const parts = [...new Set(contexts.map((row) => row.part))];
   if (parts.length === 0) return [];
   const rows = parts.map((part) => {
     const own = contexts.filter((row) => row.part === part);
     const sizes = own.map((row) => row.tokens);
-    const total = (of: (row: ContextRow) => number | null) => String(known(own.map(of)) ?? "not known");
+    const total = (of: (row: StoredContext) => number | null) => String(known(own.map(of)) ?? "not known");
     return [
       part,
       String(own.length),
@@ -240,7 +245,7 @@ const scores = (task: Reported) => task.verdicts.map((row) => row.score).join(" 
 
 function accepted(task: Reported): { attempt: number; files: string[] } | undefined {
   const row = task.state === "completed" ? rounds(task).findLast((one) => one.phase === "qc_passed") : undefined;
-  return row && { attempt: row.attempt, files: JSON.parse(row.files_changed) };
+  return row && { attempt: row.attempt, files: row.files_changed };
 }
 
 const shown = ({ value, unit }: Figure) =>

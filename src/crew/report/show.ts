@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
-import { contextsOf, questionsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { tallyOf } from "../../store/queries/attempts.ts";
+import { contextsOf } from "../../store/queries/contexts.ts";
+import { questionsOf } from "../../store/queries/questions.ts";
+import { tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";

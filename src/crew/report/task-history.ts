@@ -2,18 +2,12 @@ import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
-import { parseJsonOr } from "../../store/json.ts";
-import {
-  attemptsOf,
-  checksOf,
-  contextsOf,
-  questionsOf,
-  runTask,
-  toolCallsOf,
-  verdictsOf,
-} from "../../store/queries/runs.ts";
+import { attemptsOf } from "../../store/queries/attempts.ts";
+import { contextsOf, toolCallsOf } from "../../store/queries/contexts.ts";
+import { questionsOf } from "../../store/queries/questions.ts";
+import { runTask } from "../../store/queries/runs.ts";
+import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { Failure } from "../rules/failure.ts";
 
 const count = z.number().nullable();
 const longestText = 20_000;
@@ -137,11 +131,11 @@ export const taskRecord = operation({
       id,
       run: row.run_id,
       number: row.number,
-      requirements: listed(row.requirements),
+      requirements: row.requirements === "" ? [] : [row.requirements],
       worker_role: row.worker_role,
       qc_role: row.qc_role,
-      criteria: listed(row.criteria),
-      failure: row.failure === null ? null : snakeKeys(parseJsonOr<Failure>(row.failure, unreadable)),
+      criteria: row.criteria,
+      failure: row.failure === null ? null : snakeKeys(row.failure),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
@@ -151,9 +145,9 @@ export const taskRecord = operation({
         ended_at: one.ended_at,
         retry_reason: one.retry_reason,
         output: one.output?.slice(0, longestText) ?? null,
-        statements: listed(one.claims),
-        decisions: listed(one.decisions),
-        files_changed: listed(one.files_changed),
+        statements: one.claims,
+        decisions: one.decisions,
+        files_changed: one.files_changed,
         stopped_because: one.stopped_because,
         used: {
           ms: one.duration_ms,
@@ -164,36 +158,44 @@ export const taskRecord = operation({
           usd: one.cost_usd,
         },
         checks: (checks[at] ?? []).map(({ criterion, passed, detail, duration_ms }) => ({
-          ...{ criterion, passed: passed === 1, detail: detail.slice(0, 2000), ms: Number(duration_ms) },
+          criterion,
+          passed: passed === 1,
+          detail: detail.slice(0, 2000),
+          ms: Number(duration_ms),
         })),
         verdicts: verdicts
           .filter(({ epoch }) => epoch === one.epoch)
           .map((said) => ({
-            ...{ verifier: said.verifier, said: said.said, outcome: said.outcome, score: said.score },
-            ...{ feedback: said.feedback, issues: listed(said.issues), required_fixes: listed(said.required_fixes) },
-            ...{ evidence: listed(said.evidence), objections: listed(said.objections), at: said.at },
+            verifier: said.verifier,
+            said: said.said,
+            outcome: said.outcome,
+            score: said.score,
+            feedback: said.feedback,
+            issues: said.issues,
+            required_fixes: said.required_fixes,
+            evidence: said.evidence,
+            objections: said.objections,
+            at: said.at,
           })),
       })),
       contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts }) => ({
-        ...{ part, agent, runner, model, attempt, tokens: Number(tokens) },
-        parts: (listed(parts) as { name: string; tokens: number }[]).map(({ name, tokens }) => ({ name, tokens })),
+        part,
+        agent,
+        runner,
+        model,
+        attempt,
+        tokens: Number(tokens),
+        parts: parts.map(({ name, tokens }) => ({ name, tokens })),
       })),
       calls: calls.slice(-200).map(({ name, part, ok, duration_ms, output_bytes, at }) => ({
-        ...{ tool: name, part, ok: ok === 1, ms: Number(duration_ms), bytes: Number(output_bytes), at },
+        tool: name,
+        part,
+        ok: ok === 1,
+        ms: Number(duration_ms),
+        bytes: Number(output_bytes),
+        at,
       })),
       questions: questions.map(({ id, question, answer }) => ({ id, question, answer })),
     });
   },
 });
-
-const unreadable: Failure = {
-  timeline: [],
-  scores: { lowest: null, highest: null, average: null, progression: [] },
-  rootCauses: [],
-  recommendations: [],
-};
-
-const listed = (text: string | null): unknown[] => {
-  const value = text === null ? [] : parseJsonOr<unknown>(text, text);
-  return Array.isArray(value) ? value : value === "" ? [] : [value];
-};

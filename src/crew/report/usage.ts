@@ -1,8 +1,10 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
-import type { ContextRow } from "../../store/crew-tables.ts";
-import { contextsOf, tallyOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { tallyOf } from "../../store/queries/attempts.ts";
+import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
+import { workersOf } from "../../store/queries/figures.ts";
+import { tasksOfRun } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
@@ -13,6 +15,7 @@ const used = {
   ms: z.number().describe("How long its agents were at work, one beside the other added up"),
 };
 
+/** The data of the usage charts. */
 export const runUsage = operation({
   name: "run_usage",
   summary: "Show what a run used, task by task, and how its workers spent their time.",
@@ -37,7 +40,7 @@ export const runUsage = operation({
       tasksOfRun(query, id),
       tallyOf(query, id),
       contextsOf(query, { run: id }),
-      query.selectFrom("run_workers").selectAll().where("run_id", "=", id).orderBy("started_at").execute(),
+      workersOf(query, id),
     ]);
     const contextsBy = byTask(contexts);
     return ok({
@@ -70,7 +73,7 @@ function byTask<Row extends { task_id: string | null }>(rows: Row[]): Map<string
   return found;
 }
 
-const sumOf = (rows: ContextRow[]) => ({
+const sumOf = (rows: StoredContext[]) => ({
   tokens: known(rows.flatMap((row) => [row.input_tokens, row.output_tokens])),
   usd: known(rows.map((row) => row.cost_usd)),
   ms: rows.reduce((sum, row) => sum + (row.ended_at ? Date.parse(row.ended_at) - Date.parse(row.started_at) : 0), 0),

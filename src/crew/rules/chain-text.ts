@@ -23,7 +23,7 @@ export class Trouble {
     if (first) this.add(first.line, message);
   }
 
-  /** What the schema objects to, at the nearest line that is known. */
+  /** Reports a schema error at the nearest known line. */
   addIssues(issues: readonly z.core.$ZodIssue[]): void {
     for (const issue of issues) {
       const path = issue.path.map(String);

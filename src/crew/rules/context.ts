@@ -1,16 +1,15 @@
-import type { CheckResultRow } from "../../store/crew-tables.ts";
+import type { CheckResultRow, ErrorContext } from "../../store/crew-tables.ts";
 import { checkLine } from "./chain-criteria.ts";
-import type { ErrorContext } from "./failure.ts";
 import { type Fragment, merged, shortened } from "./fingerprint.ts";
 import type { Criterion, Plan, PlanTask } from "./plan.ts";
 import { topicCriteria } from "./verdict.ts";
 
-/** What a context is made from: the record of a run as far as one task needs it. */
+/** The part of a run's record that the context of one task is made from. */
 export type TaskRecord = {
   request: string;
   brief: string | null;
   plan: Plan;
-  /** What the planner was shown of the workspace: files, entries, nodes. */
+  /** The workspace in outline: files, entries, nodes. */
   survey: string;
   task: PlanTask & { id: string };
   dependencies: { number: string; id: string; title: string; output: string; files: string[] }[];
@@ -42,10 +41,10 @@ const mostFiles = 10;
 const mostDependencies = 5;
 const mostOutput = 12_000;
 
-/** An estimate, for limits and records while no tokenizer is at hand; four characters make a token in English. */
+/** An estimate for limits and records: four characters per token. */
 export const tokensIn = (text: string) => Math.ceil(text.length / 4);
 
-/** Everything: the request, the workspace and the whole plan with its research. It does not grow while workers run. */
+/** The request, the workspace and the whole plan. It does not grow while workers run. */
 export function pmContext({ request, brief, plan, survey }: TaskRecord): Context {
   return assembled("pm", [
     ["request", `# Request\n\n${request}`],
@@ -75,7 +74,7 @@ const criteria = (list: Criterion[]) =>
     .map((one, i) => `${i + 1}. ${one.criterion}${one.check ? ` (checked: ${checkLine(one.check)})` : ""}`)
     .join("\n");
 
-/** One task and nothing beside it: no research, no notes, no alternatives, no other task's requirements. */
+/** One task only: no research, no notes, no other task's requirements. */
 export function workerContext({ task, dependencies, errors, answers }: TaskRecord): Context {
   const files = merged([
     ...task.files.map((path): Fragment => ({ kind: "file", text: path, where: `task ${task.number}` })),
@@ -158,7 +157,7 @@ const note = (wheres: string[], number: string) => {
 const more = (count: number, most: number) =>
   count > most ? `\n- and ${count - most} more: get_task_context shows them` : "";
 
-/** What is asked, what was made and what must be true of it; the deliverable is data, whatever it says. */
+/** Requirements, deliverable and criteria; the deliverable is fenced as data. */
 export function qcContext(record: TaskRecord): Context {
   const { task, output, filesChanged, commit, checks, unproven, topics, subgraph } = record;
   return assembled("qc", [
@@ -202,7 +201,7 @@ export function qcContext(record: TaskRecord): Context {
 
 const data = (from: string, text: string) => fenced(`data from ${from}`, text);
 
-/** Text from elsewhere, fenced with more backticks than it has itself, so that it cannot end its own block. */
+/** Fences untrusted text with more backticks than it contains, so that it cannot end its block. */
 export function fenced(label: string, text: string): string {
   const longest = Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
   const fence = "`".repeat(longest + 1);

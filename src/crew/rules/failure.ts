@@ -1,42 +1,22 @@
-import type { AttemptRow, CheckResultRow, VerdictRow } from "../../store/crew-tables.ts";
-import { parseJsonOr } from "../../store/json.ts";
+import type { CheckResultRow, ErrorContext, Failure } from "../../store/crew-tables.ts";
+import type { Attempt } from "../../store/queries/attempts.ts";
+import type { Verdict } from "../../store/queries/verdicts.ts";
 import { verifierSaysFail } from "./verdict.ts";
 
-/** What the next worker is told about the attempt before: what it made, what was wrong, and how that is known (O9). */
-export type ErrorContext = {
-  attempt: number;
-  summary: string;
-  score: number | null;
-  feedback: string;
-  issues: string[];
-  requiredFixes: string[];
-  /** The checks that failed, with what they printed. */
-  checks: { criterion: number; detail: string }[];
-  evidence: { criterion: number; quote: string; from: string }[];
-  output: string;
-  stoppedBecause: string | null;
-};
-
-export function errorContext(
-  attempt: AttemptRow,
-  verdict: VerdictRow | undefined,
-  checks: CheckResultRow[],
-): ErrorContext {
-  const objections = list(verdict?.objections);
+export function errorContext(attempt: Attempt, verdict: Verdict | undefined, checks: CheckResultRow[]): ErrorContext {
+  const objections = verdict?.objections ?? [];
   const failed = checks.filter((one) => one.passed === 0 && one.deliverable_hash === attempt.deliverable_hash);
-  const issues = [...new Set([...list(verdict?.issues), ...objections.filter((one) => one !== verifierSaysFail)])];
+  const issues = [...new Set([...(verdict?.issues ?? []), ...objections.filter((one) => one !== verifierSaysFail)])];
   const reason =
     verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
-  const evidence = verdict
-    ? parseJsonOr<{ criterion: number; quote: string; from: string; met: boolean }[]>(verdict.evidence, [])
-    : [];
+  const evidence = verdict?.evidence ?? [];
   return {
     attempt: attempt.attempt,
     summary: reason,
     score: verdict?.score ?? null,
     feedback: verdict?.feedback ?? "",
     issues: verdict?.void_reason ? [verdict.void_reason, ...issues] : issues,
-    requiredFixes: list(verdict?.required_fixes),
+    requiredFixes: verdict?.required_fixes ?? [],
     checks: failed.map(({ criterion, detail }) => ({ criterion, detail })),
     evidence: evidence.filter((one) => !one.met).map(({ criterion, quote, from }) => ({ criterion, quote, from })),
     output: attempt.partial ?? attempt.output ?? "",
@@ -44,25 +24,10 @@ export function errorContext(
   };
 }
 
-/** The verifier's side of a lost task: what happened when, how the scores went, what lies behind, what to do. */
-export type Failure = {
-  timeline: {
-    attempt: number;
-    at: string;
-    worker: string;
-    verifier: string | null;
-    score: number | null;
-    outcome: string;
-    reason: string;
-  }[];
-  scores: { lowest: number | null; highest: number | null; average: number | null; progression: number[] };
-  rootCauses: { cause: string; attempts: number[] }[];
-  recommendations: string[];
-};
-
-export function failureOf(attempts: AttemptRow[], verdicts: VerdictRow[]): Failure {
+/** The attempts of a failed task in retrospect: timeline, scores, causes and what to do. */
+export function failureOf(attempts: Attempt[], verdicts: Verdict[]): Failure {
   const rounds = attempts.filter((row) => row.phase !== "abandoned");
-  const verdictOf = (row: AttemptRow) => verdicts.findLast((verdict) => verdict.epoch === row.epoch);
+  const verdictOf = (row: Attempt) => verdicts.findLast((verdict) => verdict.epoch === row.epoch);
   const scores = rounds.flatMap((row) => verdictOf(row)?.score ?? []);
   return {
     timeline: rounds.map((row) => {
@@ -73,8 +38,8 @@ export function failureOf(attempts: AttemptRow[], verdicts: VerdictRow[]): Failu
         worker: row.worker,
         verifier: row.verifier,
         score: verdict?.score ?? null,
-        outcome: verdict?.voided_at ? "void" : (verdict?.outcome ?? row.phase),
-        reason: verdict?.void_reason ?? row.stopped_because ?? list(verdict?.objections)[0] ?? "",
+        outcome: verdict?.voided_at ? "void" : (verdict?.outcome ?? (row.stopped_because ? "stopped" : row.phase)),
+        reason: verdict?.void_reason ?? row.stopped_because ?? verdict?.objections[0] ?? "",
       };
     }),
     scores: {
@@ -88,17 +53,17 @@ export function failureOf(attempts: AttemptRow[], verdicts: VerdictRow[]): Failu
   };
 }
 
-type VerdictFor = (row: AttemptRow) => VerdictRow | undefined;
+type VerdictFor = (row: Attempt) => Verdict | undefined;
 
-/** What was wrong in more attempts comes first: one that was wrong every time was never understood. */
-function causes(rounds: AttemptRow[], verdictOf: VerdictFor): Failure["rootCauses"] {
+/** Causes that recurred in more attempts first. */
+function causes(rounds: Attempt[], verdictOf: VerdictFor): Failure["rootCauses"] {
   const found = new Map<string, number[]>();
   for (const row of rounds) {
     const verdict = verdictOf(row);
     const voided = verdict?.void_reason ? [verdict.void_reason] : [];
     const said = row.stopped_because
       ? [row.stopped_because]
-      : [...voided, ...list(verdict?.issues), ...list(verdict?.objections)];
+      : [...voided, ...(verdict?.issues ?? []), ...(verdict?.objections ?? [])];
     for (const cause of new Set(said.filter((one) => one !== verifierSaysFail)))
       found.set(cause, [...(found.get(cause) ?? []), row.attempt]);
   }
@@ -108,10 +73,10 @@ function causes(rounds: AttemptRow[], verdictOf: VerdictFor): Failure["rootCause
     .slice(0, 10);
 }
 
-function recommendations(rounds: AttemptRow[], verdictOf: VerdictFor, scores: number[]): string[] {
+function recommendations(rounds: Attempt[], verdictOf: VerdictFor, scores: number[]): string[] {
   const said: string[] = [];
   const last = rounds.at(-1);
-  const fixes = last ? list(verdictOf(last)?.required_fixes) : [];
+  const fixes = last ? (verdictOf(last)?.required_fixes ?? []) : [];
   said.push(...fixes.map((fix) => `do what the last verdict asked for: ${fix}`));
   const stopped = rounds.filter((row) => row.stopped_because !== null);
   if (stopped.length > 0)
@@ -125,7 +90,7 @@ function recommendations(rounds: AttemptRow[], verdictOf: VerdictFor, scores: nu
   return said.length > 0 ? said : ["read the verdicts and change the task's requirements"];
 }
 
-/** The planner's side: what it means for the rest of the run. */
+/** The consequences of a failed task for the run. */
 export type Impact = {
   blocked: { number: string; title: string }[];
   delay: string;
@@ -136,7 +101,7 @@ export type Impact = {
 
 type Behind = { number: string; title: string; dependsOn: string[]; estimatedToolCalls: number | null };
 
-/** Everything behind the lost task, however far, and what that does to the run. */
+/** The tasks behind the failed one, direct or not, and the effect on the run. */
 export function impactOf(lost: { number: string; title: string }, tasks: Behind[], failure: Failure): Impact {
   const blocked = behind(lost.number, tasks);
   const share = tasks.length === 0 ? 0 : blocked.length / tasks.length;
@@ -173,5 +138,3 @@ function behind(number: string, tasks: Behind[]): Behind[] {
   }
   return tasks.filter((task) => found.has(task.number));
 }
-
-const list = (json: string | undefined): string[] => (json === undefined ? [] : parseJsonOr(json, []));

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** A piece of context that several agents may need: a file, an error, what a dependency left, and where to read it whole. */
+/** A piece of context that several agents may need, and where to read it in full. */
 export type Fragment = { kind: "file" | "error" | "dependency"; text: string; where: string };
 
-/** The same words are the same fragment, whatever their case, spacing, order of times or process numbers. */
+/** Ignores case, spacing, colours, times and durations. */
 export function normalise(text: string): string {
   return text
     .normalize("NFC")
@@ -24,7 +24,7 @@ export const fingerprint = ({ kind, text }: Pick<Fragment, "kind" | "text">) =>
 
 export type Merged = Fragment & { hash: string; wheres: string[]; times: number };
 
-/** One of each, in the order they were met; every place that each came from is kept. */
+/** Deduplicates fragments in order; each keeps all its places. */
 export function merged(fragments: Fragment[]): Merged[] {
   const found = new Map<string, Merged>();
   for (const fragment of fragments) {
@@ -43,10 +43,10 @@ export function merged(fragments: Fragment[]): Merged[] {
 const inFull = 300;
 const beginning = 200;
 
-/** What naming a fragment costs: sending a shorter one again is no waste. */
+/** The length of a reference to a fragment; repeating a shorter fragment wastes nothing. */
 export const referenceCharacters = 100;
 
-/** A long fragment is sent as its beginning and the place to read the rest: the same to everyone, whoever comes first. */
+/** A long fragment is sent as its beginning and a reference, the same to every agent. */
 export function shortened({ text, wheres }: Pick<Merged, "text" | "wheres">): string {
   const characters = [...text];
   if (characters.length <= inFull) return text;

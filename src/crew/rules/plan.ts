@@ -118,7 +118,7 @@ export type Check = z.infer<typeof check>;
 
 type Contradiction = { path: (string | number)[]; message: string };
 
-/** What no single field shows. */
+/** Errors that concern several fields. */
 function contradictions(tasks: PlanTask[]): Contradiction[] {
   const found: Contradiction[] = [];
   const numbers = new Set(tasks.map((task) => task.number));

@@ -51,7 +51,7 @@ const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
   cancelled: {},
 };
 
-/** What a step makes of a run: the columns that change. */
+/** The columns that a step changes. */
 export function runTransition(
   run: Pick<RunRow, "id" | "state" | "plan" | "started_at">,
   step: RunStep,

@@ -1,10 +1,8 @@
+import type { Evidence, Statement } from "../../store/crew-tables.ts";
+import { passAt } from "../../tasks/transition.ts";
 import type { Criterion } from "./plan.ts";
 
-export const passAt = 80;
 export const verifierSaysFail = "the verifier says FAIL";
-
-/** Where the verifier saw what it says. `criterion` counts from 1, as the plan's file does. */
-export type Evidence = { criterion: number; met: boolean; quote: string; from: string };
 
 export type CheckResult = { criterion: number; passed: boolean; detail: string; deliverableHash: string };
 
@@ -21,9 +19,8 @@ type Case = {
   said: Said;
   criteria: Criterion[];
   checks: CheckResult[];
-  /** The content that the verifier was given, and the content there is now. */
-  judgedHash: string;
-  currentHash: string;
+  /** The content that the verifier was given; checks count only on this content. */
+  deliverableHash: string;
   deliverable: "files" | "text";
   output: string;
   worker: string;
@@ -33,20 +30,19 @@ type Case = {
 export type Judged = { outcome: "PASS" | "FAIL"; objections: string[] };
 
 /**
- * PASS takes all of it: the verifier says so with a score of 80 or more, every deterministic check is
- * green on just this content, every criterion has evidence, and somebody else did the work. Nothing
- * here reads the deliverable for meaning: whatever it says about itself, it says to nobody.
+ * A PASS needs all of these: the verifier says PASS with a score of 80 or more, every deterministic check
+ * passed on this content, every criterion has evidence, and another agent did the work. The deliverable
+ * is never interpreted, so no text in it can talk its way to a PASS.
  */
 export function judge(given: Case): Judged {
-  const { said, criteria, checks, currentHash, judgedHash, worker, verifier } = given;
+  const { said, criteria, checks, deliverableHash, worker, verifier } = given;
   const objections: string[] = [];
   if (worker === verifier) objections.push(`${verifier} cannot verify its own work`);
-  if (judgedHash !== currentHash) objections.push("the deliverable changed after it was judged");
   if (said.verdict === "FAIL") objections.push(verifierSaysFail);
   if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; it takes ${passAt}`);
   for (const [i, { criterion, check }] of criteria.entries()) {
     const number = i + 1;
-    if (check) objections.push(...checked(number, criterion, checks, currentHash));
+    if (check) objections.push(...checked(number, criterion, checks, deliverableHash));
     const cited = said.evidence.filter((item) => item.criterion === number);
     if (cited.some((item) => !item.met)) objections.push(`criterion ${number} is not met: ${criterion}`);
     else if (!cited.some((item) => isEvidence(item, given)))
@@ -61,24 +57,24 @@ function checked(number: number, criterion: string, checks: CheckResult[], hash:
   return result.passed ? [] : [`the check of criterion ${number} failed: ${result.detail}`];
 }
 
-/** The words a worker wrote about its files are a statement, not evidence; where the words are the deliverable they must be in it. */
-function isEvidence({ quote, from, criterion }: Evidence, { deliverable, output, checks, currentHash }: Case): boolean {
+/** A worker's words about its files are a claim, not evidence; if the deliverable is a text, the quote must be in it. */
+function isEvidence(
+  { quote, from, criterion }: Evidence,
+  { deliverable, output, checks, deliverableHash }: Case,
+): boolean {
   if (quote.trim() === "" || from.trim() === "") return false;
   if (from.trim().toLowerCase() === "output") return deliverable === "text" && loosely(output).includes(loosely(quote));
   if (from.trim().toLowerCase() !== "check") return true;
-  return checks.some((one) => one.criterion === criterion && one.passed && one.deliverableHash === currentHash);
+  return checks.some((one) => one.criterion === criterion && one.passed && one.deliverableHash === deliverableHash);
 }
 
 const loosely = (text: string) => text.replaceAll(/\s+/g, " ").trim().toLowerCase();
 
-/** What a worker says it has done, with the evidence and where it was seen. */
-export type Statement = { statement: string; evidence: string; from: string };
-
-/** Statements for which the record holds no evidence: an issue for the verifier (O10). */
+/** Statements without evidence in the record: an issue for the verifier (O10). */
 export const unproven = (statements: Statement[], toolOutputs: Map<string, string>): string[] =>
   statements.filter((one) => !isProven(one, toolOutputs)).map((one) => one.statement);
 
-/** What names a recorded tool call must be in its answer; what names another place is for the verifier to look up. */
+/** Evidence from a recorded tool call must be in its answer; evidence from elsewhere is for the verifier to look up. */
 function isProven({ evidence, from }: Statement, toolOutputs: Map<string, string>): boolean {
   if (evidence.trim() === "" || from.trim() === "") return false;
   const output = toolOutputs.get(from.trim());
@@ -86,6 +82,6 @@ function isProven({ evidence, from }: Statement, toolOutputs: Map<string, string
   return !/^call-/.test(from.trim());
 }
 
-/** Open topics are to be met like the plan's own criteria, and numbered after them. */
+/** Open topics as criteria, numbered after those of the plan. */
 export const topicCriteria = (topics: string[]): Criterion[] =>
   topics.map((topic) => ({ criterion: `The open topic is answered: ${topic}` }));

@@ -31,13 +31,9 @@ export function perspectiveStore({ db, now }: Deps) {
       };
       await db.write(async (tx) => {
         await putPerspective(tx, row, keptPerPersona);
-        await appendEvent(tx, {
-          at: row.at,
-          actor: by,
-          kind: "perspective-written",
-          subject: `page:${row.path}`,
-          data: { persona_name: row.persona, source_sha: row.source_sha, job_id: row.job_id },
-        });
+        const data = { persona_name: row.persona, source_sha: row.source_sha, job_id: row.job_id };
+        const event = { at: row.at, actor: by, kind: "perspective-written" as const, subject: `page:${row.path}` };
+        await appendEvent(tx, { ...event, data });
       });
       return fromRow(row);
     },

@@ -62,13 +62,8 @@ export function proposalDecisions({ db, effects, now }: Deps) {
     const decided = await decideProposal(tx, id, { status, at, by: by.name, note });
     if (!decided) return refuse("conflict", `proposal ${id} was decided by someone else just now`);
     const { kind, subject, topic_id } = decided;
-    await appendEvent(tx, {
-      at,
-      actor: by.name,
-      kind: `proposal-${status}`,
-      subject: `proposal:${id}`,
-      data: { kind, subject, topic_id, note: note ?? null },
-    });
+    const event = { at, actor: by.name, kind: `proposal-${status}` as const, subject: `proposal:${id}` };
+    await appendEvent(tx, { ...event, data: { kind, subject, topic_id, note: note ?? null } });
     return ok(decided);
   }
 

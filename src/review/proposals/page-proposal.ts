@@ -9,10 +9,10 @@ import type { WholeProposal } from "./proposal.ts";
 
 /** The rules for proposed texts, as pure functions. */
 
-export type Topic = { id: string; path: string; kind: string; status: string };
+export type AnsweredTopic = { id: string; path: string; kind: string; status: string };
 
 /** Whether this topic may be answered with a proposal. */
-export function takesProposals(topic: Topic): Result<true> {
+export function takesProposals(topic: AnsweredTopic): Result<true> {
   if (topic.kind === "question") {
     return refuse(
       "refused",

@@ -82,20 +82,21 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
           job_id: jobId,
         });
         if (!opened) throw new Error(`revision ${revision} of topic ${topicId} exists although its lock is held`);
-        await appendEvent(tx, {
+        const event = {
           at,
           actor: proposedBy ?? "agent",
-          kind: "proposal-opened",
+          kind: "proposal-opened" as const,
           subject: `proposal:${opened.id}`,
-          data: {
-            kind: "page",
-            subject: path,
-            topic_id: topicId,
-            revision_number: revision,
-            base_source_sha: baseSha,
-            job_id: jobId,
-          },
-        });
+        };
+        const about = {
+          kind: "page",
+          subject: path,
+          topic_id: topicId,
+          revision_number: revision,
+          base_source_sha: baseSha,
+          job_id: jobId,
+        };
+        await appendEvent(tx, { ...event, data: about });
         return ok(proposalOf(opened));
       });
     },

@@ -2,13 +2,13 @@ import type { Caller } from "../../kernel/caller.ts";
 import { type Result, refuse } from "../../kernel/result.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
-import { checkProposal, type Topic, takesProposals } from "./page-proposal.ts";
+import { type AnsweredTopic, checkProposal, takesProposals } from "./page-proposal.ts";
 import type { Proposal } from "./proposal.ts";
 
 /** Answers a topic with a full new text of its page (R3). The checks are the same for agents and people. */
 export async function proposePage(
   app: ReviewApp,
-  topic: Topic,
+  topic: AnsweredTopic,
   asked: { baseSha: string; text: string },
   caller: Caller,
 ): Promise<Result<Proposal>> {

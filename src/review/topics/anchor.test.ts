@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { draws } from "../../../test/support/thorough.ts";
 import {
   fresh,
   holds,
@@ -211,7 +212,7 @@ function apply(page: Tracked, { kind, at, to, text }: Edit): Tracked {
 
 /** The same cases each day; SCRIPTORIUM_TEST_ALL=1 makes them many, SCRIPTORIUM_TEST_SEED others. */
 const thoroughly = (daily: number) => ({
-  numRuns: process.env.SCRIPTORIUM_TEST_ALL ? 40_000 : daily,
+  ...draws(daily, 40_000),
   seed: Number(process.env.SCRIPTORIUM_TEST_SEED ?? 20261115),
 });
 
@@ -246,7 +247,7 @@ describe("whatever was done to a page", () => {
           expect(holds(text, now, anchor, found.anchor)).toBe(true);
         } else expect(found.anchor).toBe(anchor);
       }),
-      thoroughly(1500),
+      thoroughly(800),
     );
   });
 

@@ -17,7 +17,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { locate } from "./anchor/locate.ts";
 import { lineAt } from "./anchor/place.ts";
 import { byCharacters, resembling } from "./anchor/resemble.ts";
-import { type Gap, gapAround, insertions, type Run, unchangedLines } from "./anchor/unchanged.ts";
+import { type Gap, gapAround, insertions, type LineRun, unchangedLines } from "./anchor/unchanged.ts";
 import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
 
 export type Anchor = Span & { quote: string; prefix: string; suffix: string; blob: string };
@@ -86,7 +86,7 @@ type Comparison = {
   after: string;
   spaced(): [View, View];
   words(): [View, View];
-  runs(): Run[];
+  runs(): LineRun[];
 };
 
 function compare(before: string, after: string): Comparison {

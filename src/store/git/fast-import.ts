@@ -26,7 +26,7 @@ export async function importCommits(git: Git, from: string | undefined, commits:
     `reset ${scratchRef}\n`,
     ...(from ? [`from ${from}\n`] : []),
     "\n",
-    ...commits.flatMap(spellCommit),
+    ...commits.flatMap(formatCommit),
     "get-mark :1\n",
     `reset ${scratchRef}\nfrom ${nullId}\n\n`,
     "done\n",
@@ -35,7 +35,7 @@ export async function importCommits(git: Git, from: string | undefined, commits:
 }
 
 /** Every commit gets the mark 1: only the last one is asked for. */
-function spellCommit({ path, blob, bytes, author, message, at }: Commit): (string | Buffer)[] {
+function formatCommit({ path, blob, bytes, author, message, at }: Commit): (string | Buffer)[] {
   const when = `${Math.floor(Date.parse(at) / 1000)} +0000`;
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const text = Buffer.from(message);

@@ -7,7 +7,7 @@ import { failedGit, type GitInput, type GitOutput, gitEnvironment, runGit } from
 export type Identity = { name: string; email: string };
 export type Head = { branch: string | undefined; commit: string | undefined };
 /** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
-export type Place = { gitDir: string; commonDir: string; prefix: string };
+type Place = { gitDir: string; commonDir: string; prefix: string };
 
 /** The git commands that Scriptorium uses: plumbing, without the repository's hooks, filters and programs. */
 export type Git = ReturnType<typeof gitAt>;

@@ -4,7 +4,7 @@ import { blobOf } from "./blob.ts";
 import type { Git, Identity } from "./git.ts";
 
 /** A new version of a file for git. */
-export type Change = {
+type Change = {
   path: string;
   /** The blob name of the new version; the hash of `content` unless `appended`. */
   blob?: string;
@@ -29,7 +29,7 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
     base: change.base ?? null,
     content: change.content,
     appended: change.appended ? 1 : 0,
-    author: spellIdentity(change.author),
+    author: formatIdentity(change.author),
     by_person: change.byPerson ? 1 : 0,
     message: change.message,
     at: change.at,
@@ -37,7 +37,7 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
   });
 }
 
-export const spellIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
+export const formatIdentity = ({ name, email }: Identity) => `${plain(name)} <${plain(email)}>`;
 
 /** The bytes of a version, from git or from the queue. */
 export async function readVersion(db: Database, git: Git, blob: string): Promise<Buffer | undefined> {

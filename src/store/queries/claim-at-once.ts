@@ -7,7 +7,7 @@ import {
   eventsOfSaved,
   isReady,
   type Lease,
-  type Sent,
+  type SentChange,
   savedOf,
   saveList,
   sent,
@@ -26,13 +26,13 @@ type Batch = {
   at: string;
   effect: ClaimEffect;
 };
-type Done = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
+type Response = { saved: Map<number, Lease>; claimed: (StoredTask | undefined)[] };
 
 /**
  * Saves changes and assigns ready tasks to claimants in one statement. On PostgreSQL that is a transaction by
  * itself, so no row stays locked during a round trip.
  */
-export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Batch): Promise<Done> {
+export async function saveAndClaim(query: Query, { changes, wants, run, at, effect }: Batch): Promise<Response> {
   if (wants.length === 0) {
     const rows = await saveList(query, changes.map(sent));
     return { saved: new Map(rows.map((row) => [row.num, row])), claimed: [] };
@@ -50,7 +50,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
     // The spread is last: keys after a spread cost V8 more than the rest of this function.
     ...inColumns(sentColumns, changes.map(sent)),
   });
-  const done: Done = { saved: new Map(), claimed: wants.map(() => undefined) };
+  const done: Response = { saved: new Map(), claimed: wants.map(() => undefined) };
   for (const row of rows) {
     if (row.place === null) done.saved.set(row.num, row);
     else done.claimed[row.place - 1] = row;
@@ -58,7 +58,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
   return done;
 }
 
-type Given = Lists<Sent> & {
+type Given = Lists<SentChange> & {
   holders: string[];
   leases: number[];
   limit: number;

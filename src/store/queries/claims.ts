@@ -13,8 +13,8 @@ type Engine = Database["engine"];
 export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
 const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
 
-const freely: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
-const passingBy: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
+const unlocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
+const skipLocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
 
 /** Which cases a claim has to handle; each is one index lookup. */
 export type Situation = { ready: boolean; expired: boolean; limited: boolean };
@@ -44,7 +44,7 @@ const readyQuery = (lock: Record<Engine, RawBuilder<unknown>>) => ({
       ORDER BY turn_at, num LIMIT ${slot("limit")} ${lock[engine]}`,
   ),
 });
-const ready = { looked: readyQuery(freely), held: readyQuery(passingBy) };
+const ready = { unlocked: readyQuery(unlocked), locked: readyQuery(skipLocked) };
 
 type ReadyFilter = { run: string | undefined; limit: number; without?: string[]; locked: boolean };
 
@@ -57,7 +57,7 @@ export function readyTasks(
   engine: Engine,
   { run, limit, without = [], locked }: ReadyFilter,
 ): Promise<StoredTask[]> {
-  const { any, ofRun } = locked ? ready.held : ready.looked;
+  const { any, ofRun } = locked ? ready.locked : ready.unlocked;
   if (run !== undefined) return ofRun[engine](query, { run, limit });
   return any[engine](query, { limit, without: listOf[engine](without) });
 }
@@ -65,7 +65,7 @@ export function readyTasks(
 const expired = onEach<{ limit: number }, StoredTask>(
   (engine, slot) => sql`
     SELECT ${columns} FROM tasks WHERE ${hasExpired(engine)}
-    ORDER BY lease_until LIMIT ${slot("limit")} ${passingBy[engine]}`,
+    ORDER BY lease_until LIMIT ${slot("limit")} ${skipLocked[engine]}`,
 );
 
 /** Tasks whose lease has expired by the store's clock, locked for the caller. */
@@ -133,10 +133,10 @@ const saveRow = withEach<{ change: Change; now: number }>(
       AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
 );
 
-export type Sent = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
+export type SentChange = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
   WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
 
-export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => ({
+export const sent = ({ row, to, leaseMs, underClaim, event }: Change): SentChange => ({
   num: row.num,
   version: row.version,
   seen: row.epoch,
@@ -156,11 +156,24 @@ export const sent = ({ row, to, leaseMs, underClaim, event }: Change): Sent => (
   data: event.data,
 });
 
-export const sentColumns: Columns<Sent> = {
-  ...{ num: "bigint", version: "bigint", seen: "bigint", awaited: "int", blockers_left: "bigint" },
-  ...{ state: "text", attempt: "bigint", epoch: "bigint", holder: "text", result: "text" },
-  ...{ lease_ms: "bigint", under_claim: "int" },
-  ...{ at: "text", actor: "text", kind: "text", subject: "text", data: "text" },
+export const sentColumns: Columns<SentChange> = {
+  num: "bigint",
+  version: "bigint",
+  seen: "bigint",
+  awaited: "int",
+  blockers_left: "bigint",
+  state: "text",
+  attempt: "bigint",
+  epoch: "bigint",
+  holder: "text",
+  result: "text",
+  lease_ms: "bigint",
+  under_claim: "int",
+  at: "text",
+  actor: "text",
+  kind: "text",
+  subject: "text",
+  data: "text",
 };
 
 /** Saves what it can, with its events, and returns those rows. */
@@ -179,7 +192,7 @@ export const savedOf = (given: RawBuilder<unknown>) => sql`
   )`;
 export const eventsOfSaved = sql`SELECT at, actor, kind, subject, data FROM saved`;
 
-export const saveList = withAll<Sent, Lease & { num: number }>(
+export const saveList = withAll<SentChange, Lease & { num: number }>(
   sentColumns,
   (given) => sql`
     WITH ${savedOf(given)}, logged AS (INSERT INTO events (at, actor, kind, subject, data) ${eventsOfSaved})

@@ -2,10 +2,10 @@ import type { Query } from "../database.ts";
 
 const over = ["completed", "failed", "cancelled"];
 
-export type Waiting = { id: string; state: string };
+type WaitingTask = { id: string; state: string };
 
-/** Tasks of runs that are carried out, that stand between two stages and that nobody holds, oldest first. */
-export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<Waiting[]> =>
+/** Tasks of running runs that wait between two stages and have no holder, oldest first. */
+export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<WaitingTask[]> =>
   query
     .selectFrom("tasks")
     .innerJoin("runs", "runs.id", "tasks.run")
@@ -18,7 +18,7 @@ export const betweenStages = (query: Query, run: string | undefined, limit: numb
     .limit(limit)
     .execute();
 
-/** The tasks of a run that are not over, in the order of the plan. */
+/** The open tasks of a run, in the order of the plan. */
 export const openTasks = async (query: Query, run: string): Promise<string[]> =>
   (
     await query
@@ -30,7 +30,7 @@ export const openTasks = async (query: Query, run: string): Promise<string[]> =>
       .execute()
   ).map((row) => row.id);
 
-/** Tasks of a run that are held, and by whom. */
+/** Tasks of one run, or of all, that are held. */
 export const heldIn = (query: Query, run: string | undefined): Promise<{ id: string; holder: string | null }[]> =>
   query
     .selectFrom("tasks")
@@ -40,7 +40,7 @@ export const heldIn = (query: Query, run: string | undefined): Promise<{ id: str
     .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
     .execute();
 
-/** How many tasks of a run can still change, and how many were lost. */
+/** How many tasks of a run are open and how many are lost; a task behind a lost one is lost too. */
 export async function restOf(query: Query, run: string): Promise<{ open: number; lost: number; all: number }> {
   const rows = await query.selectFrom("tasks").select(["state", "lost_blockers"]).where("run", "=", run).execute();
   const open = rows.filter((row) => !over.includes(row.state) && row.lost_blockers === 0).length;
@@ -50,13 +50,13 @@ export async function restOf(query: Query, run: string): Promise<{ open: number;
 export const stateOfRun = async (query: Query, run: string): Promise<string | undefined> =>
   (await query.selectFrom("runs").select("state").where("id", "=", run).executeTakeFirst())?.state;
 
-/** Runs that are being carried out now, oldest first. */
+/** Running runs, oldest first. */
 export const runningRuns = async (query: Query): Promise<string[]> =>
   (await query.selectFrom("runs").select("id").where("state", "=", "running").orderBy("created_at").execute()).map(
     (row) => row.id,
   );
 
-/** The same with who started them, and the process that carries them. */
+/** Running runs with their creator and the process that executes them. */
 export const carriedRuns = async (query: Query): Promise<{ run: string; by: string; carrier: string }[]> => {
   const rows = await query
     .selectFrom("runs")

@@ -6,7 +6,7 @@ import { eachOnce, onEach } from "../prepared.ts";
 import type { EdgeRow } from "../tables.ts";
 import { asEdges, isAlive, keysAt, type Side, sideRows, sideSelect, sides, tiesOf } from "./graph/derived.ts";
 import { ties } from "./graph/nouns.ts";
-import type { Place } from "./nodes.ts";
+import type { ListCursor } from "./nodes.ts";
 
 export type StoredEdge = Selectable<EdgeRow>;
 export type NewEdge = Omit<StoredEdge, "num">;
@@ -113,7 +113,7 @@ const touching = eachOnce((shape: string) => {
 type Page = {
   types: string[] | undefined;
   direction: "out" | "in" | "both";
-  after: Place | undefined;
+  after: ListCursor | undefined;
   limit: number;
 };
 
@@ -151,7 +151,7 @@ function ownLinks(engine: Database["engine"], id: string, after: number, { types
 }
 
 /** The cursor after a link, for `linksAfter`. */
-export const placeOf = ({ stream, num, far }: Link): Place => ({ stream, key: stream === 0 ? String(num) : far });
+export const placeOf = ({ stream, num, far }: Link): ListCursor => ({ stream, key: stream === 0 ? String(num) : far });
 
 /** The unary plus keeps SQLite from looking up every pair of ends in the index over both. */
 const farEnd = {
@@ -159,7 +159,7 @@ const farEnd = {
   postgres: { from: sql.raw("from_id"), to: sql.raw("to_id") },
 };
 
-export type Step = { from: string; type: string; to: string };
+export type EdgeLine = { from: string; type: string; to: string };
 
 /** The edges between `some` and `all`; `some` is a subset of `all`. */
 export async function edgesBetween(
@@ -168,7 +168,7 @@ export async function edgesBetween(
   all: string[],
   types: string[] | undefined,
   limit: number,
-): Promise<Step[]> {
+): Promise<EdgeLine[]> {
   const inSome = new Set(some);
   const rest = all.filter((id) => !inSome.has(id));
   const one = (ids: string[]) => among[db.engine](listOf[db.engine](ids));

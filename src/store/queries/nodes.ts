@@ -126,14 +126,14 @@ type NodeFilter = {
   type: string | undefined;
   /** All must hold. */
   where: Condition[];
-  after: Place | undefined;
+  after: ListCursor | undefined;
   limit: number;
 };
 
 /** A cursor: the stream, and the key in it after which to continue. */
-export type Place = { stream: number; key: string };
+export type ListCursor = { stream: number; key: string };
 
-export type ListedNode = StoredNode & { place: Place };
+export type ListedNode = StoredNode & { place: ListCursor };
 
 /** The graph's own nodes, newest first, then those of each noun. */
 export async function nodesWhere(db: Database, { type, where, after, limit }: NodeFilter): Promise<ListedNode[]> {

@@ -1,16 +1,7 @@
-import type { Selectable } from "kysely";
-import type {
-  AttemptRow,
-  CheckResultRow,
-  ContextRow,
-  PreambleRow,
-  QuestionRow,
-  RunRow,
-  RunTaskRow,
-  ToolCallRow,
-  VerdictRow,
-} from "../crew-tables.ts";
+import { batches } from "../batches.ts";
+import type { Failure, RunRow, RunTaskRow, StoredCriterion } from "../crew-tables.ts";
 import type { Database, Query } from "../database.ts";
+import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 import type { StoredTask } from "./tasks.ts";
 
 export const findRun = (query: Query, id: string): Promise<RunRow | undefined> =>
@@ -62,7 +53,12 @@ export async function saveRun(
   return Number(numUpdatedRows) === 1;
 }
 
-export type StoredRunTask = RunTaskRow & { task: StoredTask };
+type Json = { criteria: StoredCriterion[]; execution: string[]; files: string[]; failure: Failure | null };
+const empty: Json = { criteria: [], execution: [], files: [], failure: null };
+
+/** A task of a run as it was planned. */
+export type RunTask = Parsed<RunTaskRow, Json>;
+export type StoredRunTask = RunTask & { task: StoredTask };
 
 /** The tasks of a run as planned and as they stand, in the order of the plan. */
 export async function tasksOfRun(query: Query, run: string): Promise<StoredRunTask[]> {
@@ -73,80 +69,35 @@ export async function tasksOfRun(query: Query, run: string): Promise<StoredRunTa
   const found = new Map(details.map((row) => [row.task_id, row]));
   return tasks.flatMap((task) => {
     const detail = found.get(task.id);
-    return detail ? [{ ...detail, task: task as StoredTask }] : [];
+    return detail ? [{ ...parseColumns(detail, empty), task: task as StoredTask }] : [];
   });
 }
 
-export const runTask = (query: Query, task: string): Promise<RunTaskRow | undefined> =>
-  query.selectFrom("run_tasks").selectAll().where("task_id", "=", task).executeTakeFirst();
-
-type OfTask = { task: string } | { run: string };
-const column = (of: OfTask) => ("task" in of ? (["task_id", of.task] as const) : (["run_id", of.run] as const));
-
-export const attemptsOf = (query: Query, of: OfTask): Promise<AttemptRow[]> =>
-  query.selectFrom("attempts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("epoch").execute();
-
-/** How often each task of a run was attempted and what score it got last, without the texts they brought. */
-export async function tallyOf(
-  query: Query,
-  run: string,
-): Promise<{ attempts: Map<string, number>; scores: Map<string, number> }> {
-  const [attempts, verdicts] = await Promise.all([
-    query
-      .selectFrom("attempts")
-      .select((x) => ["task_id", x.fn.countAll<number>().as("count")])
-      .where("run_id", "=", run)
-      .where("phase", "<>", "abandoned")
-      .groupBy("task_id")
-      .execute(),
-    query
-      .selectFrom("verdicts")
-      .select(["task_id", "score"])
-      .where("run_id", "=", run)
-      .orderBy("at")
-      .orderBy("id")
-      .execute(),
-  ]);
-  return {
-    attempts: new Map(attempts.map((row) => [row.task_id, Number(row.count)])),
-    scores: new Map(verdicts.map((row) => [row.task_id, row.score])),
-  };
+export async function runTask(query: Query, task: string): Promise<RunTask | undefined> {
+  const row = await query.selectFrom("run_tasks").selectAll().where("task_id", "=", task).executeTakeFirst();
+  return row && parseColumns(row, empty);
 }
 
-/** Tasks that have ended and of which the book says nothing yet. */
-export const unlearnt = async (query: Query, run: string | undefined): Promise<string[]> => {
-  const rows = await query
-    .selectFrom("attempts")
-    .innerJoin("tasks", "tasks.id", "attempts.task_id")
-    .select("attempts.task_id")
-    .distinct()
-    .where("attempts.learnt_at", "is", null)
-    .where("attempts.phase", "in", ["qc_passed", "qc_failed"])
-    .where("tasks.state", "in", ["completed", "failed"])
-    .$if(run !== undefined, (q) => q.where("attempts.run_id", "=", run ?? ""))
-    .execute();
-  return rows.map((row) => row.task_id);
-};
+export async function insertRunTasks(tx: Query, tasks: RunTask[]): Promise<void> {
+  const rows = tasks.map((task) => stringifyColumns<RunTaskRow, Json>(task, empty) as RunTaskRow);
+  for (const some of batches(rows)) await tx.insertInto("run_tasks").values(some).execute();
+}
 
-export const verdictsOf = (query: Query, of: OfTask): Promise<VerdictRow[]> =>
-  query
-    .selectFrom("verdicts")
-    .selectAll()
-    .where(column(of)[0], "=", column(of)[1])
-    .orderBy("at")
-    .orderBy("id")
+/** Deletes the tasks of a plan that is replaced; a task that was ever claimed stays. */
+export const deleteUnstartedTasks = (tx: Query, run: string) =>
+  tx.deleteFrom("tasks").where("run", "=", run).where("attempt", "=", 0).execute();
+
+export const saveFailure = (tx: Query, task: string, failure: Failure) =>
+  tx
+    .updateTable("run_tasks")
+    .set({ failure: JSON.stringify(failure) })
+    .where("task_id", "=", task)
     .execute();
 
-export const contextsOf = (query: Query, of: OfTask): Promise<ContextRow[]> =>
-  query.selectFrom("contexts").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("started_at").execute();
+type WaitingRun = { run: RunRow; questions: { id: string; task: string; question: string; answer: null }[] };
 
-export const questionsOf = (query: Query, of: OfTask): Promise<QuestionRow[]> =>
-  query.selectFrom("questions").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();
-
-type Waiting = { run: RunRow; questions: { id: string; task: string; question: string; answer: null }[] };
-
-/** Runs that cannot go on without a person: they stopped, or an agent asks something. Newest first. */
-export async function runsThatWait(query: Query): Promise<Waiting[]> {
+/** Runs that need a person: stopped, or with an open question of an agent. Newest first. */
+export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
   const [runs, asked] = await Promise.all([
     query
       .selectFrom("runs")
@@ -174,18 +125,3 @@ export async function runsThatWait(query: Query): Promise<Waiting[]> {
     }))
     .filter(({ run, questions }) => run.state === "stopped" || questions.length > 0);
 }
-
-export const toolCallsOf = (query: Query, of: OfTask): Promise<ToolCallRow[]> =>
-  query.selectFrom("tool_calls").selectAll().where(column(of)[0], "=", column(of)[1]).orderBy("at").execute();
-
-export const checksOf = (query: Query, task: string, epoch: number): Promise<CheckResultRow[]> =>
-  query
-    .selectFrom("check_results")
-    .selectAll()
-    .where("task_id", "=", task)
-    .where("epoch", "=", epoch)
-    .orderBy("criterion")
-    .execute();
-
-export const findPreamble = (query: Query, hash: string): Promise<Selectable<PreambleRow> | undefined> =>
-  query.selectFrom("preambles").selectAll().where("hash", "=", hash).executeTakeFirst();

@@ -4,7 +4,7 @@ import type { Query } from "../database.ts";
 
 export type Sums = { tokens: number; usd: number };
 
-/** What was spent and what is set aside, together; a settled call counts with what it came to, as far as that is known. */
+/** Spent and reserved amounts together; a settled call counts with its actual cost if that is known. */
 export async function spentOn(query: Query, where: { run: string; task?: string; epoch?: number }): Promise<Sums> {
   const row = await query
     .selectFrom("spends")

@@ -16,13 +16,35 @@ export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
 const shapeLock = 7_346_002;
 
 export const columnNames = [
-  ...(["num", "id", "run", "title", "description", "state", "priority", "turn_at", "attempt", "max_retries"] as const),
-  ...(["blockers_left", "lost_blockers", "epoch", "holder", "claimed_at", "lease_until", "result"] as const),
-  ...(["version", "awaited", "created_at", "created_by", "updated_at"] as const),
-];
+  "num",
+  "id",
+  "run",
+  "title",
+  "description",
+  "state",
+  "priority",
+  "turn_at",
+  "attempt",
+  "max_retries",
+  "blockers_left",
+  "lost_blockers",
+  "epoch",
+  "holder",
+  "claimed_at",
+  "lease_until",
+  "result",
+  "version",
+  "awaited",
+  "created_at",
+  "created_by",
+  "updated_at",
+] as const;
 export const columns = sql.raw(columnNames.map((name) => `tasks.${name}`).join(", "));
 
 export const locked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE` };
+
+export const taskIds = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("tasks").select("id").execute()).map((row) => row.id);
 
 export const findTask = (query: Query, id: string): Promise<StoredTask | undefined> =>
   query.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();

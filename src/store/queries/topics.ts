@@ -57,6 +57,21 @@ export function listTopics(query: Query, { path, status, kind, after, limit }: F
 export const openTopicsOn = (query: Query, path: string): Promise<TopicRow[]> =>
   query.selectFrom("topics").selectAll().where("path", "=", path).where("status", "=", "open").orderBy("id").execute();
 
+/** Open topics on any of these pages, oldest first. */
+export const openTopicsOnPages = (
+  query: Query,
+  paths: string[],
+  limit: number,
+): Promise<Pick<TopicRow, "id" | "path" | "first_quote">[]> =>
+  query
+    .selectFrom("topics")
+    .select(["id", "path", "first_quote"])
+    .where("status", "=", "open")
+    .where("path", "in", paths)
+    .orderBy("created_at")
+    .limit(limit)
+    .execute();
+
 export async function pathsWithOpenTopics(query: Query): Promise<string[]> {
   const rows = await query.selectFrom("topics").select("path").distinct().where("status", "=", "open").execute();
   return rows.map(({ path }) => path);

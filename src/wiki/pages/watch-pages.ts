@@ -7,7 +7,7 @@ import { isTemporary } from "../../store/disk/disk.ts";
 import { appendEvents, type NewEvent } from "../../store/events.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { newestSeq, pageEventsSince } from "../../store/queries/event-log.ts";
-import { ownerOf, settled, statOf } from "../stores/look.ts";
+import { ownerOf, readSettled, statOf } from "../stores/look.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { pagePath } from "./pages.ts";
 
@@ -107,7 +107,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     let bytes: Buffer = Buffer.alloc(0);
     for (let attempt = 0; attempt < 20 && stat !== statOf(file); attempt++) {
       stat = statOf(file);
-      bytes = await settled(file, config.root, undefined);
+      bytes = await readSettled(file, config.root, undefined);
     }
     if (stat === (before ?? "gone")) return undefined;
     const news = (kind: News["kind"], blob: string | null, actor: string): News => ({

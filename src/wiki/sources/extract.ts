@@ -5,13 +5,13 @@ import type { Answer, Parsed, Question } from "./extract/worker.ts";
 
 export type Extracted = { format: "text" | Parsed; text: string };
 
-/** What one file may take. A hostile one that takes more is kept like any other, and found by its name. */
+/** Limits per file. A file that exceeds them is stored without text and found by its name. */
 const limits = { ms: 30_000, heapMb: 1024, bytes: 1024 * 1024 * 1024, characters: 16 * 1024 * 1024 };
-const lookMs = 50;
+const pollMs = 50;
 
 /**
- * The text of a source, or undefined when there is none in it that we can read. What must be parsed
- * is parsed in a thread, one file after the other, while everyone else is served.
+ * The text of a source, or undefined if its format has none. HTML, PDF and DOCX are parsed in a worker
+ * thread, one file at a time, so that the event loop stays free.
  */
 export function extractor(allowed = limits) {
   let worker: Worker | undefined;
@@ -21,12 +21,12 @@ export function extractor(allowed = limits) {
   function ask(question: Question): Promise<Answer> {
     worker ??= new Worker(builtFile("extract-worker.js"), {
       resourceLimits: { maxOldGenerationSizeMb: allowed.heapMb },
-      // The parsers complain of broken files to whoever listens.
+      // Captured: the parsers print warnings about broken files.
       stdout: true,
       stderr: true,
     });
     const asked = worker;
-    // The heap's own limit knows nothing of buffers, and what is unpacked is unpacked into those.
+    // The heap limit does not cover buffers, which decompressed data goes into.
     const before = process.memoryUsage.rss();
     const until = Date.now() + allowed.ms;
     return new Promise((resolve) => {
@@ -42,7 +42,7 @@ export function extractor(allowed = limits) {
       };
       const watch = setInterval(() => {
         if (Date.now() > until || process.memoryUsage.rss() - before > allowed.bytes) giveUp();
-      }, lookMs);
+      }, pollMs);
       asked.on("message", settle).on("error", giveUp).on("exit", giveUp);
       asked.postMessage(question);
     });

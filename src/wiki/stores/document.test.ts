@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { draws } from "../../../test/support/thorough.ts";
 import { countWords, emptyDocument, parseDocument, readFront, withBody } from "./document.ts";
 
 const parse = (text: string) => {
@@ -23,7 +24,7 @@ test("T21: any body written into any frontmatter is read back as it was", () => 
         expect(back.front).toBe(front);
       },
     ),
-    { numRuns: 2000 },
+    draws(500, 2000),
   );
 });
 
@@ -32,7 +33,7 @@ test("T21: any title survives, whatever is in it", () => {
     fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (title) => {
       expect(readFront(parseDocument(withBody(emptyDocument, "text", title)), "x.md").title).toBe(title);
     }),
-    { numRuns: 2000 },
+    draws(500, 2000),
   );
 });
 

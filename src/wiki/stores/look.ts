@@ -37,7 +37,7 @@ const notThere = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EMLINK"]);
  * Waits until an editor has finished saving. Editors truncate and then write, or remove the file and create
  * another: content counts once it has been unchanged for a moment, an empty or missing file after a longer one.
  */
-export async function settled(file: string, root: string, known: string | undefined): Promise<Buffer> {
+export async function readSettled(file: string, root: string, known: string | undefined): Promise<Buffer> {
   const began = Date.now();
   for (;;) {
     const bytes = readIfThere(file, root) ?? Buffer.alloc(0);

@@ -4,7 +4,7 @@ import { openLock } from "../../store/disk/lock.ts";
 import { type Event, eventsAfter } from "../../store/events.ts";
 import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
-import { commitMessage, spellIdentity } from "../../store/git/history.ts";
+import { commitMessage, formatIdentity } from "../../store/git/history.ts";
 import { eventNumbered } from "../../store/queries/event-log.ts";
 import { findVersion } from "../../store/queries/versions.ts";
 import { type EntryStore, identityOf } from "../entry.ts";
@@ -86,7 +86,7 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
       path: prefix + join(wiki, `${id}.md`),
       blob: row.blob,
       bytes: Buffer.from(text),
-      author: spellIdentity(identityOf({ name, ...(role ? { role } : {}) })),
+      author: formatIdentity(identityOf({ name, ...(role ? { role } : {}) })),
       message: commitMessage(row.summary, { ...trailers, Event: event.id }),
       at,
     };

@@ -11,7 +11,7 @@ import { linksIn, linksInLog } from "../pages/links.ts";
 import type { Section } from "../schema.ts";
 import { type EntryDocument, emptyDocument, parseDocument, readFront } from "./document.ts";
 import { type EntryFiles, saveFileVersion } from "./file-version.ts";
-import { looksChanged, ownerOf, readIfThere, settled, statOf } from "./look.ts";
+import { looksChanged, ownerOf, readIfThere, readSettled, statOf } from "./look.ts";
 import { readAuthorNote } from "./note.ts";
 
 type Deps = {
@@ -55,7 +55,7 @@ export function reconciler({ db, git, root, files, folders, sections }: Deps) {
 
   /** Makes a version of the file's content, unless another process has done so in the meantime. */
   async function adopt(id: string, row: IndexedEntry | undefined): Promise<void> {
-    const bytes = await settled(fileOf(id), root, row?.blob);
+    const bytes = await readSettled(fileOf(id), root, row?.blob);
     const blob = blobOf(bytes);
     if (blob === row?.blob) return;
     const person = await whoEdited(id, blob);

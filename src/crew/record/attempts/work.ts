@@ -1,76 +1,64 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import { snakeKeys } from "../../../kernel/wire.ts";
 import { recordingLate } from "../../../store/fence.ts";
-import { parseJsonOr } from "../../../store/json.ts";
+import { abandonEarlierAttempts, findAttempt, insertAttempt, updateAttempt } from "../../../store/queries/attempts.ts";
 import { runTask } from "../../../store/queries/runs.ts";
 import { lockTasks } from "../../../store/queries/tasks.ts";
-import type { Task } from "../../../tasks/task.ts";
-import type { Said } from "../../rules/verdict.ts";
-import { type CrewDeps, tasksWithin } from "../deps.ts";
-import { bySystem, type Deliverable, type Fence, hashOf, type Output, type Spent } from "../facts.ts";
-import { attemptLedger, cut, late, spentColumns } from "./ledger.ts";
-import { keepVerdict } from "./verification.ts";
+import { fencedStep, moveOne } from "../../../tasks/moves.ts";
+import { fromRow, type Task } from "../../../tasks/task.ts";
+import { longestOutput } from "../../../tasks/transition.ts";
+import { type CrewDeps, moving } from "../deps.ts";
+import type { Deliverable, Fence, Output, Spent } from "../facts.ts";
+import { attemptLedger, late, spentColumns } from "./ledger.ts";
 
 /** The worker's side of an attempt. */
 export function workRecord(deps: CrewDeps) {
   const { db } = deps;
-  const { stamp, event, update, under } = attemptLedger(deps);
+  const { stamp, event } = attemptLedger(deps);
 
-  /** Right after a claim: whatever an earlier holder left unfinished is marked as such. */
+  /** Starts the attempt right after the claim, and marks attempts that an earlier claim left unfinished as abandoned. */
   async function begin(
     { task: id, epoch }: Fence,
     worker: string,
   ): Promise<Result<{ attempt: number; retryReason: string | null }>> {
     return db.write(async (tx) => {
-      const [task] = await lockTasks(tx, db.engine, [id]);
+      const [row] = await lockTasks(tx, db.engine, [id]);
       const detail = await runTask(tx, id);
-      if (!task || !detail) return refuse("not_found", `there is no task ${id} of a run`);
-      if (task.epoch !== epoch || task.holder === null) return late(id, epoch);
+      if (!row || !detail) return refuse("not_found", `there is no task ${id} of a run`);
+      if (row.epoch !== epoch || row.holder === null) return late(id, epoch);
       const at = stamp();
-      await tx
-        .updateTable("attempts")
-        .set({ phase: "abandoned", ended_at: at })
-        .where("task_id", "=", id)
-        .where("phase", "=", "worker_executing")
-        .where("epoch", "<", epoch)
-        .execute();
-      const reason = parseJsonOr<{ reason?: unknown }>(task.result, {}).reason;
-      const retryReason = task.attempt > 1 && typeof reason === "string" ? reason : null;
-      await tx
-        .insertInto("attempts")
-        .values({
-          ...untouched,
-          task_id: id,
-          epoch,
-          run_id: detail.run_id,
-          attempt: task.attempt,
-          worker,
-          is_retry: task.attempt > 1 ? 1 : 0,
-          retry_reason: retryReason,
-          started_at: at,
-        })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-      const data = { attempt: task.attempt, epoch, is_retry: task.attempt > 1, retry_reason: retryReason };
-      await event(tx, worker, "attempt-started", id, data);
-      return ok({ attempt: task.attempt, retryReason });
+      await abandonEarlierAttempts(tx, id, epoch, at);
+      const { attempt, result } = fromRow(row);
+      const isRetry = attempt > 1;
+      const retryReason = isRetry && typeof result.reason === "string" ? result.reason : null;
+      await insertAttempt(tx, {
+        task_id: id,
+        epoch,
+        run_id: detail.run_id,
+        attempt,
+        worker,
+        retry_reason: retryReason,
+        started_at: at,
+      });
+      await event(tx, worker, "attempt-started", id, { attempt, epoch, is_retry: isRetry, retry_reason: retryReason });
+      return ok({ attempt, retryReason });
     });
   }
 
-  /** What the worker says it made. It can say so again until its work is over; the last word counts. */
+  /** Stores the worker's output. Until the work is over the worker may submit again; the last output counts. */
   async function submitOutput(fence: Fence, said: Output, actor: string): Promise<Result<{ attempt: number }>> {
     return db.write(async (tx) => {
       const [task] = await lockTasks(tx, db.engine, [fence.task]);
       if (!task) return refuse("not_found", `there is no task ${fence.task}`);
-      const attempt = await under(tx, fence);
+      const attempt = await findAttempt(tx, fence.task, fence.epoch);
       if (task.epoch !== fence.epoch || task.state !== "worker_executing" || !attempt)
         return late(fence.task, fence.epoch);
-      await update(tx, fence, {
-        output: cut(said.output),
+      await updateAttempt(tx, fence.task, fence.epoch, {
+        output: said.output.slice(0, longestOutput),
         output_characters: said.output.length,
-        claims: JSON.stringify(said.statements),
-        decisions: JSON.stringify(said.decisions),
-        cites: JSON.stringify(said.cites),
+        claims: said.statements,
+        decisions: said.decisions,
+        cites: said.cites,
       });
       await event(tx, actor, "output-submitted", fence.task, {
         attempt: attempt.attempt,
@@ -80,28 +68,26 @@ export function workRecord(deps: CrewDeps) {
     });
   }
 
-  /** The worker is done: its output and what git says of its files, under one hash that a verdict will be bound to. */
+  /** Ends the work: output and files get one hash, and the verdict will hold for that hash only. */
   async function completeWork(fence: Fence, made: Deliverable, spent: Spent, actor: string): Promise<Result<Task>> {
     return recordingLate(deps, { name: actor, ...fence }, "submit", () =>
       db.write(async (tx) => {
-        const attempt = await under(tx, fence);
+        const attempt = await findAttempt(tx, fence.task, fence.epoch);
         if (!attempt) return late(fence.task, fence.epoch);
         if (attempt.output === null)
           return refuse("conflict", `task ${fence.task}: nothing was submitted, so there is nothing to verify`);
-        const moved = await tasksWithin(tx, deps).step(
-          fence.task,
-          { type: "submit", output: attempt.output },
-          actor,
-          fence.epoch,
-        );
+        const step = { type: "submit" as const, output: attempt.output };
+        const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, actor, fence.epoch));
         if (!moved.ok) return moved;
-        const change = {
-          phase: "worker_completed" as const,
-          worker_ended_at: stamp(),
-          ...deliverableColumns(made),
+        await updateAttempt(tx, fence.task, fence.epoch, {
           ...spentColumns(spent),
-        };
-        await update(tx, fence, change);
+          phase: "worker_completed",
+          worker_ended_at: stamp(),
+          deliverable_hash: made.hash,
+          files_changed: made.filesChanged,
+          branch: made.branch,
+          commit_id: made.commit,
+        });
         await event(tx, actor, "attempt-worker-completed", fence.task, {
           attempt: attempt.attempt,
           ...snakeKeys(made),
@@ -112,7 +98,7 @@ export function workRecord(deps: CrewDeps) {
     );
   }
 
-  /** The worker was stopped, or ended with nothing: the attempt has failed, and what there is of it goes to the next one. */
+  /** Fails an attempt whose worker was stopped or delivered nothing; its unfinished work goes to the next attempt. */
   async function failWork(
     fence: Fence,
     why: { reason: string; partial: string },
@@ -121,69 +107,27 @@ export function workRecord(deps: CrewDeps) {
   ): Promise<Result<Task>> {
     return recordingLate(deps, { name: actor, ...fence }, "fail", () =>
       db.write(async (tx) => {
-        const attempt = await under(tx, fence);
+        const attempt = await findAttempt(tx, fence.task, fence.epoch);
         if (!attempt) return late(fence.task, fence.epoch);
-        const tasks = tasksWithin(tx, deps);
-        const partial = cut(why.partial || (attempt.output ?? ""));
-        const submitted = await tasks.step(fence.task, { type: "submit", output: partial }, actor, fence.epoch);
-        if (!submitted.ok) return submitted;
-        const locked = await tasks.lock(fence.task, bySystem);
-        if (!locked.ok || !("epoch" in locked.value)) throw new Error(`task ${fence.task} could not be judged`);
+        const { reason } = why;
+        const partial = (why.partial || (attempt.output ?? "")).slice(0, longestOutput);
+        const step = { type: "fail" as const, reason, output: partial };
+        const failed = await moveOne(tx, moving(deps), fencedStep(fence.task, step, actor, fence.epoch));
+        if (!failed.ok) return failed;
         const at = stamp();
-        const hash = hashOf(partial);
-        await update(tx, fence, {
+        await updateAttempt(tx, fence.task, fence.epoch, {
           ...spentColumns(spent),
           phase: "qc_failed",
           partial,
-          stopped_because: why.reason,
+          stopped_because: reason,
           worker_ended_at: at,
           ended_at: at,
-          verifier: bySystem,
-          qc_epoch: locked.value.epoch,
-          deliverable_hash: hash,
         });
-        const said: Said = {
-          verdict: "FAIL",
-          score: 0,
-          feedback: why.reason,
-          issues: [why.reason],
-          requiredFixes: [],
-          evidence: [],
-        };
-        const given = {
-          attempt: { ...attempt, deliverable_hash: hash },
-          said,
-          judged: { outcome: "FAIL" as const, objections: [why.reason] },
-          causedBy: [],
-        };
-        await keepVerdict(tx, deps, given, bySystem);
-        return tasks.step(fence.task, { type: "reject", score: 0, feedback: why.reason }, bySystem, locked.value.epoch);
+        await event(tx, actor, "attempt-worker-failed", fence.task, { attempt: attempt.attempt, reason, ...spent });
+        return failed;
       }),
     );
   }
 
   return { begin, submitOutput, completeWork, failWork };
 }
-
-const untouched = {
-  ...{ phase: "worker_executing" as const, output: null, output_characters: null, deliverable_hash: null },
-  ...{
-    claims: "[]",
-    decisions: "[]",
-    cites: "[]",
-    files_changed: "[]",
-    branch: null,
-    commit_id: null,
-    worker_ended_at: null,
-  },
-  ...{ duration_ms: null, input_tokens: null, output_tokens: null, tool_calls: null, messages: null },
-  ...{ context_tokens: null, cost_usd: null, stopped_because: null, partial: null, verifier: null, topics: "[]" },
-  ...{ qc_epoch: null, qc_started_at: null, ended_at: null, error_context: null, learnt_at: null },
-};
-
-const deliverableColumns = (made: Deliverable) => ({
-  deliverable_hash: made.hash,
-  files_changed: JSON.stringify(made.filesChanged),
-  branch: made.branch,
-  commit_id: made.commit,
-});

@@ -2,13 +2,13 @@ import { diffArrays } from "diff";
 import type { Span } from "./views.ts";
 
 /** Consecutive lines that both texts have. */
-export type Run = { before: number; after: number; length: number };
+export type LineRun = { before: number; after: number; length: number };
 
 /** Beyond this many changed lines the diff gives up; unchanged passages are then found by their words. */
 const mostChangedLines = 1000;
 
 /** The runs of lines that an edit did not change, in order. */
-export function unchangedLines(before: string, after: string): Run[] {
+export function unchangedLines(before: string, after: string): LineRun[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, now.length);
   let head = 0;
@@ -27,8 +27,8 @@ export function unchangedLines(before: string, after: string): Run[] {
     ]),
     { value: old.slice(old.length - tail), added: false, removed: false },
   ];
-  const runs: Run[] = [];
-  const at: Run = { before: 0, after: 0, length: 0 };
+  const runs: LineRun[] = [];
+  const at: LineRun = { before: 0, after: 0, length: 0 };
   for (const { value, added, removed } of changes) {
     const length = value.reduce((sum, line) => sum + line.length, 0);
     if (!added && !removed && length > 0) runs.push({ ...at, length });
@@ -44,7 +44,7 @@ export type Gap = { before: Span; after: Span };
 /** Shorter runs, such as blank lines and fences, may be equal by chance and are no evidence. */
 const weight = 20;
 
-export function gapAround(runs: Run[], before: string, after: string, passage: Span): Gap {
+export function gapAround(runs: LineRun[], before: string, after: string, passage: Span): Gap {
   const gap: Gap = { before: { start: 0, end: before.length }, after: { start: 0, end: after.length } };
   for (const run of runs) {
     if (!bearsWeight(before, run)) continue;
@@ -63,7 +63,7 @@ export function gapAround(runs: Run[], before: string, after: string, passage: S
 }
 
 /** The stretches of the new text outside unchanged lines. */
-export function insertions(runs: Run[], after: string): Span[] {
+export function insertions(runs: LineRun[], after: string): Span[] {
   const spans: Span[] = [];
   let last = 0;
   for (const run of [...runs, { before: 0, after: after.length, length: 0 }]) {
@@ -73,7 +73,7 @@ export function insertions(runs: Run[], after: string): Span[] {
   return spans;
 }
 
-function bearsWeight(text: string, run: Run): boolean {
+function bearsWeight(text: string, run: LineRun): boolean {
   let visible = 0;
   for (let i = run.before; i < run.before + run.length; i++) {
     if (text.charCodeAt(i) > 32 && ++visible >= weight) return true;

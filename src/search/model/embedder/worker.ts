@@ -1,13 +1,25 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
+import { Tokenizer } from "@huggingface/tokenizers";
 
-/** Worker thread that embeds texts, so that inference does not block the event loop. */
+/** A thread that embeds texts without blocking the event loop of the process. */
 
 export type EmbedRequest = { id: number; texts: string[] };
 export type EmbedResponse = { id: number; vectors: Float32Array[] } | { id: number; error: string };
 
-const mostTokens = 256;
+/** The part of onnxruntime-web that is called here. `model install` puts the package's build beside the weights. */
+type Runtime = {
+  env: { logLevel: string; wasm: { numThreads: number } };
+  Tensor: new (type: "int64", data: BigInt64Array, dims: number[]) => Tensor;
+  InferenceSession: {
+    create(model: Uint8Array): Promise<{ run(input: Record<string, Tensor>): Promise<Record<string, Tensor>> }>;
+  };
+};
+type Tensor = { data: unknown; dims: readonly number[] };
+
+const maxTokens = 256;
 
 const { folder } = workerData as { folder: string };
 const ready = load();
@@ -31,10 +43,10 @@ async function answer({ id, texts }: EmbedRequest): Promise<void> {
 }
 
 async function load() {
-  const [runtime, { Tokenizer }] = await Promise.all([import("onnxruntime-web"), import("@huggingface/tokenizers")]);
+  const runtime = (await import(pathToFileURL(join(folder, "ort.wasm.min.mjs")).href)) as Runtime;
   const read = async (name: string) => JSON.parse(await readFile(join(folder, name), "utf8"));
   const tokenizer = new Tokenizer(await read("tokenizer.json"), await read("tokenizer_config.json"));
-  // More threads would take CPU time from other requests.
+  // One thread: more would compete for cores with the process that serves requests.
   runtime.env.wasm.numThreads = 1;
   runtime.env.logLevel = "error";
   const session = await runtime.InferenceSession.create(await readFile(join(folder, "model.onnx")));
@@ -64,13 +76,13 @@ async function load() {
   };
 }
 
-/** Truncates, but keeps the last token, which marks the end of the text. */
+/** Truncates to `maxTokens` and keeps the end-of-text token, which is the last. */
 function cut(ids: number[]): number[] {
-  if (ids.length <= mostTokens) return ids;
-  return [...ids.slice(0, mostTokens - 1), ids.at(-1) ?? 0];
+  if (ids.length <= maxTokens) return ids;
+  return [...ids.slice(0, maxTokens - 1), ids.at(-1) ?? 0];
 }
 
-/** The mean over the tokens of a text, normalized to length one. */
+/** Mean pooling over the tokens of one text, normalised to length one. */
 function meanOf(states: Float32Array, from: number, tokens: number, size: number): Float32Array {
   const mean = new Float32Array(size);
   for (let token = 0; token < tokens; token++)

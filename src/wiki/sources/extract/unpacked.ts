@@ -1,8 +1,8 @@
 import { inflateRawSync } from "node:zlib";
 
 /**
- * How many bytes the named files of a zip archive have, unpacked: counted by unpacking them, for what
- * the archive itself says may be a lie. More than `most` is not counted further.
+ * The uncompressed size of the matching files of a zip archive, found by decompressing them: the sizes
+ * in the archive's headers are not trustworthy. Stops counting above `most`.
  */
 export function unpackedSize(archive: Buffer, names: RegExp, most: number): number {
   let size = 0;
@@ -20,7 +20,7 @@ function sizeOf({ method, bytes }: Packed, most: number): number {
   try {
     return inflateRawSync(bytes, { maxOutputLength: most }).length;
   } catch (error) {
-    // What cannot be unpacked here cannot be there either; what is too large is.
+    // Data that does not decompress counts 0: the parser cannot decompress it either.
     return (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE" ? most + 1 : 0;
   }
 }
@@ -30,7 +30,7 @@ const endOfDirectory = Buffer.from("PK\x05\x06", "latin1");
 const directoryEntry = 0x02014b50;
 const localHeader = 0x04034b50;
 
-/** By the directory at the archive's end, as those read it who unpack the whole. */
+/** Reads the central directory at the end, as the parsers do. */
 function* filesOf(archive: Buffer, names: RegExp): Generator<Packed> {
   const end = archive.lastIndexOf(endOfDirectory);
   if (end < 0 || end + 20 > archive.length) return;

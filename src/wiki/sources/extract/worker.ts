@@ -1,22 +1,20 @@
 import { parentPort } from "node:worker_threads";
-import mammoth from "mammoth";
 import rehypeParse from "rehype-parse";
 import rehypeRemark from "rehype-remark";
 import remarkGfm from "remark-gfm";
 import remarkStringify from "remark-stringify";
 import { unified } from "unified";
-import { extractText, getDocumentProxy } from "unpdf";
 import { unpackedSize } from "./unpacked.ts";
 
-/** A thread that reads what others made, and may be hostile. */
+/** A thread that parses untrusted files. Each parser is a chunk of its own that is loaded with the first file of its format. */
 
 export type Parsed = "html" | "pdf" | "docx";
 export type Question = { format: Parsed; bytes: Uint8Array };
-/** Undefined when it only claims to be what it is called. */
+/** Undefined when the content is not of the format that its name says. */
 export type Answer = string | undefined;
 
-/** As much XML as a book of thousands of pages has. */
-const mostXml = 64 * 1024 * 1024;
+/** The XML of a book of several thousand pages. */
+const maxXmlBytes = 64 * 1024 * 1024;
 
 parentPort?.on("message", async ({ format, bytes }: Question) => {
   const text = await readers[format](Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).catch(
@@ -29,21 +27,23 @@ const readers: Record<Parsed, (bytes: Buffer) => Promise<Answer>> = {
   html: async (bytes) => fromHtml(bytes.toString("utf8")),
 
   async pdf(bytes) {
+    const { extractText, getDocumentProxy } = await import("unpdf");
     const { text } = await extractText(await getDocumentProxy(new Uint8Array(bytes)), { mergePages: false });
-    // A page is a section: a hit can say which.
+    // One section per page, so that a search hit names the page.
     return text.map((page, at) => `# Page ${at + 1}\n\n${page}`).join("\n\n");
   },
 
   async docx(bytes) {
-    const size = unpackedSize(bytes, /\.(xml|rels)$/i, mostXml);
-    if (size === 0 || size > mostXml) return undefined;
+    const size = unpackedSize(bytes, /\.(xml|rels)$/i, maxXmlBytes);
+    if (size === 0 || size > maxXmlBytes) return undefined;
+    const { default: mammoth } = await import("mammoth");
     const withoutPictures = { convertImage: mammoth.images.imgElement(async () => ({ src: "" })) };
     const { value } = await mammoth.convertToHtml({ buffer: bytes }, withoutPictures);
     return fromHtml(value);
   },
 };
 
-/** Markdown, so that headings, lists and tables keep their shape. Scripts and styles are no text, and of a picture its words are. */
+/** Converts to markdown, which keeps headings, lists and tables. Scripts and styles are dropped; an image becomes its alt text. */
 async function fromHtml(html: string): Promise<string> {
   const handlers = {
     img: (_state: unknown, node: { properties?: { alt?: unknown } }) => ({

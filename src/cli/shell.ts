@@ -1,0 +1,53 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Readable, Writable } from "node:stream";
+import { type Environment, environment } from "../config/config.ts";
+
+/** The streams, environment, folder and exit code of one command. */
+export type Shell = {
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  readonly env: Environment;
+  readonly cwd: string;
+  exitCode: number;
+};
+
+/** The shell of this process. */
+const processShell: Shell = {
+  // Getters: opening stdin has side effects, and scribe is started often.
+  get stdin() {
+    return process.stdin;
+  },
+  get stdout() {
+    return process.stdout;
+  },
+  get stderr() {
+    return process.stderr;
+  },
+  get env() {
+    return environment();
+  },
+  get cwd() {
+    return process.cwd();
+  },
+  get exitCode() {
+    return Number(process.exitCode ?? 0);
+  },
+  set exitCode(code) {
+    process.exitCode = code;
+  },
+};
+
+const current = new AsyncLocalStorage<Shell>();
+
+/** The shell of the command that is running: one process may run several at once. */
+export const shell = (): Shell => current.getStore() ?? processShell;
+
+export const runInShell = <T>(own: Shell | undefined, work: () => Promise<T>): Promise<T> =>
+  own ? current.run(own, work) : work();
+
+/** Sends the help and usage errors of Commander to the shell. */
+export const shellOutput = {
+  writeOut: (text: string) => shell().stdout.write(text),
+  writeErr: (text: string) => shell().stderr.write(text),
+};

@@ -1,0 +1,62 @@
+import * as z from "zod";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
+import type { CrewApp } from "./record/crew-app.ts";
+import { noRun } from "./record/runs.ts";
+
+export const startRun = operation({
+  name: "start_run",
+  summary: "Have a request planned; the plan can be read and changed before it is carried out.",
+  effect: "writes",
+  touches: ["run"],
+  callers: collaborators,
+  http: { method: "post", path: "/runs" },
+  input: z.object({
+    request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
+    brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
+  }),
+  output: z.object({
+    run: z.string(),
+    chain: z.string().optional().describe("The file with the plan, once it is planned"),
+    tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })).optional(),
+  }),
+  async run(app: CrewApp, { request, brief }, caller) {
+    const started = await app.host.plan(request, { brief, by: nameOf(caller) });
+    if (!started.ok) return started;
+    return app.host.background ? ok({ run: started.value.run }) : started.value.ended;
+  },
+});
+
+export const executeRun = operation({
+  name: "execute_run",
+  summary: "Carry out a plan, or go on with a run that was stopped; what is finished is not done again.",
+  effect: "writes",
+  touches: ["run", "task"],
+  callers: collaborators,
+  http: { method: "post", path: "/runs/{id}/execute" },
+  input: z.object({
+    id: z.string().max(64).describe("The run's id, such as run-…"),
+    budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
+    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
+    workers: z.int().min(1).max(1000).optional().describe("How many tasks are worked on at once"),
+  }),
+  output: z.object({
+    run: z.string(),
+    state: z.string().optional().describe("How it ended; left out while it runs in the background"),
+    tasks: z.object({ all: z.int(), completed: z.int(), lost: z.int() }).optional(),
+    reason: z.string().nullable().optional(),
+    report: z.string().nullable().optional().describe("The file with the report"),
+    branch: z.string().nullable().optional().describe("The branch with the accepted files"),
+  }),
+  async run(app: CrewApp, { id, budget_tokens, budget_usd, workers }, caller) {
+    const run = await app.runs.find(id);
+    if (!run) return noRun(id);
+    if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
+      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
+    const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
+    const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
+    if (!started.ok) return started;
+    return app.host.background ? ok({ run: id }) : started.value.ended;
+  },
+});

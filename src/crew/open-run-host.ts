@@ -1,0 +1,125 @@
+import { ok, type Result } from "../kernel/result.ts";
+import type { Staff } from "./agent/staff.ts";
+import type { Crew } from "./attempt/crew.ts";
+import type { CrewApp } from "./record/crew-app.ts";
+import type { CrewAgents, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
+
+export type HostOptions = {
+  /** Operations return as soon as the work has started; a server and its restart resume it. */
+  background?: boolean;
+  /** Agents for all runs, instead of those that the configuration names. */
+  agents?: CrewAgents;
+};
+
+/** The tools of agents; loaded on first use. */
+type Tools = Pick<Staff, "operationsFor" | "serveTools">;
+
+/**
+ * The run host of a process. Planning and executing load the model SDK and more, so that they are
+ * imported on first use: most processes never need them.
+ */
+export function openRunHost(
+  appOf: () => CrewApp,
+  loadTools: () => Promise<Tools>,
+  { background = false, agents }: HostOptions = {},
+): RunHost {
+  const stopping = new AbortController();
+  const inProgress = new Map<string, Promise<unknown>>();
+  const executing = new Map<string, RunInProgress<Outcome>>();
+  const listeners = new Set<(news: News) => void>();
+
+  const until = (signal: AbortSignal | undefined) =>
+    signal ? AbortSignal.any([stopping.signal, signal]) : stopping.signal;
+
+  const planning = (run: string) => `planning ${run}`;
+
+  /** Keeps track of work until it ends. In the background nobody awaits it, so that its error is logged here. */
+  function track<T>(name: string, work: Promise<T>): Promise<T> {
+    const settled = work
+      .catch((error: Error) => {
+        if (background) appOf().log.error({ run: name, error: error.message, stack: error.stack }, "run-failed");
+      })
+      .finally(() => inProgress.delete(name));
+    inProgress.set(name, settled);
+    return work;
+  }
+
+  const tell = (news: News) => {
+    for (const listener of listeners) listener(news);
+  };
+
+  async function staff(given: CrewAgents | undefined): Promise<Staff> {
+    const app = appOf();
+    const [tools, { configuredAgents }] = await Promise.all([loadTools(), import("./agent/parts.ts")]);
+    return { app, agents: given ?? agents ?? configuredAgents(app.config), ...tools };
+  }
+
+  async function crew(given: CrewAgents | undefined): Promise<Result<Crew>> {
+    const { openCrew } = await import("./attempt/crew.ts");
+    return openCrew(await staff(given), tell);
+  }
+
+  const execute: RunHost["execute"] = async (run, { by, workers, agents, signal, ...budget }) => {
+    const app = appOf();
+    // A plan can be read, and a run be stopped, shortly before its process has cleaned up: wait for that
+    // instead of taking the request for a second one.
+    await inProgress.get(planning(run));
+    const running = executing.get(run);
+    if (running) {
+      if ((await app.runs.find(run))?.state === "running") return ok(running);
+      await inProgress.get(run);
+    }
+    const [{ executeRun }, made] = await Promise.all([import("./attempt/execute.ts"), crew(agents)]);
+    if (!made.ok) return made;
+    // Another request for the same run may have been faster while the crew was opened.
+    const earlier = executing.get(run);
+    if (earlier) return ok(earlier);
+    const options = { workers: workers ?? app.config.crew.workers, signal: until(signal), by, serving: background };
+    const work = executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
+    const started = { run, ended: track(run, work) };
+    executing.set(run, started);
+    return ok(started);
+  };
+
+  return {
+    background,
+
+    async plan(request, { brief, by, agents, signal }) {
+      const app = appOf();
+      const [{ planRun }, crew] = await Promise.all([import("./plan/planner.ts"), staff(agents)]);
+      const { id } = await app.runs.create(request, by);
+      const ended = track(planning(id), planRun(crew, { id, request }, { brief, by }, until(signal)));
+      return ok({ run: id, ended });
+    },
+
+    execute,
+
+    async work(run, { by, workers, agents, signal }) {
+      const made = await crew(agents);
+      if (!made.ok) return made;
+      const { joinRuns } = await import("./attempt/execute.ts");
+      const options = { workers: workers ?? appOf().config.crew.workers, signal: until(signal), by };
+      await track("work", joinRuns(made.value, run, options));
+      return ok(true);
+    },
+
+    onNews(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+
+    async resume() {
+      const app = appOf();
+      const { cutOff } = await import("./attempt/execute.ts");
+      for (const { run, by } of await cutOff(app)) {
+        const resumed = await execute(run, { by });
+        if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "run-not-resumed");
+      }
+    },
+
+    async stop() {
+      stopping.abort();
+      await Promise.all(inProgress.values());
+    },
+  };
+}

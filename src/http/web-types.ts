@@ -1,0 +1,39 @@
+/** Types that the server shares with the web application, free of modules that need Node. */
+import type { Person } from "../kernel/caller.ts";
+import type { Noun } from "../kernel/noun.ts";
+import type { CallerKind } from "../kernel/operation.ts";
+
+/** How to call an operation, and the nouns that make its answer stale or that it makes stale. */
+export type Route = {
+  method: string;
+  path: string;
+  callers: readonly CallerKind[];
+  reads?: readonly Noun[] | undefined;
+  touches?: readonly Noun[] | undefined;
+};
+
+/** Data that the server writes into the page, so that the application starts without a request. */
+export type Boot = {
+  workspace: { name: string; wiki: string };
+  person: { name: string; rank: Person["rank"] };
+  /** Every operation that HTTP has, by name. */
+  operations: Record<string, Route>;
+  /** The end of the event log when the page was made. Reading on from here misses no event. */
+  cursor: string;
+};
+
+/** A page as the browser shows it. */
+export type RenderedPage = {
+  path: string;
+  title: string;
+  source_sha: string;
+  html: string;
+  /** Where the body begins in the file. */
+  body_from: number;
+  tags: string[];
+  lastAuthor: string | null;
+  updated_at: string | null;
+  words: number;
+  entry: { id: string; version: number; latest: number; mode: "snapshot" | "log" } | null;
+  section: { description: string; writable_by: string[] } | null;
+};

@@ -1,0 +1,105 @@
+import type { ContextRow, FingerprintRow, ToolCallRow } from "../crew-tables.ts";
+import type { Query } from "../database.ts";
+import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
+import { byTaskOrRun, type OfTask } from "./attempts.ts";
+
+type PartOfContext = { name: string; characters: number; tokens: number };
+type Json = { parts: PartOfContext[] };
+const empty: Json = { parts: [] };
+
+/** The context that one agent was started with, and its usage. */
+export type StoredContext = Parsed<ContextRow, Json>;
+
+export async function contextsOf(query: Query, of: OfTask): Promise<StoredContext[]> {
+  const [column, value] = byTaskOrRun(of);
+  const rows = await query.selectFrom("contexts").selectAll().where(column, "=", value).orderBy("started_at").execute();
+  return rows.map((row) => parseColumns(row, empty));
+}
+
+export type ContextUsage = Pick<
+  ContextRow,
+  | "ended"
+  | "input_tokens"
+  | "output_tokens"
+  | "cache_read_tokens"
+  | "cache_write_tokens"
+  | "tool_calls"
+  | "messages"
+  | "cost_usd"
+>;
+
+export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at" | keyof ContextUsage>) =>
+  tx
+    .insertInto("contexts")
+    .values({
+      ...(stringifyColumns<ContextRow, Json>(context, empty) as ContextRow),
+      ended_at: null,
+      ended: null,
+      input_tokens: null,
+      output_tokens: null,
+      cache_read_tokens: null,
+      cache_write_tokens: null,
+      tool_calls: null,
+      messages: null,
+      cost_usd: null,
+    })
+    .execute();
+
+/** Undefined if it had ended before. */
+export const endContext = (
+  tx: Query,
+  id: string,
+  at: string,
+  usage: ContextUsage,
+): Promise<Pick<ContextRow, "run_id" | "agent"> | undefined> =>
+  tx
+    .updateTable("contexts")
+    .set({ ...usage, ended_at: at })
+    .where("id", "=", id)
+    .where("ended_at", "is", null)
+    .returning(["run_id", "agent"])
+    .executeTakeFirst();
+
+/** Adds the uses of each fragment and returns the totals, in one statement. */
+export const countFragments = (tx: Query, rows: FingerprintRow[]): Promise<Pick<FingerprintRow, "hash" | "uses">[]> =>
+  rows.length === 0
+    ? Promise.resolve([])
+    : tx
+        .insertInto("fingerprints")
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.column("hash").doUpdateSet((x) => ({ uses: x("fingerprints.uses", "+", x.ref("excluded.uses")) })),
+        )
+        .returning(["hash", "uses"])
+        .execute();
+
+type CallJson = { retrieved: string[] };
+const noCalls: CallJson = { retrieved: [] };
+
+export type StoredToolCall = Parsed<ToolCallRow, CallJson>;
+
+export async function toolCallsOf(query: Query, of: OfTask): Promise<StoredToolCall[]> {
+  const [column, value] = byTaskOrRun(of);
+  const rows = await query.selectFrom("tool_calls").selectAll().where(column, "=", value).orderBy("at").execute();
+  return rows.map((row) => parseColumns(row, noCalls));
+}
+
+export const insertToolCall = (tx: Query, call: StoredToolCall) =>
+  tx
+    .insertInto("tool_calls")
+    .values(stringifyColumns<ToolCallRow, CallJson>(call, noCalls) as ToolCallRow)
+    .execute();
+
+/** The answer to the last call of a tool in a run that was refused. */
+export const lastRefusedCall = async (query: Query, run: string, name: string): Promise<string | undefined> =>
+  (
+    await query
+      .selectFrom("tool_calls")
+      .select("output")
+      .where("run_id", "=", run)
+      .where("name", "=", name)
+      .where("ok", "=", 0)
+      .orderBy("at", "desc")
+      .limit(1)
+      .executeTakeFirst()
+  )?.output;
