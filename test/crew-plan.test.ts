@@ -26,7 +26,7 @@ describe.each(engines)("plans on %s", (engine) => {
       tasks: [
         { number: "0", state: "pending" },
         { number: "1.1" },
-        { number: "1.2", dependsOn: ["1.1"], maxRetries: 1 },
+        { number: "1.2", depends_on: ["1.1"], max_retries: 1 },
       ],
     });
     // Whatever names no dependency waits for the environment to be validated.

@@ -1,3 +1,4 @@
+import type { WireData } from "../../kernel/wire.ts";
 import { batches } from "../batches.ts";
 import type { Query } from "../database.ts";
 import { appendEvent } from "../events.ts";
@@ -18,7 +19,7 @@ export type NewVersion = EntryVersionRow & {
   links: string[] | null;
   /** The kind and additional data of the event. */
   kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
-  data?: Record<string, unknown>;
+  data?: WireData;
 };
 
 export const findEntry = async (query: Query, id: string): Promise<IndexedEntry | undefined> =>

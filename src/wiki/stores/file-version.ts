@@ -1,3 +1,4 @@
+import type { WireData } from "../../kernel/wire.ts";
 import type { Query } from "../../store/database.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
@@ -22,7 +23,7 @@ export type FileVersion = {
   kind: "entry-committed" | "entry-appended" | "entry-edited" | "entry-recovered";
   /** The bytes that an append adds. */
   added?: Buffer;
-  data?: Record<string, unknown>;
+  data?: WireData;
 };
 
 /** Saves the version row, the index row and the event, and queues the commit. Returns the version's number. */
