@@ -31,7 +31,7 @@ import { taskKind } from "./tasks/searchable.ts";
 import { knowledge } from "./wiki/knowledge.ts";
 import { pageReader } from "./wiki/pages/pages.ts";
 import { linkKeeper } from "./wiki/pages/relink.ts";
-import { schemaReader } from "./wiki/schema-file.ts";
+import { schemaReader } from "./wiki/read-schema.ts";
 import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { sourceStore } from "./wiki/sources/sources.ts";
 import { fileStore } from "./wiki/stores/files.ts";

@@ -139,7 +139,7 @@ async function runNamed(app: App, name: string | undefined): Promise<Result<stri
   if (await app.runs.find(name)) return ok(name);
   const text = await readFile(name, "utf8").catch(() => undefined);
   if (text === undefined) return refuse("not_found", `there is no run and no file ${name}; see: scriptorium run list`);
-  const { readChain } = await import("../crew/rules/chain.ts");
+  const { readChain } = await import("../crew/rules/chain-file.ts");
   const chain = readChain(text);
   if (!chain.ok) return chain;
   const known = await app.runs.find(chain.value.run);

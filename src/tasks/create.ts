@@ -2,8 +2,8 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvents } from "../store/events.ts";
 import { insertTasks, lockShape, lockTasks, lostAncestors, type NewTaskRow } from "../store/queries/tasks.ts";
-import { findCycle, inOrder } from "./order.ts";
 import { fromRow, isLost, type State, type Task } from "./task.ts";
+import { findCycle, inOrder } from "./topological-order.ts";
 
 export type NewTask = {
   title: string;

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ok } from "../../kernel/result.ts";
+import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
-import { type ConfigFolder, inSandbox } from "../sandboxed.ts";
 import type { Listener } from "./listener.ts";
 
 /** How to start one kind of agent program, and how to read its output. */

@@ -8,7 +8,7 @@ import { appendEvent } from "../../store/events.ts";
 import { countPreambleUse, findPreamble, insertPreamble, runWithRole } from "../../store/queries/preambles.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { putFile } from "../record/put-file.ts";
-import { preamblePrompt, rules, standardPreamble } from "./prompts.ts";
+import { preamblePrompt, rules, standardPreamble } from "./planner-prompts.ts";
 import { runWithoutTask } from "./run-without-task.ts";
 import type { Staff } from "./staff.ts";
 

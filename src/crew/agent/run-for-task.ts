@@ -1,7 +1,7 @@
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Spent } from "../record/facts.ts";
+import type { Context } from "../rules/agent-context.ts";
 import type { Bounds } from "../rules/breakers.ts";
-import type { Context } from "../rules/context.ts";
 import { type Desk, deskTools, folderOf } from "./desk.ts";
 import type { Staff } from "./staff.ts";
 import { type Started, startAgent } from "./start-agent.ts";

@@ -5,7 +5,7 @@ import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { noRun } from "../record/runs.ts";
-import { readChain, writeChain } from "../rules/chain.ts";
+import { readChain, writeChain } from "../rules/chain-file.ts";
 
 const id = z.string().max(64).describe("The run's id, such as run-…");
 

@@ -8,7 +8,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { failedGit } from "../../store/git/run-git.ts";
 import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import { deskTools } from "../agent/desk.ts";
-import { briefInstructions, planInstructions, planPrompt } from "../agent/prompts.ts";
+import { briefInstructions, planInstructions, planPrompt } from "../agent/planner-prompts.ts";
 import { runWithoutTask } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";

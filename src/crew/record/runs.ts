@@ -18,7 +18,7 @@ import {
 } from "../../store/queries/runs.ts";
 import { createTasks } from "../../tasks/create.ts";
 import { move } from "../../tasks/moves.ts";
-import { chainName, readChain, writeChain } from "../rules/chain.ts";
+import { chainName, readChain, writeChain } from "../rules/chain-file.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
 import { type CrewDeps, moving } from "./deps.ts";

@@ -9,8 +9,8 @@ import {
   insertToolCall,
   type StoredToolCall,
 } from "../../store/queries/contexts.ts";
-import type { Context, SentFragment } from "../rules/context.ts";
-import { tokensIn } from "../rules/context.ts";
+import type { Context, SentFragment } from "../rules/agent-context.ts";
+import { tokensIn } from "../rules/agent-context.ts";
 import { referenceCharacters } from "../rules/fingerprint.ts";
 import type { CrewDeps } from "./deps.ts";
 

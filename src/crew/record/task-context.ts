@@ -9,7 +9,7 @@ import { nodeLines } from "../../store/queries/nodes.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { checksOf } from "../../store/queries/verdicts.ts";
-import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/context.ts";
+import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/agent-context.ts";
 import type { PlanTask } from "../rules/plan.ts";
 import { dependenciesOf } from "../rules/plan.ts";
 import { unproven } from "../rules/verdict.ts";

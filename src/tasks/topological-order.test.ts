@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { draws } from "../../test/support/thorough.ts";
-import { findCycle, inOrder } from "./order.ts";
+import { findCycle, inOrder } from "./topological-order.ts";
 
 const letters = ["a", "b", "c", "d", "e", "f", "g"];
 const graphs = fc

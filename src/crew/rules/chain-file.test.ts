@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Result, unwrap } from "../../kernel/result.ts";
-import { type Chain, readChain, writeChain } from "./chain.ts";
+import { type Chain, readChain, writeChain } from "./chain-file.ts";
 import { type Plan, plan as planSchema } from "./plan.ts";
 
 const bits = [
