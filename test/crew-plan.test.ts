@@ -264,10 +264,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(kinds.slice(-2)).toEqual(["task-fail", "attempt-worker-failed"]);
     unwrap(await app.attempts.settle(task, "crew"));
     const history = unwrap(await taskRecord.perform(app, { id: task }, person()));
-    expect(history.attempts).toMatchObject([{ phase: "qc_failed", stoppedBecause: reason, verdicts: [] }]);
+    expect(history.attempts).toMatchObject([{ phase: "qc_failed", stopped_because: reason, verdicts: [] }]);
     expect(history.failure).toMatchObject({
       timeline: [{ outcome: "stopped", score: null, verifier: null, reason }],
-      rootCauses: [{ cause: reason, attempts: [1] }],
+      root_causes: [{ cause: reason, attempts: [1] }],
     });
     const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
     expect(markdown).toContain(`Attempt 1 was stopped: ${reason}`);
