@@ -7,7 +7,7 @@ import { type JsonSchema, jsonSchema } from "../src/kernel/operation.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { openWorkspace, type Workspace } from "../src/library.ts";
 import { allOperations, operations } from "../src/operation-list.ts";
-import { scribe, scriptorium, serve } from "./support/commands.ts";
+import { scribe, scriptoriumProcess, serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import { overHttp } from "./support/mcp.ts";
 import { ask } from "./support/requests.ts";
@@ -167,7 +167,7 @@ describe("H5: on the wire every name is snake_case, but for those that are promi
       ["execute", run, "--dry-run"],
     ];
     for (const args of commands) {
-      const ran = await scriptorium([...args, "--json"], { cwd: root });
+      const ran = await scriptoriumProcess([...args, "--json"], { cwd: root });
       expect(strangeKeys(ran.json()), args.join(" ")).toEqual([]);
     }
     const claimed = await scribe(["lock-todo", "--role", "planner", "--id", todo.id, "--agent-id", "e-3"], {
