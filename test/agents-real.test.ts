@@ -169,7 +169,7 @@ async function circle(
   expect(await survivors(job_id)).toEqual([]);
 
   const [proposal] = await app.proposals.list("open");
-  expect(proposal).toMatchObject({ job_id: job_id, topic_id: topic, proposed_by: null });
+  expect(proposal).toMatchObject({ jobId: job_id, topicId: topic, proposedBy: null });
   unwrap(await operations.approve_proposal.perform(app, { id: proposal?.id }, person()));
   expect(git("show", "HEAD:docs/deploy.md")).toContain("the green button");
   const log = git("log", "-1", "--format=%an%n%B");

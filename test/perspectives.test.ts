@@ -70,7 +70,7 @@ describe.each(backends)("R5: perspectives, with entries in $store on $engine", (
       "a cache stays small",
     ).toEqual([1, 2, 3, 4, 5].map((i) => `told ${i}\n`));
     const event = (await allEvents(app)).find((e) => e.kind === "perspective-written");
-    expect(event).toMatchObject({ subject: `page:${page}`, data: { persona: "new colleague", job: "j-1" } });
+    expect(event).toMatchObject({ subject: `page:${page}`, data: { persona_name: "new colleague", job_id: "j-1" } });
   });
 });
 
