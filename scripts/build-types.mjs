@@ -92,11 +92,16 @@ function declarationsOf(checker, module) {
   /** A type by its name if it has one, else by its structure. @param {Type} type @param {string} indent @returns {string} */
   function print(type, indent) {
     const alias = type.getAliasSymbol();
-    if (alias && isOurs(alias)) return named(alias, type.getAliasTypeArguments(), indent);
+    if (alias && isOurs(alias) && !isComputed(alias)) return named(alias, type.getAliasTypeArguments(), indent);
     const symbol = type.getSymbol();
     if (symbol && symbol.flags & SymbolFlags.Interface && isOurs(symbol))
       return named(symbol, argumentsOf(type), indent);
     return structure(type, indent);
+  }
+
+  /** A conditional type is printed as what it resolves to, not by its name. @param {TypeSymbol} alias */
+  function isComputed(alias) {
+    return (checker.getDeclaredTypeOfSymbol(alias).flags & TypeFlags.Conditional) !== 0;
   }
 
   /** @param {TypeSymbol} symbol @param {readonly Type[]} values @param {string} indent */

@@ -10,12 +10,9 @@ import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 
-type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
-type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
-
-/** Input and output of an operation in the library: its fields in camelCase. */
-export type Input<N extends OperationName> = Inputs[N];
-export type Output<N extends OperationName> = Outputs[N];
+/** Input and output of every operation in the library, by name: their fields in camelCase. */
+export type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
+export type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
 
 export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
 
@@ -93,14 +90,14 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
 async function call<N extends OperationName>(
   app: App,
   name: N,
-  input: Input<N>,
+  input: Inputs[N],
   caller: Caller,
-): Promise<Result<Output<N>>> {
+): Promise<Result<Outputs[N]>> {
   const operation = operationNamed(name);
   const result = await operation.perform(app, toWire(operation.input, input), caller);
   if (!result.ok) return { ok: false, problem: camelDetails(result.problem) };
   // TypeScript does not resolve a mapped type by a generic key.
-  return { ok: true, value: fromWire(operation.output, result.value) as Output<N> };
+  return { ok: true, value: fromWire(operation.output, result.value) as Outputs[N] };
 }
 
 /** Details hold data of users at any depth, so only their own names change. */

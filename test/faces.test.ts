@@ -3,7 +3,7 @@ import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { refusalFor } from "../src/kernel/result.ts";
-import { type Input, openWorkspace } from "../src/library.ts";
+import { type Inputs, openWorkspace } from "../src/library.ts";
 import { type OperationName, operations } from "../src/operation-list.ts";
 import { type Ran, scribe, scribeProcess, scriptorium, scriptoriumProcess, serve } from "./support/commands.ts";
 import { overHttp, overStdio } from "./support/mcp.ts";
@@ -101,7 +101,7 @@ test.each(Object.entries(agentFaces))(
     const planner = agent("planner", run);
     const library = await openLibrary(there.root);
     const byLibrary: Call = async (name, input) => {
-      const result = await library.call(name, libraryNames(input) as Input<typeof name>, planner);
+      const result = await library.call(name, libraryNames(input) as Inputs[typeof name], planner);
       return wireNames(result.ok ? result.value : refusalFor(result.problem));
     };
     expect(await answers(await open(here.root), here.root)).toEqual(await answers(byLibrary, there.root));
@@ -236,7 +236,7 @@ test.each(Object.entries(personFaces))(
     const library = await openLibrary(there.root);
     const perform = await open(here.root);
     for (const step of personSteps) {
-      const result = await library.call(step.name, libraryNames(step.with) as Input<typeof step.name>);
+      const result = await library.call(step.name, libraryNames(step.with) as Inputs[typeof step.name]);
       const expected = result.ok ? shown(step, wireNames(result.value)) : wireNames(refusalFor(result.problem));
       const answer = await perform(step);
       expect(settle(answer, here.root), step.cli.join(" ")).toEqual(settle(expected, there.root));

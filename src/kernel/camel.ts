@@ -6,8 +6,12 @@ type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : S;
 
-/** Declared fields in camelCase, at every depth. Index signatures are users' own keys and stay. */
-export type CamelKeys<T> = T extends readonly (infer Item)[]
+type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/** Declared fields in camelCase, at every depth. Users' own keys and values (index signatures, any JSON) stay. */
+export type CamelKeys<T> = [JsonValue] extends [T] ? T : RenamedKeys<T>;
+
+type RenamedKeys<T> = T extends readonly (infer Item)[]
   ? CamelKeys<Item>[]
   : T extends object
     ? { [K in keyof T as K extends string ? (string extends K ? K : CamelCase<K>) : K]: CamelKeys<T[K]> }
