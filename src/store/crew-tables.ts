@@ -238,7 +238,7 @@ export type Statement = { statement: string; evidence: string; from: string };
 /** A verifier's evidence for one criterion, numbered from 1. Column `verdicts.evidence`. */
 export type Evidence = { criterion: number; met: boolean; quote: string; from: string };
 
-/** What the next worker is told about a failed attempt (O9). Column `attempts.error_context`. */
+/** The summary of a failed attempt for the next worker (O9). Column `attempts.error_context`. */
 export type ErrorContext = {
   attempt: number;
   summary: string;

@@ -111,8 +111,11 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     }
     if (stat === (before ?? "gone")) return undefined;
     const news = (kind: News["kind"], blob: string | null, actor: string): News => ({
-      ...{ at: app.now().toISOString(), actor, kind },
-      ...{ subject: `page:${path}`, data: { path, source_sha: blob } },
+      at: app.now().toISOString(),
+      actor,
+      kind,
+      subject: `page:${path}`,
+      data: { path, source_sha: blob },
     });
     if (stat === "gone") {
       known.delete(path);
