@@ -19,9 +19,6 @@ export function packagesOf(modules) {
   return [...folders].sort();
 }
 
-/** Code copied into our sources. @type {Record<string, string>} */
-const copied = { "Lucide icons 1.71.0 (ISC)": "web/parts/icons.LICENSE" };
-
 /** @param {string[]} folders */
 export async function licencesOf(folders) {
   /** Packages by licence text, so that a text shared by many stands there once. @type {Map<string, string[]>} */
@@ -33,7 +30,6 @@ export async function licencesOf(folders) {
     const text = file || `(The package states ${license} and has no licence file.)`;
     byText.set(text, [...(byText.get(text) ?? []), `${name}@${version} (${license ?? "see below"})`]);
   }
-  for (const [name, file] of Object.entries(copied)) byText.set((await readFile(file, "utf8")).trim(), [name]);
   const blocks = [...byText].map(([text, names]) => `${[...new Set(names)].sort().join("\n")}\n\n${text}`).sort();
   const intro = "The files in this folder contain code of the following packages.";
   return `${[intro, ...blocks].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
