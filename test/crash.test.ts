@@ -81,7 +81,7 @@ const commit = (cwd: string, env: Record<string, string>, id: string, input: str
   scribeProcess(["commit-entry", "--role", "planner", "--id", id, "--version", "2"], { cwd, env, input });
 
 /** Each kill takes a second and there are well over a hundred. */
-const stride = thorough ? 1 : 3;
+const stride = thorough ? 1 : 5;
 
 describe.each([
   { engine: "sqlite", done: acts },
