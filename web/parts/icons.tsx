@@ -21,10 +21,10 @@ import {
   PlayIcon,
   PlusCircledIcon,
   ReaderIcon,
+  RocketIcon,
   RotateCounterClockwiseIcon,
   SewingPinIcon,
   Share1Icon,
-  Share2Icon,
   StackIcon,
   ZoomInIcon,
   ZoomOutIcon,
@@ -50,7 +50,7 @@ export const Code2 = icon(CodeIcon);
 export const CornerDownLeft = icon(CornerBottomLeftIcon);
 export const FileStack = icon(StackIcon);
 export const FileText = icon(FileTextIcon);
-export const GitFork = icon(Share1Icon);
+export const GitFork = icon(RocketIcon);
 export const History = icon(CounterClockwiseClockIcon);
 export const Inbox = icon(ArchiveIcon);
 export const ListChecks = icon(ListBulletIcon);
@@ -61,7 +61,7 @@ export const Menu = icon(HamburgerMenuIcon);
 export const MessageSquare = icon(ChatBubbleIcon);
 export const MessageSquarePlus = icon(PlusCircledIcon);
 export const MessagesSquare = icon(ChatBubbleIcon);
-export const Network = icon(Share2Icon);
+export const Network = icon(Share1Icon);
 export const Pencil = icon(Pencil1Icon);
 export const Play = icon(PlayIcon);
 export const RotateCcw = icon(RotateCounterClockwiseIcon);
