@@ -8,6 +8,8 @@ export default defineConfig({
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     maxWorkers: 2,
+    // Tests kill real processes and wait for leases; CI repeats a failed one once, so that a loaded machine does not fail a change.
+    retry: process.env.CI ? 1 : 0,
     // The files of a worker share its modules: importing src/ for each file costs more than most files.
     isolate: false,
     reporters: ["default", "./test/support/skip-report.ts"],
