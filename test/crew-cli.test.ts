@@ -263,5 +263,5 @@ test("demo: a whole run without a key, with one failed verification, a retry and
   expect(ran.stdout).toContain("The agents of this demo are scripted");
   expect(ran.stdout).toMatch(/task 1\.3, attempt 1 FAIL, score 55[\s\S]*task 1\.3, attempt 2 PASS/);
   const report = /The report: (.+)$/m.exec(ran.stdout)?.[1] ?? "";
-  expect(read(report)).toContain("5 of 5 tasks are accepted");
+  expect(read(report)).toContain("5 of 5 tasks accepted");
 });

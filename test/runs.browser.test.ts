@@ -87,7 +87,7 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.locator(".facts .state").getByText("completed").waitFor();
     await page.locator(".task-node").getByText("attempt 2").waitFor();
     await page.keyboard.press("4");
-    await page.locator(".report").getByText("5 of 5 tasks are accepted").waitFor();
+    await page.locator(".report").getByText("5 of 5 tasks accepted").waitFor();
     expect(faults).toEqual([]);
   });
 
