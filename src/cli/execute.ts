@@ -6,6 +6,7 @@ import type { Outcome } from "../crew/record/run-host.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
@@ -208,8 +209,12 @@ function stopOnSignal(app: App) {
     process.stderr.write("scriptorium: stopping; once more to stop at once\n");
     void app.host.stop();
   };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+  for (const signal of stopSignals) process.on(signal, onSignal);
+  return {
+    end: () => {
+      for (const signal of stopSignals) process.off(signal, onSignal);
+    },
+  };
 }
 
 function count(text: string): number {
