@@ -6,13 +6,16 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import { type Result, refuse } from "../kernel/result.ts";
+import { parseToolGroups } from "../kernel/tool-groups.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import { mcpServer } from "./server.ts";
 
-export type StdioOptions = { role: string; run?: string; task?: string; epoch?: number };
+export type StdioOptions = { role: string; run?: string; task?: string; epoch?: number; tools?: string };
 
 /** Serves one agent in one role over stdin and stdout until the client closes them. */
 export async function serveMcp(app: App, options: StdioOptions): Promise<Result<true>> {
+  const groups = parseToolGroups(options.tools);
+  if (!groups.ok) return groups;
   const schema = await app.schema();
   if (!schema.ok) return schema;
   const roles = rolesOf(schema.value);
@@ -37,7 +40,7 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   recording.unref();
 
   const { transport, input, settled } = drainingStdio();
-  const handle = serveStdio(() => mcpServer(app, caller), { transport });
+  const handle = serveStdio(() => mcpServer(app, caller, groups.value), { transport });
   await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
   await settled();
   clearInterval(recording);
