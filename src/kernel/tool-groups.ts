@@ -34,7 +34,7 @@ export function parseToolGroups(list: string | undefined): Result<readonly ToolG
   const meant = nearest(unknown, [...groupNames, "all"]);
   return refuse(
     "invalid",
-    `tools: no group ${unknown}${meant ? `; did you mean ${meant}?` : ""}; the groups are ${groupNames.join(", ")}, or all`,
+    `no tool group ${unknown}${meant ? `; did you mean ${meant}?` : ""}; the groups are ${groupNames.join(", ")}, or all`,
   );
 }
 

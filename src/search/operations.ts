@@ -18,7 +18,7 @@ const place = z.object({
 
 const result = place.extend({
   ref: z.string().describe("For citing it, as in [[entry:vision]]"),
-  type: z.string().describe("entry, source, task, node or another of `types`"),
+  type: z.string().describe("entry, page, source, task, node or another of `types`"),
   id: z.string(),
   title: z.string(),
   score: z.number(),
@@ -41,13 +41,13 @@ const usualBudget = 6000;
 
 export const search = operation({
   name: "search",
-  summary: "Search everything that is written down: entries, sources, tasks and the graph.",
+  summary: "Search everything that is written down: entries, pages, sources, tasks and the graph.",
   guidance:
     "Use it to find which entry to fetch, and to check a fact; it uses no read. " +
     "By default: one result per document with a short snippet. With `passages: true`: the best passages verbatim, to answer a question without fetching. " +
     'Query: words or a question; narrow it with type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
   group: "core",
   http: { method: "get", path: "/search" },
@@ -70,7 +70,6 @@ export const search = operation({
   async run(app: SearchApp, { query, passages, limit, section, budget }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    await app.files?.refresh();
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
     const notes = [
@@ -134,7 +133,7 @@ export const recall = operation({
     "The same as search with `passages: true`, with the places of repeated texts and without filters in the query. Use search unless you need those. " +
     "It uses no read. Cite what you use by its `ref`, as in [[entry:vision]]; passages that are retrieved and never cited lower the retrieval precision of your run.",
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
   group: "search",
   http: { method: "get", path: "/recall" },
@@ -171,7 +170,6 @@ export const recall = operation({
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
     if (strange.length > 0)
       return refuse("invalid", `types: no type ${strange.join(", ")}; the types are ${app.search.kinds.join(", ")}`);
-    await app.files?.refresh();
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const { suggestion, notes, ...found } = await recallPassages(app, caller, { query, scope, bytes: budget });
     return ok({ ...found, ...(suggestion ? { suggestion } : {}), ...(notes.length > 0 ? { notes } : {}) });
