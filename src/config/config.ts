@@ -43,48 +43,52 @@ const argument = z
 const variable = z.string().regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable");
 
 const agentBlock = z.strictObject({
-  author_name: line.describe("Who git names as the author of what agents propose"),
-  author_email: line.describe("The author's address in git"),
+  author_name: line.describe("Author name of agents' commits"),
+  author_email: line.describe("Author email of agents' commits"),
   runner: z
     .enum(["claude", "codex", "acp", "command"], { error: "expected claude, codex, acp or command" })
     .default("claude")
-    .describe("Which kind of agent to run"),
-  claude_bin: argument.min(1).optional().describe("Claude Code, if it is not `claude` on the path"),
-  codex_bin: argument.min(1).optional().describe("Codex, if it is not `codex` on the path"),
+    .describe("Agent that runs jobs: claude, codex, any ACP agent, or any command"),
+  claude_bin: argument.min(1).optional().describe("Path of Claude Code; default: claude in PATH"),
+  codex_bin: argument.min(1).optional().describe("Path of Codex; default: codex in PATH"),
   command: z
     .array(argument)
     .min(1)
     .optional()
-    .describe("The command line of an acp or command agent; {prompt}, {prompt_file}, {cwd}, {model}, {mcp_config}"),
-  args: z.array(argument).default([]).describe("Further arguments for claude or codex"),
-  model: line.optional().describe("The model to ask for; the agent's own choice if left out"),
-  env: z.array(variable).default([]).describe("Further environment variables that the agent gets, by name"),
-  scribe_bin: argument.min(1).optional().describe("The agents' command, if not the one that came with this program"),
-  wb_agent_bin: argument.min(1).optional().describe("The older name of scribe_bin"),
+    .describe(
+      "Command line for the runners acp and command; placeholders: {prompt}, {prompt_file}, {cwd}, {model}, {mcp_config}",
+    ),
+  args: z.array(argument).default([]).describe("Additional arguments for claude or codex"),
+  model: line.optional().describe("Model; default: the agent's own choice"),
+  env: z.array(variable).default([]).describe("Names of additional environment variables to pass to the agent"),
+  scribe_bin: argument.min(1).optional().describe("Path of scribe; default: the one in this package"),
+  wb_agent_bin: argument.min(1).optional().describe("Old name of scribe_bin"),
   isolation: z
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
-    .describe("scratch: copies in a folder of its own, no shell; workspace: in the repository, trusting its files"),
-  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("How many jobs may run at once"),
-  incorporate_timeout: duration.default("5m"),
-  perspective_timeout: duration.default("3m"),
-  idle_timeout: duration.optional().describe("End an agent that says nothing for so long"),
-  log_dir: argument.min(1).optional().describe("Where agents' output goes; agent-logs in .scriptorium/ if left out"),
+    .describe(
+      "scratch: copies in a temporary folder, without a shell; workspace: in the repository, with its settings",
+    ),
+  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs at the same time"),
+  incorporate_timeout: duration.default("5m").describe("Time limit of a job of kind incorporate"),
+  perspective_timeout: duration.default("3m").describe("Time limit of a job of kind perspective"),
+  idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long"),
+  log_dir: argument.min(1).optional().describe("Folder of agents' logs; default: .scriptorium/agent-logs"),
 });
 
 export const configFile = z.strictObject({
-  name: z.string().trim().min(1).max(200).optional().describe("What people call this workspace"),
-  wiki: folder.default("wiki").describe("The folder of the knowledge base, with its schema.yaml"),
-  sources: folder.default("sources").describe("The folder of immutable raw inputs"),
+  name: z.string().trim().min(1).max(200).optional().describe("Name of the workspace; default: the name of its folder"),
+  wiki: folder.default("wiki").describe("Folder of the wiki, with its schema.yaml"),
+  sources: folder.default("sources").describe("Folder of sources"),
   store: z
     .enum(["files", "database"], { error: "expected files or database" })
     .default("files")
-    .describe("Where entries are kept: as markdown files in git, or in the database"),
+    .describe("Where entries are stored: markdown files in git, or the database"),
   database: z
     .string()
-    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
-    .describe("sqlite (in .scriptorium/), or a PostgreSQL address; SCRIPTORIUM_DATABASE_URL goes before it"),
+    .describe("sqlite (in .scriptorium/), or a PostgreSQL URL; SCRIPTORIUM_DATABASE_URL overrides it"),
   claims: z
     .strictObject({
       strategy: z
@@ -93,22 +97,22 @@ export const configFile = z.strictObject({
       lease_seconds: z.number().min(1).max(86_400).default(300),
     })
     .default({ strategy: "queue", lease_seconds: 300 })
-    .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
-  crew: crewBlock.describe("Who plays which part in a run, on what, and how far it may go"),
-  agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
-  personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
+    .describe("How workers claim tasks, and the lease of a claim in seconds"),
+  crew: crewBlock.describe("Agents of runs, their models and limits"),
+  agent: agentBlock.optional().describe("Agent for jobs; jobs are disabled without it"),
+  personas: personaList.default([]).describe("Personas for all pages; a page can define its own in its frontmatter"),
   search: z
     .strictObject({
       embeddings: z
         .strictObject({
-          url: z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" }),
+          url: z.url({ protocol: /^https?$/, error: "expected a URL such as http://127.0.0.1:11434/v1" }),
           model: z.string().min(1).max(200),
         })
         .optional(),
     })
     .default({})
-    .describe("A server for embeddings in place of the local model; its key, if any, is SCRIPTORIUM_EMBEDDINGS_KEY"),
-  port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
+    .describe("Embeddings server instead of the local model; SCRIPTORIUM_EMBEDDINGS_KEY is its key"),
+  port: z.int().min(0).max(65_535).default(4750).describe("Port of scriptorium serve"),
 });
 
 export type Environment = Record<string, string | undefined>;
@@ -170,7 +174,7 @@ export function findWorkspace(from: string): Result<string> {
   }
   return refuse(
     "not_found",
-    `no ${configName} in ${resolve(from)} or above it; make a workspace with: scriptorium init`,
+    `${resolve(from)} is not in a workspace: no ${configName} here or in a parent folder. Create a workspace with: scriptorium init`,
   );
 }
 

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { type Caller, kindOf, type Rank } from "./caller.ts";
+import { issueText } from "./issue-text.ts";
+import { list, nearest } from "./nearest.ts";
 import type { Noun } from "./noun.ts";
 import { type Result, refuse } from "./result.ts";
 
@@ -56,32 +58,35 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
     async perform(app, raw, caller) {
       const kind = kindOf(caller);
       if (!definition.callers.includes(kind)) {
-        return refuse(
-          "denied",
-          `${article(kind)} may not call ${definition.name}; it takes ${orList(definition.callers)}`,
-        );
+        const allowed = list(definition.callers.map(article));
+        return refuse("denied", `${article(kind)} may not call ${definition.name}; it needs ${allowed}`);
       }
       const input = definition.input.safeParse(raw, { reportInput: true });
-      if (!input.success) return refuse("invalid", describe(input.error), { issues: input.error.issues.map(briefly) });
+      if (!input.success) {
+        const known = fieldsOf(definition).map(({ name }) => name);
+        const message = describe(input.error, raw, known);
+        return refuse("invalid", message, { issues: input.error.issues.map(briefly) });
+      }
       return run(app, input.data, caller);
     },
   };
 }
 
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`);
-const orList = (words: readonly string[]) => words.map(article).join(" or ");
 
-const describe = (error: z.core.$ZodError) =>
-  error.issues.map((issue) => `${briefly(issue).path || "input"}: ${sentence(issue)}`).join("; ");
-
-const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: sentence(issue) });
-
-/** Zod's message, reworded for a reader who has never heard of our schemas. */
-function sentence(issue: z.core.$ZodIssue): string {
-  const isMissing = issue.input === undefined && (issue.code === "invalid_type" || issue.code === "invalid_value");
-  const message = issue.message.replace(/^Invalid (?:input|option): /, "");
-  return isMissing ? `this is missing; ${message.replace(/, received undefined$/, "")}` : message;
+/** Each issue with its field. A field that is missing may have been sent under a misspelt name. */
+function describe(error: z.core.$ZodError, raw: unknown, known: string[]): string {
+  const unknown = Object.keys(raw !== null && typeof raw === "object" ? raw : {}).filter((key) => !known.includes(key));
+  return error.issues
+    .map((issue) => {
+      const { path, message } = briefly(issue);
+      const misspelt = unknown.find((key) => nearest(key, known) === path);
+      return `${path || "input"}: ${message}${misspelt && issue.input === undefined ? `; you sent ${misspelt}` : ""}`;
+    })
+    .join("; ");
 }
+
+const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: issueText(issue) });
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 

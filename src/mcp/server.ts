@@ -8,7 +8,8 @@ import {
 import { addTool } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
-import { type Problem, refusalFor } from "../kernel/result.ts";
+import { asTool, type NextOperation } from "../kernel/next-step.ts";
+import { onlySteps, type Problem, problemText, refusalFor } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations, operations } from "../operation-list.ts";
 import type { Schema } from "../wiki/schema.ts";
@@ -20,10 +21,14 @@ export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
     { name: "scriptorium", title: `Scriptorium: ${app.config.name}`, version },
     { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
   );
+  const isAllowed = (step: NextOperation) => operations[step].callers.some((kind) => kind === kindOf(caller));
   for (const operation of allOperations) {
     const isVisible = operation.visibleTo?.(caller, schema.ok ? schema.value : undefined) ?? true;
     if (!isVisible || !operation.callers.includes(kindOf(caller))) continue;
-    addTool(server, operation, (raw) => operation.perform(app, raw, caller));
+    addTool(server, operation, async (raw) => {
+      const result = await operation.perform(app, raw, caller);
+      return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
+    });
   }
   addResources(server, app, caller);
   return server;
@@ -53,8 +58,8 @@ function addResources(server: McpServer, app: App, caller: Caller): void {
 /** A resource has no structured answer to refuse with, so the refusal travels as the error's data. */
 function resourceError(uri: string, problem: Problem): ProtocolError {
   const unknown = problem.code === "not_found" || problem.code === "invalid";
-  if (unknown) return new ResourceNotFoundError(uri, problem.message);
-  return new ProtocolError(ProtocolErrorCode.InvalidRequest, problem.message, refusalFor(problem));
+  if (unknown) return new ResourceNotFoundError(uri, problemText(problem, asTool));
+  return new ProtocolError(ProtocolErrorCode.InvalidRequest, problemText(problem, asTool), refusalFor(problem));
 }
 
 function instructions(app: App, caller: Caller, schema: Schema | undefined): string {

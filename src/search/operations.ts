@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
+import { suggest } from "../kernel/nearest.ts";
 import { everyone, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
@@ -9,7 +10,7 @@ import { readQuery } from "./query.ts";
 import { bundle, joining } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = z.string().trim().min(1, "say what to look for").max(2000);
+const query = z.string().trim().min(1, "the query is empty").max(2000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),
@@ -52,14 +53,11 @@ export const search = operation({
     await app.files?.refresh();
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
-    const notes = [
-      ...complaints,
-      ...strange.map((type) => `there is no type ${type}; there are ${app.search.kinds.join(", ")}`),
-    ];
+    const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
     if (words === "")
       return ok({
         results: [],
-        notes: [...notes, "a search needs a word beside its filters"],
+        notes: [...notes, "add at least one word to the filters"],
         types: app.search.kinds,
       });
     const kinds = types.length > 0 ? { kinds: types } : {};
@@ -131,8 +129,8 @@ export const recall = operation({
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
-    if (strange.length > 0)
-      return refuse("invalid", `types: there is no ${strange.join(", ")}; there are ${app.search.kinds.join(", ")}`);
+    if (strange[0] !== undefined)
+      return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
     await app.files?.refresh();
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const found = await app.search.find.passages(query, { scope, limit: bundled, through: ["node"] });

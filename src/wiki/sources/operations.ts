@@ -5,6 +5,7 @@ import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { sourceText } from "../searchable.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { followFolder } from "./follow.ts";
@@ -58,7 +59,7 @@ export const readSource = operation({
   }),
   async run(app: WikiApp, { path }) {
     const found = (await app.sources.list()).find((source) => source.path === path);
-    if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
+    if (!found) return noSuch(app.db.read, "source", path);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
     const truncated = text !== null && text.length > longestSource;
     return ok({ ...snakeKeys(found), text: truncated ? text.slice(0, longestSource) : text, truncated });
@@ -102,7 +103,7 @@ export const followSources = operation({
   }),
   async run(app: WikiApp, { folder }, caller) {
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-      return refuse("not_found", `there is no folder ${folder}`);
+      return refuse("not_found", `folder ${folder} does not exist`);
     return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
   },
 });
