@@ -9,7 +9,7 @@ import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.t
 import { Refused, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations } from "../operation-list.ts";
-import { rolesOf } from "../wiki/schema.ts";
+import { chooseRole } from "../wiki/role.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
@@ -61,7 +61,7 @@ function commandFor(operation: Operation<App>): Command {
   const stdin = fromStdin[operation.name];
   const command = bareCommand(operation)
     .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
-    .addOption(new Option("--role <role>", "your role in schema.yaml").makeOptionMandatory(!isJobs(operation)))
+    .option("--role <role>", "your role in schema.yaml (default: the only one)")
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
   // An operation that takes one of these itself means the same by it.
@@ -93,9 +93,6 @@ function fromJson(text: string): unknown {
     throw new InvalidArgumentError(`expected JSON: ${(error as Error).message}`);
   }
 }
-
-/** Operations of jobs need no role: the job decides, or the operation is open to all agents. */
-const isJobs = ({ name }: Operation) => jobOperations.has(name);
 
 type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
   string,
@@ -137,14 +134,14 @@ async function callAs(app: App, operation: Operation<App>, input: object, given:
     if (!job) return refuse("denied", `no job ${jobId} in this workspace; SCRIPTORIUM_JOB is set to it`);
     return jobTools(app, job, allOperations).call(operation.name, input);
   }
-  const roles = rolesOf(unwrap(await app.schema()));
-  const { role = "agent", task, epoch } = given;
-  if (given.role !== undefined && !roles.includes(role)) {
-    return refuse("denied", `no role ${role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
-  }
+  const { task, epoch } = given;
+  const role = chooseRole(unwrap(await app.schema()), given.role, `${app.config.wiki}/schema.yaml`);
+  // The job decides what these may do, so they need no role.
+  const isOpenToAll = given.role === undefined && jobOperations.has(operation.name);
+  if (!role.ok && !isOpenToAll) return role;
   const caller: Caller = {
     kind: "agent",
-    role,
+    role: role.ok ? role.value : "agent",
     turn: newTurn(given.run),
     ...(task ? { task } : {}),
     ...(epoch === undefined ? {} : { epoch }),

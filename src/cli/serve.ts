@@ -22,7 +22,7 @@ function port(text: string): number {
 export const mcpCommand = (common: () => Common) =>
   new Command("mcp")
     .description("serve one agent in one role over stdin and stdout (MCP)")
-    .requiredOption("--role <role>", "the agent's role in schema.yaml")
+    .option("--role <role>", "the agent's role in schema.yaml (default: the only one)")
     .option("--run <id>", "the run it works for")
     .option("--task <id>", "the task it works on")
     .option("--epoch <n>", "the epoch of its claim", Number)
@@ -34,7 +34,7 @@ export const mcpCommand = (common: () => Common) =>
       withApp(common(), async (app) => {
         const { serveMcp } = await import("../mcp/stdio.ts");
         const served = await serveMcp(app, {
-          role,
+          ...(role ? { role } : {}),
           ...(run ? { run } : {}),
           ...(task ? { task } : {}),
           ...(epoch === undefined ? {} : { epoch }),

@@ -43,76 +43,100 @@ const argument = z
 const variable = z.string().regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable");
 
 const agentBlock = z.strictObject({
-  author_name: line.describe("Author name of agents' commits"),
-  author_email: line.describe("Author email of agents' commits"),
+  author_name: line.describe("Git author name of what agents propose"),
+  author_email: line.describe("Git author e-mail address of what agents propose"),
   runner: z
     .enum(["claude", "codex", "acp", "command"], { error: "expected claude, codex, acp or command" })
     .default("claude")
-    .describe("Agent that runs jobs: claude, codex, any ACP agent, or any command"),
-  claude_bin: argument.min(1).optional().describe("Path of Claude Code; default: claude in PATH"),
-  codex_bin: argument.min(1).optional().describe("Path of Codex; default: codex in PATH"),
+    .describe("Which agent runs jobs: Claude Code, Codex, any ACP agent, or any other command"),
+  claude_bin: argument.min(1).optional().describe("Path of Claude Code; `claude` in PATH if left out"),
+  codex_bin: argument.min(1).optional().describe("Path of Codex; `codex` in PATH if left out"),
   command: z
     .array(argument)
     .min(1)
     .optional()
     .describe(
-      "Command line for the runners acp and command; placeholders: {prompt}, {prompt_file}, {cwd}, {model}, {mcp_config}",
+      "Program and arguments of an `acp` or `command` agent. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are replaced; no shell is involved",
     ),
-  args: z.array(argument).default([]).describe("Additional arguments for claude or codex"),
-  model: line.optional().describe("Model; default: the agent's own choice"),
-  env: z.array(variable).default([]).describe("Names of additional environment variables to pass to the agent"),
-  scribe_bin: argument.min(1).optional().describe("Path of scribe; default: the one in this package"),
-  wb_agent_bin: argument.min(1).optional().describe("Old name of scribe_bin"),
+  args: z.array(argument).default([]).describe("Further arguments for Claude Code or Codex"),
+  model: line.optional().describe("Model to request; the agent's own default if left out"),
+  env: z.array(variable).default([]).describe("Names of further environment variables that the agent gets"),
+  scribe_bin: argument.min(1).optional().describe("Path of `scribe`; the one of this installation if left out"),
+  wb_agent_bin: argument.min(1).optional().describe("Older name of `scribe_bin`"),
   isolation: z
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
     .describe(
-      "scratch: copies in a temporary folder, without a shell; workspace: in the repository, with its settings",
+      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
     ),
-  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs at the same time"),
-  incorporate_timeout: duration.default("5m").describe("Time limit of a job of kind incorporate"),
-  perspective_timeout: duration.default("3m").describe("Time limit of a job of kind perspective"),
-  idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long"),
-  log_dir: argument.min(1).optional().describe("Folder of agents' logs; default: .scriptorium/agent-logs"),
+  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
+  incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
+  perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
+  idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long; no limit if left out"),
+  log_dir: argument.min(1).optional().describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out"),
 });
 
 export const configFile = z.strictObject({
-  name: z.string().trim().min(1).max(200).optional().describe("Name of the workspace; default: the name of its folder"),
-  wiki: folder.default("wiki").describe("Folder of the wiki, with its schema.yaml"),
-  sources: folder.default("sources").describe("Folder of sources"),
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Name of the workspace, shown in the browser; the folder's name if left out"),
+  wiki: folder.default("wiki").describe("Folder of the knowledge base with its `schema.yaml`"),
+  sources: folder.default("sources").describe("Folder of the sources"),
   store: z
     .enum(["files", "database"], { error: "expected files or database" })
     .default("files")
-    .describe("Where entries are stored: markdown files in git, or the database"),
+    .describe("Where entries are stored: `files` is markdown in git, `database` is rows in the database"),
   database: z
     .string()
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
-    .describe("sqlite (in .scriptorium/), or a PostgreSQL URL; SCRIPTORIUM_DATABASE_URL overrides it"),
+    .describe(
+      "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
+    ),
   claims: z
     .strictObject({
       strategy: z
         .enum(["queue", "lease", "optimistic"], { error: "expected queue, lease or optimistic" })
-        .default("queue"),
-      lease_seconds: z.number().min(1).max(86_400).default(300),
+        .default("queue")
+        .describe("How a worker claims a task: atomic dequeue, explicit lock, or version check"),
+      lease_seconds: z
+        .number()
+        .min(1)
+        .max(86_400)
+        .default(300)
+        .describe("Lease duration in seconds; renewed by heartbeats"),
     })
     .default({ strategy: "queue", lease_seconds: 300 })
-    .describe("How workers claim tasks, and the lease of a claim in seconds"),
-  crew: crewBlock.describe("Agents of runs, their models and limits"),
-  agent: agentBlock.optional().describe("Agent for jobs; jobs are disabled without it"),
-  personas: personaList.default([]).describe("Personas for all pages; a page can define its own in its frontmatter"),
+    .describe("How workers claim tasks"),
+  crew: crewBlock.describe("The agents of a run, their sandbox and their limits"),
+  agent: agentBlock.optional().describe("The agent that runs jobs. Without this block, jobs are off"),
+  personas: personaList
+    .default([])
+    .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
   search: z
     .strictObject({
       embeddings: z
         .strictObject({
-          url: z.url({ protocol: /^https?$/, error: "expected a URL such as http://127.0.0.1:11434/v1" }),
-          model: z.string().min(1).max(200),
+          url: z
+            .url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" })
+            .describe("Address of a server with the OpenAI embeddings API, such as Ollama"),
+          model: z.string().min(1).max(200).describe("Model name on that server"),
         })
-        .optional(),
+        .optional()
+        .describe("Embedding server to use instead of the local model; its key is in `SCRIPTORIUM_EMBEDDINGS_KEY`"),
     })
     .default({})
-    .describe("Embeddings server instead of the local model; SCRIPTORIUM_EMBEDDINGS_KEY is its key"),
-  port: z.int().min(0).max(65_535).default(4750).describe("Port of scriptorium serve"),
+    .describe("Search by meaning"),
+  port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(4750)
+    .describe("Port of `scriptorium serve` on 127.0.0.1; 0 takes a free port"),
 });
 
 export type Environment = Record<string, string | undefined>;

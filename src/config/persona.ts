@@ -10,8 +10,13 @@ const oneLine = z
 
 /** A reader described in `scriptorium.yaml` or in a page's frontmatter. */
 export const personaDefinition = z.strictObject({
-  name: oneLine.describe("Name of the reader, such as new colleague"),
-  description: z.string().trim().min(1).max(4000).describe("Who the reader is, what they know and want from a page"),
+  name: oneLine.describe("Name of the reader, such as `new colleague`"),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(4000)
+    .describe("Who the reader is, what they know, and what they need from a page"),
   guidance: z
     .string()
     .trim()

@@ -53,7 +53,11 @@ export const doctor = operation({
     await app.entries.list();
     const sections = schema.value.sections.length;
     const findings: Finding[] = [
-      { check: "schema", level: "ok", message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ")}` },
+      {
+        check: "schema",
+        level: "ok",
+        message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ") || "none"}`,
+      },
       ...(await checkFiles(app, schema.value)),
       ...(await checkLogs(app, schema.value)),
       ...(await checkLinks(app)),

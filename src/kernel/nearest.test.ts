@@ -9,6 +9,10 @@ test.each([
   ["maxConcurrentJobs", ["max_concurrent_jobs", "model"], "max_concurrent_jobs"],
   ["task-01jx", ["task-01jxaaaa", "task-99"], "task-01jxaaaa"],
   ["enginer", ["engineer", "planner", "architect"], "engineer"],
+  ["Enginere", ["engineer", "planner"], "engineer"],
+  ["architecture", ["architect", "planner"], "architect"],
+  ["reviewer", ["planner", "architect", "engineer", "agent"], undefined],
+  ["x", ["planner", "agent"], undefined],
   ["wiki", ["engineer", "planner"], undefined],
   ["", ["engineer"], undefined],
 ])("P7: the nearest name to %j among %j is %j", (word, candidates, expected) => {

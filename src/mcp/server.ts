@@ -64,15 +64,19 @@ function resourceError(uri: string, problem: Problem): ProtocolError {
 
 function instructions(app: App, caller: Caller, schema: Schema | undefined): string {
   if (caller.kind === "person") return `The shared book "${app.config.name}".`;
+  const handsOver = schema?.pipeline.includes(caller.role) ?? false;
   const mine = schema?.sections.filter((section) => section.writable_by.includes(caller.role)) ?? [];
   return [
     `You share one book, "${app.config.name}", with other agents and with people, and it is your only memory. Your role is ${caller.role}.`,
     `You may write: ${someOf(mine.map((s) => `${s.id} (${s.mode})`)) || "nothing"}.`,
-    ...(schema?.pipeline.includes(caller.role) ? [`The pipeline is ${schema.pipeline.join(" → ")}.`] : []),
-    "A turn has five steps. Scan: list_entries, which also gives you the handoff from the role before you.",
+    ...(handsOver ? [`The pipeline is ${schema?.pipeline.join(" → ")}.`] : []),
+    handsOver
+      ? "A turn has five steps. Scan: list_entries, which also gives you the handoff from the role before you."
+      : "A turn has four steps. Scan: list_entries, which begins a new turn.",
     `Select: fetch only the 2 to 4 entries your task needs (at most ${schema?.readCap ?? 4} a turn); search_entries finds passages.`,
     "Reason. Persist: commit_entry (whole body, with the version you read) or append_log (one line).",
-    "Hand off: transfer_focus with a summary for the next role. What you do not write down is lost.",
+    ...(handsOver ? ["Hand off: transfer_focus with a summary for the next role."] : []),
+    "What you do not write down is lost.",
   ].join("\n");
 }
 

@@ -18,7 +18,7 @@ const place = z.object({
 });
 
 const result = place.extend({
-  type: z.string().describe("entry, source, task, node and what else there is"),
+  type: z.string().describe("entry, page, source, task, node and what else there is"),
   id: z.string(),
   title: z.string(),
   score: z.number(),
@@ -31,9 +31,9 @@ const result = place.extend({
 
 export const search = operation({
   name: "search",
-  summary: "Search everything that is written down: entries, sources, tasks and the graph.",
+  summary: "Search everything that is written down: entries, pages, sources, tasks and the graph.",
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: people,
   http: { method: "get", path: "/search" },
   input: z.object({
@@ -50,7 +50,6 @@ export const search = operation({
   async run(app: SearchApp, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    await app.files?.refresh();
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
     const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
@@ -94,7 +93,7 @@ export const recall = operation({
     "who wrote them and why they were found, and the small part of the graph that joins them. Ask a whole question; there are no operators. " +
     "It costs no read. Cite what you use by its `ref`, as in [[entry:vision]]: what is retrieved and never cited counts against you.",
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
   http: { method: "get", path: "/recall" },
   input: z.object({
@@ -131,7 +130,6 @@ export const recall = operation({
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
     if (strange[0] !== undefined)
       return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
-    await app.files?.refresh();
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const found = await app.search.find.passages(query, { scope, limit: bundled, through: ["node"] });
     const { passages, omitted } = bundle(found.hits, budget * 0.8 - 200);
