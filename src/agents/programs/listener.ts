@@ -28,7 +28,7 @@ export function overLimit(
   const names = { toolCalls: "tool calls", messages: "messages", outputTokens: "output tokens", tokens: "tokens" };
   for (const key of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
     const max = limits[key];
-    if (max !== undefined && (spent[key] ?? 0) > max) return `used more than ${max} ${names[key]}`;
+    if (max !== undefined && (spent[key] ?? 0) > max) return `exceeded its limit of ${max} ${names[key]}`;
   }
   return undefined;
 }
