@@ -139,6 +139,24 @@ describe("pages in a browser", needs("chromium"), () => {
     expect(faults.filter((fault) => !fault.includes("inline event handler violates"))).toEqual([]);
   });
 
+  test("P19: the palette and the search page find words of any markdown file, and open it", async () => {
+    const { root } = await newWorkspace({ files: { "docs/birds.md": "# Waders\n\nThe ruff displays in May.\n" } });
+    const { link, stop } = await serve(root);
+    const { page, url } = await visit(link);
+    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find anything" }).fill("ruff displays");
+    await page.getByRole("option", { name: /Waders.*The ruff displays in May/ }).click();
+    await page.waitForURL(`${url}/pages/docs/birds.md`);
+    await page.getByText("The ruff displays in May.").waitFor();
+
+    await page.goto(`${url}/search?q=ruff&type=page`);
+    await page.getByRole("link", { name: "Waders" }).click();
+    await page.waitForURL(`${url}/pages/docs/birds.md`);
+    await page.close();
+    await stop();
+  });
+
   test("T23: a page of 10 MB of quotes opens", async () => {
     await withPage({ html: render(">".repeat(10_000_000)) }, async (page) => {
       expect(await page.locator(".prose .note").first().textContent()).toContain("1 MiB");

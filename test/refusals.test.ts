@@ -10,14 +10,14 @@ import { agent, allEvents, engines, newWorkspace, person } from "./support/works
 const event = (subject: string) => ({
   at: "2026-01-01T00:00:00.000Z",
   actor: "test",
-  kind: "task-tried" as const,
+  kind: "task-edited" as const,
   subject,
   data: {},
 });
 
 describe.each(engines)("H1: a refusal inside a transaction (%s)", (engine) => {
   const written = async (app: Parameters<typeof allEvents>[0]) =>
-    (await allEvents(app)).filter(({ kind }) => kind === "task-tried").map(({ subject }) => subject);
+    (await allEvents(app)).filter(({ kind }) => kind === "task-edited").map(({ subject }) => subject);
 
   test("undoes what was written before it, and reaches the caller unchanged", async () => {
     const { app } = await newWorkspace({ engine });

@@ -10,15 +10,20 @@ const oneLine = z
 
 /** A reader described in `scriptorium.yaml` or in a page's frontmatter. */
 export const personaDefinition = z.strictObject({
-  name: oneLine.describe("What people call this reader, such as new colleague"),
-  description: z.string().trim().min(1).max(4000).describe("Who they are, what they know, what they want from a page"),
+  name: oneLine.describe("Name of the reader, such as `new colleague`"),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(4000)
+    .describe("Who the reader is, what they know, and what they need from a page"),
   guidance: z
     .string()
     .trim()
     .min(1)
     .max(4000)
     .optional()
-    .describe("How to write for them: length, tone, what to leave out"),
+    .describe("How to write for the reader: length, tone, what to leave out"),
 });
 export type PersonaDefinition = z.infer<typeof personaDefinition>;
 

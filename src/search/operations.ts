@@ -17,7 +17,7 @@ const place = z.object({
 });
 
 const result = place.extend({
-  type: z.string().describe("entry, source, task, node and what else there is"),
+  type: z.string().describe("entry, page, source, task, node and what else there is"),
   id: z.string(),
   title: z.string(),
   score: z.number(),
@@ -30,9 +30,9 @@ const result = place.extend({
 
 export const search = operation({
   name: "search",
-  summary: "Search everything that is written down: entries, sources, tasks and the graph.",
+  summary: "Search everything that is written down: entries, pages, sources, tasks and the graph.",
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: people,
   http: { method: "get", path: "/search" },
   input: z.object({
@@ -49,7 +49,6 @@ export const search = operation({
   async run(app: SearchApp, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    await app.files?.refresh();
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
     const notes = [
@@ -96,7 +95,7 @@ export const recall = operation({
     "who wrote them and why they were found, and the small part of the graph that joins them. Ask a whole question; there are no operators. " +
     "It costs no read. Cite what you use by its `ref`, as in [[entry:vision]]: what is retrieved and never cited counts against you.",
   effect: "reads",
-  reads: ["entry", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
   http: { method: "get", path: "/recall" },
   input: z.object({
@@ -133,7 +132,6 @@ export const recall = operation({
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
     if (strange.length > 0)
       return refuse("invalid", `types: there is no ${strange.join(", ")}; there are ${app.search.kinds.join(", ")}`);
-    await app.files?.refresh();
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const found = await app.search.find.passages(query, { scope, limit: bundled, through: ["node"] });
     const { passages, omitted } = bundle(found.hits, budget * 0.8 - 200);

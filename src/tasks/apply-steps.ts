@@ -1,3 +1,4 @@
+import type { EventKind } from "../kernel/event-kinds.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import type { WrittenEvent } from "../store/events.ts";
@@ -73,7 +74,8 @@ export const taskAfter = (task: Task, next: Next, lease: Lease, at: string): Tas
 function eventOf({ task: { id, run }, step, actor }: TaskStep, next: Next, at: string): WrittenEvent {
   const { state, attempt, epoch, holder } = next;
   const data = JSON.stringify({ state, attempt, epoch, holder, run, ...step, type: undefined });
-  return { at, actor, kind: `task-${step.type}`, subject: `task:${id}`, data };
+  const kind: EventKind = `task-${step.type}`;
+  return { at, actor, kind, subject: `task:${id}`, data };
 }
 
 const losing = (from: State, to: State) => Number(isLost(to)) - Number(isLost(from));

@@ -232,7 +232,6 @@ export const searchEntries = operation({
   async run(app: WikiApp, { query, limit, section }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    await app.files?.refresh();
     const scope = app.search.scope(caller, { kinds: ["entry"], ...(section ? { section } : {}) });
     const found = await app.search.find.pages(query, { scope, limit, through: ["node"] });
     const results = found.hits.map((hit) => {

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
-import { parseDocument, readFront } from "../stores/document.ts";
 import type { WikiApp } from "../wiki-app.ts";
+import { titleOf } from "./title.ts";
 
 const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
 
@@ -21,7 +21,7 @@ export const listPages = operation({
     const schema = await app.schema();
     const ids = schema.ok ? schema.value.sections.map(({ id }) => id) : [];
     const entryAt = new Map(ids.map((id) => [`${app.config.wiki}/${id}.md`, id]));
-    const paths = await app.pages.list((path) => !others || !entryAt.has(path));
+    const paths = await app.pages.list(others ? "others" : "all");
     return ok({ pages: paths.map((path) => ({ path, entry: entryAt.get(path) ?? null })) });
   },
 });
@@ -57,14 +57,3 @@ export const readPage = operation({
     });
   },
 });
-
-/** The title of a page: from its frontmatter, its first heading or its file name. */
-function titleOf(text: string, path: string): string {
-  const document = parseDocument(Buffer.from(text));
-  const heading = /^# +(.+?)(?: +#+)? *$/m.exec(document.body)?.[1];
-  const name = path
-    .split("/")
-    .at(-1)
-    ?.replace(/\.\w+$/, "");
-  return readFront(document, path).title || heading || name || path;
-}
