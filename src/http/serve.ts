@@ -135,7 +135,7 @@ function announce(json: boolean, config: Config, { url, token, link }: OpenServe
   if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
   else
     process.stdout.write(
-      `${config.name} is served at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
+      `${config.name} is running at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
     );
 }
 
@@ -153,7 +153,7 @@ function listen(server: Server, port: number): Promise<number> {
   return new Promise((done, fail) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const taken = error.code === "EADDRINUSE";
-      const message = `port ${port} is taken, perhaps by another scriptorium serve; choose one with --port, or --port 0 for any`;
+      const message = `port ${port} is already in use, perhaps by another scriptorium serve; choose another with --port, or --port 0 for a free one`;
       fail(taken ? new Refused({ code: "conflict", message }) : error);
     });
     server.listen(port, "127.0.0.1", () => done((server.address() as AddressInfo).port));

@@ -29,7 +29,7 @@ export function overLimit(limits: Limits, spent: Counted): Exceeded | undefined 
   for (const limit of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
     const max = limits[limit];
     if (max !== undefined && (spent[limit] ?? 0) > max) {
-      return { limit, reason: `used more than ${max} ${names[limit]}` };
+      return { limit, reason: `exceeded its limit of ${max} ${names[limit]}` };
     }
   }
   return undefined;

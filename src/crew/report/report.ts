@@ -1,5 +1,6 @@
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
@@ -8,7 +9,6 @@ import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { noRun } from "../record/runs.ts";
 import { fenced } from "../rules/agent-context.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
@@ -41,7 +41,7 @@ type Whole = {
 /** The report of a run as it stands, from the record alone. */
 export async function reportOf(app: CrewApp, id: string): Promise<Result<string>> {
   const run = await app.runs.find(id);
-  if (!run) return noRun(id);
+  if (!run) return noSuch(app.db.read, "run", id);
   const query = app.db.read;
   const rows = await tasksOfRun(query, id);
   const attempts = await attemptsOf(query, { run: id });
