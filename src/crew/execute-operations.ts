@@ -39,8 +39,13 @@ export const executeRun = operation({
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({
     id: z.string().max(64).describe("The run's id, such as run-…"),
-    budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
-    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
+    budget_tokens: z
+      .int()
+      .min(1)
+      .nullable()
+      .optional()
+      .describe("Token budget: the run stops before a call that would exceed it; null removes it"),
+    budget_usd: z.number().min(0).nullable().optional().describe("Budget in US dollars; null removes it"),
     workers: z.int().min(1).max(1000).optional().describe("How many tasks are worked on at once"),
   }),
   output: z.object({
