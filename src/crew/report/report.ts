@@ -9,7 +9,7 @@ import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { noRun } from "../record/runs.ts";
-import { fenced } from "../rules/agent-context.ts";
+import { fenced } from "../../kernel/fenced.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import { dependenciesOf } from "../rules/plan.ts";
