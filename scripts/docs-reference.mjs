@@ -11,8 +11,14 @@ const folder = mkdtempSync("node_modules/.cache/reference-");
 try {
   const outfile = join(folder, "scripts", "pages.js");
   await build({
-    ...{ entryPoints: ["scripts/reference/pages.ts"], outfile, bundle: true, packages: "external" },
-    ...{ format: "esm", platform: "node", target: "node20.19", logLevel: "warning" },
+    entryPoints: ["scripts/reference/pages.ts"],
+    outfile,
+    bundle: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    logLevel: "warning",
   });
   const { referencePages } = await import(pathToFileURL(outfile).href);
   mkdirSync("docs/reference", { recursive: true });

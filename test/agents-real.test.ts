@@ -33,7 +33,7 @@ const byTools =
       () => ({ call: name("list_open_topics"), input: { source_path: of(asked, "Source name") } }),
       () => ({
         call: name("insert_proposal"),
-        input: { topic_id: topic, base_sha: of(asked, "Base source SHA"), text: wanted },
+        input: { topic_id: topic, base_sha: of(asked, "Base source SHA"), content: wanted },
       }),
     ];
     return steps[asked.turn]?.(asked) ?? { text: "Proposed." };
@@ -159,7 +159,7 @@ async function circle(
   const topic = await openTopic(app);
   const beside = await operations.open_topic.perform(
     app,
-    { source_path: "docs/deploy.md", message: "Which light?", quote: "Wait for the light." },
+    { source_path: "docs/deploy.md", content: "Which light?", quote: "Wait for the light." },
     person(),
   );
   await runQueue(app);

@@ -211,7 +211,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     ]);
     unwrap(await app.runs.step(run, { type: "start" }, "Ada"));
     unwrap(await app.runs.step(run, { type: "finish", failed: 1 }, "Ada"));
-    const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
+    const { content } = unwrap(await runReport.perform(app, { id: run }, person()));
     for (const words of [
       "Not completed",
       "1 of 3 tasks are accepted, 1 failed and 1 wait behind",
@@ -224,7 +224,7 @@ describe.each(engines)("attempts on %s", (engine) => {
       "What was learnt",
       "the score was rising",
     ])
-      expect(markdown, words).toContain(words);
+      expect(content, words).toContain(words);
     expect(unwrap(await showRun.perform(app, { id: run }, person()))).toMatchObject({
       state: "failed",
       reason: "one task was not accepted",
@@ -269,8 +269,8 @@ describe.each(engines)("attempts on %s", (engine) => {
       timeline: [{ outcome: "stopped", score: null, verifier: null, reason }],
       root_causes: [{ cause: reason, attempts: [1] }],
     });
-    const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
-    expect(markdown).toContain(`Attempt 1 was stopped: ${reason}`);
+    const { content } = unwrap(await runReport.perform(app, { id: run }, person()));
+    expect(content).toContain(`Attempt 1 was stopped: ${reason}`);
     const { findings } = unwrap(await doctor.perform(app, {}, person()));
     for (const check of ["tasks", "attempts"])
       expect(findings.find((one) => one.check === check)).toMatchObject({ level: "ok" });

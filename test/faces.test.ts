@@ -260,6 +260,7 @@ describe("a script that runs scriptorium", () => {
     [1, ["token", "create"]],
     [1, ["proposal", "approve", "p-none"]],
     [1, ["init", "scriptorium.yaml"]],
+    [1, ["mcp"]],
   ];
   test("finds exactly one JSON value on stdout, problems on stderr, and 0 or 1 as exit code", async () => {
     const { root } = await newWorkspace();
@@ -294,7 +295,6 @@ describe("a script that runs scriptorium", () => {
       ["entry", "commit", "vision"],
       ["entry", "read"],
       ["entry", "list", "--colour"],
-      ["mcp"],
       ["completion", "tcsh"],
       [],
     ];

@@ -101,6 +101,8 @@ function acceptEverywhere(program: Command): void {
       const { json, dir } = action.opts();
       if (json) program.setOptionValue("json", true);
       if (dir) program.setOptionValue("dir", dir);
+      // They are not fields of the operation that the command passes its options to.
+      action.setOptionValue("json", undefined).setOptionValue("dir", undefined);
     });
   };
   walk(program);

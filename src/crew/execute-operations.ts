@@ -11,6 +11,7 @@ export const startRun = operation({
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/runs" },
   input: z.object({
     request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
@@ -34,6 +35,7 @@ export const executeRun = operation({
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({
     id: z.string().max(64).describe("The run's id, such as run-…"),

@@ -32,6 +32,7 @@ export const doctor = operation({
   effect: "reads",
   reads: ["entry", "section", "source", "task"],
   callers: people,
+  group: "admin",
   http: { method: "get", path: "/doctor" },
   input: z.object({}),
   output: z.object({ healthy: z.boolean(), findings: z.array(finding) }),
@@ -53,7 +54,11 @@ export const doctor = operation({
     await app.entries.list();
     const sections = schema.value.sections.length;
     const findings: Finding[] = [
-      { check: "schema", level: "ok", message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ")}` },
+      {
+        check: "schema",
+        level: "ok",
+        message: `${sections} sections, pipeline ${schema.value.pipeline.join(" → ") || "none"}`,
+      },
       ...(await checkFiles(app, schema.value)),
       ...(await checkLogs(app, schema.value)),
       ...(await checkLinks(app)),
@@ -69,6 +74,7 @@ export const status = operation({
   effect: "reads",
   reads: ["entry", "source", "proposal"],
   callers: people,
+  group: "admin",
   http: { method: "get", path: "/status" },
   input: z.object({}),
   output: z.object({

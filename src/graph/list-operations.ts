@@ -19,6 +19,7 @@ export const queryNodes = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "post", path: "/graph/query" },
   input: z.object({
     type: typeName.optional().describe("Only nodes of this type"),
@@ -61,6 +62,7 @@ export const search = operation({
   effect: "reads",
   reads: ["node", "entry", "task"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/search" },
   input: z.object({
     query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
@@ -99,6 +101,7 @@ export const listBacklinks = operation({
   effect: "reads",
   reads: ["entry", "page", "source", "node"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/backlinks" },
   input: z.object({
     id: anyNodeId.optional().describe("A node's id; without a colon, an entry's"),

@@ -22,6 +22,7 @@ export const addNode = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/nodes" },
   input: z.object({
     type: typeName.describe("What kind of thing it is, such as service, decision or person"),
@@ -43,6 +44,7 @@ export const getNode = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/nodes/{id}" },
   input: z.object({
     id,
@@ -81,6 +83,7 @@ export const updateNode = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/nodes/{id}" },
   input: z.object({
     id,
@@ -99,6 +102,7 @@ export const deleteNode = operation({
   effect: "destroys",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "delete", path: "/graph/nodes/{id}" },
   input: z.object({ id, confirm: z.boolean().default(false).describe("True to delete; otherwise a preview") }),
   output: z.object({ deleted: z.boolean(), id: z.string(), edges: z.int(), message: z.string() }),
@@ -130,6 +134,7 @@ export const addEdge = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/edges" },
   input: z.object({
     type: typeName.describe("What the one is to the other, such as depends_on"),
@@ -149,6 +154,7 @@ export const deleteEdge = operation({
   effect: "destroys",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "delete", path: "/graph/edges/{id}" },
   input: z.object({ id: edgeId }),
   output: z.object({ id: z.string() }),
@@ -163,6 +169,7 @@ export const getEdge = operation({
   effect: "reads",
   reads: ["node", "entry"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/edges/{id}" },
   input: z.object({
     id: edgeId,
@@ -193,6 +200,7 @@ export const importGraph = operation({
   effect: "writes",
   touches: ["node"],
   callers: collaborators,
+  group: "graph",
   http: { method: "post", path: "/graph/import" },
   input: z.object({ lines: z.string().describe("JSON Lines, as `scriptorium graph export` writes them") }),
   output: z.object({ nodes: z.int(), edges: z.int() }),

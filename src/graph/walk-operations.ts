@@ -18,6 +18,7 @@ export const getNeighbors = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/nodes/{id}/neighbors" },
   input: z.object({
     id,
@@ -63,6 +64,7 @@ export const getSubgraph = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/nodes/{id}/subgraph" },
   input: z.object({
     id,
@@ -108,6 +110,7 @@ export const findPath = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/path" },
   input: z.object({
     from: anyNodeId.describe("The id of the node to start from"),

@@ -13,6 +13,7 @@ export const jobLog = operation({
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "get", path: "/agent/jobs/{id}/log" },
   input: z.object({ id: z.string().max(64).describe("The job's id") }),
   output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),

@@ -47,6 +47,7 @@ export const startJob = operation({
   effect: "writes",
   touches: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/agent/jobs" },
   input: z.object({
     kind: z.enum(["incorporate", "perspective"]).describe("incorporate takes a topic, perspective a persona"),
@@ -73,6 +74,7 @@ export const listJobs = operation({
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "get", path: "/agent/jobs" },
   input: z.object({
     source_path: z.string().max(1000).optional().describe("Only jobs of this page"),
@@ -89,6 +91,7 @@ export const showJob = operation({
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "get", path: "/agent/jobs/{id}" },
   input: z.object({ id }),
   output: whole,
@@ -104,6 +107,7 @@ export const cancelJob = operation({
   effect: "writes",
   touches: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/agent/jobs/{id}/cancel" },
   input: z.object({ id }),
   output: whole,

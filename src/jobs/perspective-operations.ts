@@ -14,6 +14,7 @@ export const refreshPerspective = operation({
   effect: "writes",
   touches: ["job", "perspective"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/perspectives/refresh" },
   input: z.object({
     source_path: sourcePath,

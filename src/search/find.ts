@@ -30,6 +30,8 @@ type Deps = {
   indexer: ReturnType<typeof indexer>;
   meaning: Meaning;
   speller: Speller;
+  /** By kind. */
+  weights: Map<string, number>;
 };
 
 export type SearchOptions = {
@@ -54,7 +56,7 @@ const minForPages = 100;
 /** Maximum number of further passages shown for a page. */
 const maxFurther = 3;
 
-export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
+export function finder({ db, places, words, indexer, meaning, speller, weights }: Deps) {
   /** The best passages. Only they are loaded, marked and explained, which costs more than ranking. */
   async function passages(query: string, options: SearchOptions): Promise<SearchResult> {
     const { chosen, explain, ...result } = await rank(query, options, options.limit);
@@ -98,7 +100,7 @@ export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
 
   async function rank(query: string, options: SearchOptions, limit: number) {
     const { scope, without } = options;
-    const notes: string[] = [];
+    const notes = await indexer.refresh(scope.kinds);
     const [counted, nearest] = await Promise.all([
       count(query),
       without?.includes("meaning") ? undefined : meaning.ask(query),
@@ -129,7 +131,7 @@ export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
         ])
       : own;
 
-    const chosen = best(scores, limit);
+    const chosen = best(await weighed(scores, scope), limit);
     const nearNums = new Set(near?.hits.slice(0, options.limit).map((hit) => hit.num));
     const explain = ({ num, score }: ScoredPassage, row: StoredPassage | undefined): Hit[] => {
       if (!row) return [];
@@ -142,6 +144,13 @@ export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
       return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
     };
     return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
+  }
+
+  /** The scores times the weights of their kinds. */
+  async function weighed(scores: Scores, { kinds }: Scope): Promise<Scores> {
+    if (new Set(kinds.map((kind) => weights.get(kind))).size < 2) return scores;
+    const known = await places.of([...scores.keys()]);
+    return new Map([...scores].map(([num, score]) => [num, score * (weights.get(known.get(num)?.kind ?? "") ?? 1)]));
   }
 
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */

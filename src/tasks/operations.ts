@@ -33,6 +33,7 @@ export const createTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks" },
   input: z.object({
     title,
@@ -55,6 +56,7 @@ export const listTodos = operation({
   effect: "reads",
   reads: ["task", "run"],
   callers: everyone,
+  group: "tasks",
   http: { method: "get", path: "/tasks" },
   input: z.object({
     state: z.enum(states).optional().describe("Only tasks in this state"),
@@ -84,6 +86,7 @@ export const lockTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/lock" },
   input: z
     .object({
@@ -128,6 +131,7 @@ export const unlockTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/unlock" },
   input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
   output: z.object({ id: z.string(), state: z.string() }),
@@ -143,6 +147,7 @@ export const releaseTask = operation({
   effect: "destroys",
   touches: ["task"],
   callers: collaborators,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/release" },
   input: z.object({ id }),
   output: z.object({
@@ -162,6 +167,7 @@ export const limitRun = operation({
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
+  group: "runs",
   http: { method: "put", path: "/runs/{run}/limit" },
   input: z.object({
     run: z.string().min(1).max(64).describe("The run"),
@@ -183,6 +189,7 @@ export const updateTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "put", path: "/tasks/{id}" },
   input: z.object({
     id,
@@ -246,6 +253,7 @@ export const getTaskContext = operation({
   effect: "reads",
   reads: ["task", "run", "attempt", "question"],
   callers: everyone,
+  group: "tasks",
   http: { method: "get", path: "/tasks/{id}" },
   input: z.object({ id }),
   output: line.extend({

@@ -44,13 +44,19 @@ export function mayWrite(schema: Schema, role: string | undefined, id: string, w
   return ok(section);
 }
 
+/** A role outside the pipeline never hands over, so `list_entries` begins its next turn. */
+export const handsOver = (schema: Schema, role: string) => schema.pipeline.includes(role);
+
 /** Limits the number of entries that one turn may read (K9). Reading one again does not count. */
-export function mayRead(schema: Schema, reads: ReadonlySet<string>, id: string): Result<true> {
+export function mayRead(schema: Schema, role: string, reads: ReadonlySet<string>, id: string): Result<true> {
   if (reads.has(id) || reads.size < schema.readCap) return ok(true);
+  const next = handsOver(schema, role)
+    ? "or end the turn with transfer_focus; the next turn starts with list_entries"
+    : "or call list_entries to begin the next turn";
   return refuse(
     "refused",
     `this turn has read ${reads.size} entries (${[...reads].join(", ")}) and the cap is ${schema.readCap}: ` +
-      "work with those, look for a passage with search_entries, or end the turn with transfer_focus; the next turn starts with list_entries",
+      `work with those, look for a passage with search_entries, ${next}`,
     { read_cap: schema.readCap, read: [...reads] },
   );
 }
@@ -83,6 +89,12 @@ export type Handoff = {
 /** The receiver of a handoff (K8): the next role of the pipeline, whatever role was requested. */
 export function nextFocus(schema: Schema, from: string, target: string, step: number): Result<Handoff> {
   const { pipeline, maxSteps } = schema;
+  if (pipeline.length === 0) {
+    return refuse(
+      "denied",
+      "this wiki has no pipeline, so there is no role to hand over to; write what the next session needs into an entry",
+    );
+  }
   const here = pipeline.indexOf(from);
   const there = pipeline.indexOf(target);
   if (here < 0)

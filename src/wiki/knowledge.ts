@@ -4,7 +4,7 @@ import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordingLate } from "../store/fence.ts";
 import { lastStep, saveHandoff, waitingFor } from "../store/queries/handoffs.ts";
-import { checkText, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
+import { checkText, handsOver, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
 import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
 import type { Schema } from "./schema.ts";
 
@@ -84,6 +84,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       if (!entered.ok) return entered;
       const list = await entries.list();
       if (caller.kind === "person") return ok({ entries: list });
+      if (!handsOver(entered.value, caller.role)) caller.turn.reads.clear();
       const waiting = await waitingFor(db.read, caller.role, caller.turn.run);
       const handoff = waiting && {
         from: waiting.from_role,
@@ -100,7 +101,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       const section = requireSection(entered.value, id);
       if (!section.ok) return section;
       if (caller.kind === "agent") {
-        const may = mayRead(entered.value, caller.turn.reads, id);
+        const may = mayRead(entered.value, caller.role, caller.turn.reads, id);
         if (!may.ok) return may;
         caller.turn.reads.add(id);
       }

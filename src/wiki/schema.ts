@@ -25,13 +25,13 @@ const oneLine = z
   .regex(/^[^\n\r]*$/, "expected a single line");
 
 export const section = z.strictObject({
-  id: sectionId.describe("The entry's id, and its file: vision is vision.md, api/errors is api/errors.md"),
-  title: oneLine.max(200).describe("What people and agents call it"),
+  id: sectionId.describe("The id of the entry and its file: vision is vision.md, api/errors is api/errors.md"),
+  title: oneLine.max(200).describe("The name that people and agents see"),
   mode: z
     .enum(["snapshot", "log"], { error: "expected snapshot or log" })
     .describe("snapshot: each commit replaces the body. log: append-only"),
-  writable_by: z.array(roleName).describe("The roles that may write it; people always may"),
-  description: z.string().trim().min(1).max(2000).describe("What belongs here, and what does not"),
+  writable_by: z.array(roleName).describe("Roles that may write it; people may always write"),
+  description: z.string().trim().min(1).max(2000).describe("What belongs here and what does not; agents read it"),
   summary: oneLine.max(300).optional().describe("One line for the catalogue"),
 });
 export type Section = z.infer<typeof section>;
@@ -40,9 +40,14 @@ export const schemaFile = z.strictObject({
   schema: z.strictObject({
     sections: z.array(section).min(1, "expected at least one section"),
   }),
-  pipeline: z.array(roleName).min(1, "expected at least one role").describe("The order in which roles hand over"),
-  max_steps: z.int().min(1).max(100_000).describe("How many handoffs a run may take before it is ended"),
-  read_cap: z.int().min(1).max(1000).default(4).describe("How many entries a role may fetch in one turn"),
+  pipeline: z.array(roleName).describe("Roles in the order of their turns; [] for no handoffs"),
+  max_steps: z.int().min(1).max(100_000).default(12).describe("Maximum number of handoffs in a run"),
+  read_cap: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(4)
+    .describe("Maximum number of different entries a role fetches in one turn"),
 });
 
 export type Schema = {

@@ -14,14 +14,14 @@ const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
 /** An agent's client of `scriptorium mcp`, the process as it ships. */
 export const overStdio = (
   root: string,
-  role: string,
+  role: string | undefined,
   { era = "2025-11-25", args = [] }: { era?: Era; args?: string[] } = {},
 ) =>
   connect(
     era,
     new StdioClientTransport({
       command: process.execPath,
-      args: [command, "mcp", "--role", role, ...args],
+      args: [command, "mcp", ...(role ? ["--role", role] : []), ...args],
       cwd: root,
       env: testEnvironment(),
       stderr: "pipe",

@@ -6,6 +6,7 @@ import { findSandbox } from "../../agents/sandbox.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Context, tokensIn } from "../rules/agent-context.ts";
 import type { Bounds } from "../rules/breakers.ts";
@@ -52,7 +53,9 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const { part, run, task, agent, system, prompt, context, operations, bounds, delivers } = given;
   const playing = crew.agents(part);
   if (!playing.ok) return playing;
-  const { runner, role, env } = playing.value;
+  const { runner, env } = playing.value;
+  const schema = await app.schema();
+  const role = schema.ok ? crewRole(schema.value, playing.value.role) : playing.value.role;
   const isProgram = !inProcess.has(runner.name);
   const sandboxPolicy = isProgram ? await sandboxPolicyFor(crew, given.write) : ok(undefined);
   if (!sandboxPolicy.ok) return sandboxPolicy;

@@ -22,6 +22,7 @@ export const runUsage = operation({
   effect: "reads",
   reads: ["run", "task", "attempt"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}/usage" },
   input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
   output: z.object({

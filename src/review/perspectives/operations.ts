@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { jobAgents } from "../../kernel/audience.ts";
 import { nameOf } from "../../kernel/caller.ts";
 import { everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
@@ -27,6 +26,7 @@ export const listPersonas = operation({
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/personas" },
   input: z.object({ source_path: sourcePath.optional() }),
   output: z.object({ personas: z.array(persona) }),
@@ -48,6 +48,7 @@ export const getPersona = operation({
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/personas/{name}" },
   input: z.object({ source_path: sourcePath, name: personaName }),
   output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("The git blob of the page now") }),
@@ -68,14 +69,15 @@ export const putPerspective = operation({
   effect: "writes",
   touches: ["perspective"],
   callers: writers,
-  visibleTo: jobAgents,
+  group: "crew",
+  audience: "job",
   http: { method: "put", path: "/perspectives" },
   input: z.object({
     source_path: sourcePath,
     persona: personaName,
     source_sha: sha.describe("The git blob of the page that you re-told"),
     persona_sha: sha.describe("The persona_sha that get_persona gave you"),
-    text: z.string().describe("The page as this reader should read it, in markdown"),
+    content: z.string().describe("The page rewritten for this reader, in markdown"),
   }),
   output: z.object({ status: z.literal("success"), stale: z.boolean().describe("True when the page moved meanwhile") }),
   async run(app: ReviewApp, asked, caller) {
@@ -93,7 +95,7 @@ export const putPerspective = operation({
       const message = `${asked.source_sha} names no version of ${page.path} that is known; its text now is ${page.blob}`;
       return refuse("invalid", message, { source_sha: page.blob });
     }
-    const text = asked.text.replaceAll("\r\n", "\n");
+    const text = asked.content.replaceAll("\r\n", "\n");
     const sound = checkText(text);
     if (!sound.ok) return sound;
     if (text.trim() === "" || /\p{Surrogate}/u.test(text)) {
@@ -112,12 +114,13 @@ export const showPerspective = operation({
   effect: "reads",
   reads: ["perspective", "job", "page", "entry"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/perspectives" },
   input: z.object({ source_path: sourcePath, persona: personaName }),
   output: z.object({
     source_path: z.string(),
     persona: z.string(),
-    text: z.string(),
+    content: z.string(),
     stale: z.boolean(),
     because: z.array(z.enum(["page", "persona", "skill"])).describe("What has changed since it was written"),
     source_sha: z.string(),
@@ -139,7 +142,7 @@ export const showPerspective = operation({
     return ok({
       source_path: path,
       persona,
-      text,
+      content: text,
       stale: because.length > 0,
       because,
       source_sha,

@@ -14,6 +14,7 @@ export const createSection = operation({
   effect: "writes",
   touches: ["proposal"],
   callers: writers,
+  group: "core",
   http: { method: "post", path: "/sections" },
   input: section,
   output: z.object({ status: z.literal("pending"), proposal_id: z.string(), message: z.string() }),

@@ -20,7 +20,7 @@ const enoughQuote = 4_000;
 
 const id = z.string().max(64).describe("The topic's id, such as t-…");
 const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
-const text = z
+const content = z
   .string()
   .trim()
   .min(1, "say something")
@@ -79,7 +79,7 @@ const messageShape = z.object({
   seq: z.int(),
   author: z.string(),
   author_kind: z.enum(["person", "agent"]),
-  text: z.string(),
+  content: z.string(),
   at: z.string(),
   edited_at: z.string().nullable(),
 });
@@ -94,15 +94,16 @@ export const openTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics" },
-  input: z.object({ source_path: sourcePath, kind: kind.default("change"), message: text, ...selection }),
+  input: z.object({ source_path: sourcePath, kind: kind.default("change"), content, ...selection }),
   output: topicShape,
-  async run(app: ReviewApp, { source_path, kind, message, ...chosen }, caller) {
+  async run(app: ReviewApp, { source_path, kind, content, ...chosen }, caller) {
     const page = await app.pages.read(source_path);
     if (!page.ok) return page;
     const anchor = anchorIn(page.value, chosen);
     if (!anchor.ok) return anchor;
-    const opened = { page: page.value, kind, text: message, anchor: anchor.value };
+    const opened = { page: page.value, kind, text: content, anchor: anchor.value };
     return ok(shown(await app.topics.open(opened, speaker(caller)), page.value));
   },
 });
@@ -113,6 +114,7 @@ export const listTopics = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: ["reader", "collaborator", "admin"],
+  group: "review",
   http: { method: "get", path: "/topics" },
   input: z.object({
     source_path: sourcePath.optional(),
@@ -133,6 +135,7 @@ export const listOpenTopics = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/open-topics" },
   input: z.object({
     source_path: sourcePath,
@@ -156,6 +159,7 @@ export const getTopic = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/topics/{id}" },
   input: z.object({
     id,
@@ -194,11 +198,12 @@ export const replyTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: writers,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/messages" },
-  input: z.object({ id, text }),
+  input: z.object({ id, content }),
   output: z.object({ id: z.string(), seq: z.int().describe("The message's number in its topic") }),
-  async run(app: ReviewApp, { id, text }, caller) {
-    const replied = await app.topics.reply(id, text, speaker(caller));
+  async run(app: ReviewApp, { id, content }, caller) {
+    const replied = await app.topics.reply(id, content, speaker(caller));
     return replied.ok ? ok({ id, seq: replied.value.seq }) : replied;
   },
 });
@@ -209,11 +214,12 @@ export const editMessage = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "put", path: "/topics/{id}/messages/{seq}" },
-  input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), text }),
+  input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), content }),
   output: messageShape,
-  async run(app: ReviewApp, { id, seq, text }, caller) {
-    const edited = await app.topics.edit(id, seq, text, speaker(caller));
+  async run(app: ReviewApp, { id, seq, content }, caller) {
+    const edited = await app.topics.edit(id, seq, content, speaker(caller));
     return edited.ok ? ok(snakeKeys(edited.value)) : edited;
   },
 });
@@ -224,6 +230,7 @@ export const resolveTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/resolve" },
   input: z.object({ id }),
   output: topicShape,
@@ -236,6 +243,7 @@ export const reopenTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/reopen" },
   input: z.object({ id }),
   output: topicShape,
@@ -250,6 +258,7 @@ export const reanchorTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: writers,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/anchor" },
   input: z.object({ id, ...selection }),
   output: topicShape,
@@ -353,7 +362,7 @@ async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?
   return {
     topics: topics.map((topic) => ({
       ...shown(topic, pages.get(topic.path)),
-      opening: cut(openings.get(topic.id)?.text ?? "", 300),
+      opening: cut(openings.get(topic.id)?.content ?? "", 300),
     })),
     ...(last ? { cursor: last } : {}),
   };
@@ -388,7 +397,7 @@ function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
 function fitting(messages: Message[]): Message[] {
   let room = enoughText;
   return messages.filter((message, i) => {
-    room -= message.text.length;
+    room -= message.content.length;
     return i === 0 || room >= 0;
   });
 }

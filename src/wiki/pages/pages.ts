@@ -14,8 +14,8 @@ export type PageEntry = { id: string; mode: "snapshot" | "log"; metadata: EntryM
 
 export interface PageReader {
   read(raw: string): Promise<Result<Page>>;
-  /** The paths of all pages that pass the filter, sorted. */
-  list(isWanted?: (path: string) => boolean): Promise<string[]>;
+  /** The paths of all pages, or of those that are not entries, sorted. */
+  list(which?: "all" | "others"): Promise<string[]>;
   /** The entry's id when the page belongs to a section. */
   entryId(path: string): Promise<string | undefined>;
 }
@@ -31,6 +31,8 @@ type Deps = {
   onDisk: boolean;
 };
 
+/** Some repositories do not ignore the packages that are installed in them. */
+const notInstalled = ":(exclude,glob)**/node_modules/**";
 const mostBytes = 4 * 1024 * 1024;
 const longestPath = 400;
 const longestPart = 200;
@@ -61,12 +63,13 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
       return ok(entry ? { ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } } : page);
     },
 
-    async list(isWanted = () => true) {
-      const found = await git.files("*.md", "*.markdown");
-      const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
-      const read = onDisk ? undefined : await schema();
-      const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
-      return [...new Set([...files, ...kept.filter(isWanted)])].sort();
+    async list(which = "all") {
+      const [found, read] = await Promise.all([git.files("*.md", "*.markdown", notInstalled), schema()]);
+      const entryPaths = read.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
+      const skipped = new Set(which === "others" ? entryPaths : []);
+      const files = found.filter((path) => !skipped.has(path) && pagePath(path).ok && isPlainFile(root, path));
+      const kept = which === "others" || onDisk ? [] : entryPaths;
+      return [...new Set([...files, ...kept])].sort();
     },
 
     async entryId(path) {
