@@ -1,3 +1,4 @@
+import { fenced } from "../../kernel/fenced.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -9,7 +10,6 @@ import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { fenced } from "../rules/agent-context.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import { dependenciesOf } from "../rules/plan.ts";
