@@ -139,7 +139,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
     const run = await newRun(app, [planned("0", { max_retries: 0 })]);
     expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
     const [attempt] = await attemptsOf(app.db.read, { run });
-    expect(attempt?.stopped_because).toBe("used more than 5000 tokens");
+    expect(attempt?.stopped_because).toBe("exceeded its limit of 5000 tokens");
     const spends = await app.db.read.selectFrom("spends").selectAll().where("part", "=", "worker").execute();
     expect(spends).toMatchObject([{ state: "settled", reserved_tokens: 5000, reserved_usd: 0.5, tokens: null }]);
     const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
