@@ -413,6 +413,7 @@ describe("help", () => {
       "submit-output",
       "submit-verdict",
       "ask",
+      "search",
       "recall",
     ]);
   });

@@ -118,7 +118,7 @@ const workers: Record<string, Work> = {
   async "1.1"(use) {
     await use("read_file", { path: "src/greet.js" });
     const text = `/** Says goodbye. */\nexport const farewell = (name) => \`Goodbye, \${name}.\`;\n`;
-    await use("write_file", { path: "src/farewell.js", text });
+    await use("write_file", { path: "src/farewell.js", content: text });
     const ran = await use("run_command", {
       run: [
         "node",
@@ -133,7 +133,7 @@ const workers: Record<string, Work> = {
   },
   async "1.2"(use) {
     const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says goodbye by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
-    await use("write_file", { path: "test/farewell.test.js", text });
+    await use("write_file", { path: "test/farewell.test.js", content: text });
     const ran = await use("run_command", { run: ["node", "--test"] });
     await done(use, "A test of farewell; both tests pass.", [
       { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
@@ -143,7 +143,7 @@ const workers: Record<string, Work> = {
     const example =
       '\n## Example\n\n```js\nimport { farewell } from "./src/farewell.js";\n\nconsole.log(farewell("Ada")); // Goodbye, Ada.\n```\n';
     const text = `# Saying goodbye\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
-    await use("write_file", { path: "docs/farewell.md", text });
+    await use("write_file", { path: "docs/farewell.md", content: text });
     await done(use, again ? "The page, now with an example that runs." : "A page about farewell.");
   },
   async "1.4"(use) {
@@ -175,7 +175,7 @@ const verifiers: Record<string, Judge> = {
   },
   "1.2": async () => pass(90, "The tests run and would notice wrong words.", [seen(1, "pass 2", "check")]),
   async "1.3"(use) {
-    const { text = "" } = await use("read_file", { path: "docs/farewell.md" });
+    const { content: text = "" } = await use("read_file", { path: "docs/farewell.md" });
     if (!String(text).includes("```")) {
       return {
         verdict: "FAIL",

@@ -56,7 +56,7 @@ export function mayRead(schema: Schema, role: string, reads: ReadonlySet<string>
   return refuse(
     "refused",
     `this turn has read ${reads.size} entries (${[...reads].join(", ")}) and the cap is ${schema.readCap}: ` +
-      `work with those, look for a passage with search_entries, ${next}`,
+      `work with those, search for a passage, ${next}`,
     { read_cap: schema.readCap, read: [...reads] },
   );
 }
