@@ -388,7 +388,7 @@ describe("what is wrong is said", () => {
       [["GET", "/api/entries/vision/history?limit=0"], 400, /limit: /],
       [["GET", "/api/entries/vision/history?diff=perhaps"], 400, /diff: .*boolean/],
       [["GET", "/api/search"], 400, /query: /],
-      [["GET", "/api/search?query=%20"], 400, /query: expected at least one word/],
+      [["GET", "/api/search?query=%20"], 400, /query: the query is empty/],
       [["GET", "/api/search?query=x&limit=51"], 400, /limit: /],
       [["GET", "/api/proposals?status=done"], 400, /status: /],
       [["GET", "/api/proposals/p-none"], 404, /no proposal p-none/],

@@ -268,7 +268,7 @@ test("wrong input is answered with the field's name and what was expected", asyn
     ["append_log", { id: "decisions", line: "  " }, /line is empty/],
     ["transfer_focus", { target: "architect", summary: "  " }, /^summary: a handoff needs a summary/],
     ["transfer_focus", { target: "nobody", summary: "hello" }, /no role nobody in the pipeline/],
-    ["search_entries", { query: "", limit: 99 }, /query: expected at least one word; limit: /],
+    ["search_entries", { query: "", limit: 99 }, /query: the query is empty; limit: /],
     [
       "create_section",
       { id: "x", title: "X", mode: "both", writable_by: [], description: "d" },
