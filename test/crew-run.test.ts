@@ -336,7 +336,7 @@ describe.each(engines)("a run on %s", (engine) => {
       "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
     const { app, root } = await workspace(engine, "", sampleSchema.replace("pipeline:", `${handoffs}pipeline:`));
     writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
-    const topic = { source_path: "guide.md", quote: "Retry for ever.", message: "Say how often." };
+    const topic = { source_path: "guide.md", quote: "Retry for ever.", content: "Say how often." };
     unwrap(await operations.open_topic.perform(app, topic, person()));
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { max_retries: 0 })]);
     const criteria: string[] = [];

@@ -84,7 +84,7 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await first("quaywise")).toMatchObject({ type: "task", title: "Measure the webhook" });
     expect(await first("quarry")).toMatchObject({ type: "node", title: "Heron" });
     expect(await first("when was the migration")).toMatchObject({ id: "chat.txt" });
-    await call("open_topic", { source_path: "wiki/notes.md", message: "is the pelican meant here?" });
+    await call("open_topic", { source_path: "wiki/notes.md", content: "is the pelican meant here?" });
     expect(await first("pelican")).toMatchObject({ type: "topic", title: "open change on wiki/notes.md" });
   });
 

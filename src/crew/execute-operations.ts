@@ -2,8 +2,8 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { CrewApp } from "./record/crew-app.ts";
-import { noRun } from "./record/runs.ts";
 
 export const startRun = operation({
   name: "start_run",
@@ -11,6 +11,7 @@ export const startRun = operation({
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/runs" },
   input: z.object({
     request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
@@ -34,11 +35,17 @@ export const executeRun = operation({
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({
     id: z.string().max(64).describe("The run's id, such as run-…"),
-    budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
-    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
+    budget_tokens: z
+      .int()
+      .min(1)
+      .nullable()
+      .optional()
+      .describe("Token budget: the run stops before a call that would exceed it; null removes it"),
+    budget_usd: z.number().min(0).nullable().optional().describe("Budget in US dollars; null removes it"),
     workers: z.int().min(1).max(1000).optional().describe("How many tasks are worked on at once"),
   }),
   output: z.object({
@@ -51,7 +58,7 @@ export const executeRun = operation({
   }),
   async run(app: CrewApp, { id, budget_tokens, budget_usd, workers }, caller) {
     const run = await app.runs.find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
       return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { crewPart, workersOnTask } from "../kernel/audience.ts";
 import { type Caller, nameOf } from "../kernel/caller.ts";
 import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -47,7 +46,8 @@ export const submitPlan = operation({
   effect: "writes",
   touches: ["run", "task"],
   callers: writers,
-  visibleTo: crewPart("pm"),
+  group: "crew",
+  audience: "planner",
   http: { method: "post", path: "/plans" },
   input: plan.safeExtend({
     request: z
@@ -83,7 +83,8 @@ export const submitOutput = operation({
   effect: "writes",
   touches: ["task", "attempt"],
   callers: writers,
-  visibleTo: workersOnTask,
+  group: "crew",
+  audience: "worker",
   http: { method: "post", path: "/tasks/{task}/output" },
   input: z.object({
     task: taskId,
@@ -152,7 +153,8 @@ export const submitVerdict = operation({
   effect: "writes",
   touches: ["task", "attempt"],
   callers: ["agent"],
-  visibleTo: crewPart("qc"),
+  group: "crew",
+  audience: "verifier",
   http: { method: "post", path: "/tasks/{task}/verdict" },
   input: z
     .object({
@@ -215,7 +217,8 @@ export const ask = operation({
   effect: "writes",
   touches: ["question"],
   callers: writers,
-  visibleTo: workersOnTask,
+  group: "crew",
+  audience: "worker",
   http: { method: "post", path: "/tasks/{task}/questions" },
   input: z.object({
     task: taskId,

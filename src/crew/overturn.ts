@@ -23,6 +23,7 @@ export const overturnTask = operation({
   effect: "destroys",
   touches: ["task", "run", "attempt"],
   callers: collaborators,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/overturn" },
   input: z.object({
     id: z.string().max(64).describe("The task's id"),

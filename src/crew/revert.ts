@@ -27,6 +27,7 @@ export const revertRun = operation({
   effect: "destroys",
   touches: ["run", "entry", "node"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/revert" },
   input: z.object({
     run: z.string().min(1).max(200).optional().describe("All that was written under this run"),

@@ -17,6 +17,7 @@ export const listRuns = operation({
   effect: "reads",
   reads: ["run", "task"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs" },
   input: z.object({
     limit: z.int().min(1).max(200).default(20).describe("How many at the most"),
@@ -39,6 +40,7 @@ export const showRun = operation({
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}" },
   input: z.object({ id: runId }),
   output: runDetails.schema,
@@ -51,12 +53,13 @@ export const runReport = operation({
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}/report" },
   input: z.object({ id: runId }),
-  output: z.object({ id: z.string(), file: z.string(), markdown: z.string() }),
+  output: z.object({ id: z.string(), file: z.string(), content: z.string() }),
   async run(app: CrewApp, { id }) {
     const report = await reportOf(app, id);
-    return report.ok ? ok({ id, file: app.runs.reportPath(id), markdown: report.value }) : report;
+    return report.ok ? ok({ id, file: app.runs.reportPath(id), content: report.value }) : report;
   },
 });
 
@@ -66,6 +69,7 @@ export const metrics = operation({
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/metrics" },
   input: z.object({ run: runId.optional() }),
   output: metricsOf.schema,
@@ -78,6 +82,7 @@ export const answerQuestion = operation({
   effect: "writes",
   touches: ["question"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/questions/{id}" },
   input: z.object({
     id: z.string().max(64).describe("The question's id, as the run shows it"),
@@ -93,6 +98,7 @@ export const cancelRun = operation({
   effect: "destroys",
   touches: ["run", "task"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/runs/{id}/cancel" },
   input: z.object({
     id: runId,

@@ -32,6 +32,7 @@ export const doctor = operation({
   effect: "reads",
   reads: ["entry", "section", "source", "task"],
   callers: people,
+  group: "admin",
   http: { method: "get", path: "/doctor" },
   input: z.object({}),
   output: z.object({ healthy: z.boolean(), findings: z.array(finding) }),
@@ -73,6 +74,7 @@ export const status = operation({
   effect: "reads",
   reads: ["entry", "source", "proposal"],
   callers: people,
+  group: "admin",
   http: { method: "get", path: "/status" },
   input: z.object({}),
   output: z.object({

@@ -3,12 +3,13 @@ import { nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
+import { noSuch } from "../store/no-such.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
 import { findNode } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
-import { graphChanges, noEdge, noNode } from "./changes.ts";
+import { graphChanges, noEdge } from "./changes.ts";
 import { parseLines } from "./exchange.ts";
 import { anyNodeId, edgeFrom, nodeFrom, nodeId, properties, typeName } from "./node.ts";
 import { chosen, edgeId, fields, id, line, step, written } from "./shapes.ts";
@@ -22,6 +23,7 @@ export const addNode = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/nodes" },
   input: z.object({
     type: typeName.describe("What kind of thing it is, such as service, decision or person"),
@@ -43,6 +45,7 @@ export const getNode = operation({
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/nodes/{id}" },
   input: z.object({
     id,
@@ -59,11 +62,10 @@ export const getNode = operation({
     ...chosen.partial().shape,
   }),
   async run(app: WikiApp, { id, fields, offset }) {
-    if (offset > 0 && fields?.length !== 1)
-      return refuse("invalid", "offset: name the one property to read on in fields");
+    if (offset > 0 && fields?.length !== 1) return refuse("invalid", "offset: needs exactly one property in fields");
     if (nounOf(id)) await app.links.catchUp();
     const row = await findNode(app.db.read, app.db.engine, id);
-    if (!row) return noNode(id);
+    if (!row) return noSuch(app.db.read, "node", id);
     const { properties, ...about } = nodeFrom(row);
     const shown = fields
       ? choose(properties, { fields, offset })
@@ -81,6 +83,7 @@ export const updateNode = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/nodes/{id}" },
   input: z.object({
     id,
@@ -99,6 +102,7 @@ export const deleteNode = operation({
   effect: "destroys",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "delete", path: "/graph/nodes/{id}" },
   input: z.object({ id, confirm: z.boolean().default(false).describe("True to delete; otherwise a preview") }),
   output: z.object({ deleted: z.boolean(), id: z.string(), edges: z.int(), message: z.string() }),
@@ -111,12 +115,12 @@ export const deleteNode = operation({
       const gone = await graphChanges(app, caller).deleteNode(id);
       if (!gone.ok) return gone;
       const { edges } = gone.value;
-      return ok({ deleted: true, id, edges, message: `deleted ${id} and its edges: ${edges}` });
+      return ok({ deleted: true, id, edges, message: `deleted ${id} and ${edges} edges` });
     }
     const row = await findNode(app.db.read, app.db.engine, id);
-    if (!row) return noNode(id);
+    if (!row) return noSuch(app.db.read, "node", id);
     const edges = await countEdges(app.db.read, id);
-    const message = `nothing is deleted yet; with confirm: true the ${row.type} "${row.title}" goes, and its edges: ${edges}`;
+    const message = `preview: confirm: true deletes the ${row.type} "${row.title}" and ${edges} edges`;
     return ok({ deleted: false, id, edges, message });
   },
 });
@@ -130,6 +134,7 @@ export const addEdge = operation({
   effect: "writes",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "post", path: "/graph/edges" },
   input: z.object({
     type: typeName.describe("What the one is to the other, such as depends_on"),
@@ -149,6 +154,7 @@ export const deleteEdge = operation({
   effect: "destroys",
   touches: ["node"],
   callers: writers,
+  group: "graph",
   http: { method: "delete", path: "/graph/edges/{id}" },
   input: z.object({ id: edgeId }),
   output: z.object({ id: z.string() }),
@@ -163,6 +169,7 @@ export const getEdge = operation({
   effect: "reads",
   reads: ["node", "entry"],
   callers: everyone,
+  group: "graph",
   http: { method: "get", path: "/graph/edges/{id}" },
   input: z.object({
     id: edgeId,
@@ -178,7 +185,7 @@ export const getEdge = operation({
   }),
   async run(app: WikiApp, { id, fields = ["*"], offset }) {
     if (offset > 0 && (fields.length !== 1 || fields[0] === "*"))
-      return refuse("invalid", "offset: name the one property to read on in fields");
+      return refuse("invalid", "offset: needs exactly one property in fields");
     await app.links.catchUp();
     const row = await readEdge(app.db, id);
     if (!row) return noEdge(id);
@@ -193,6 +200,7 @@ export const importGraph = operation({
   effect: "writes",
   touches: ["node"],
   callers: collaborators,
+  group: "graph",
   http: { method: "post", path: "/graph/import" },
   input: z.object({ lines: z.string().describe("JSON Lines, as `scriptorium graph export` writes them") }),
   output: z.object({ nodes: z.int(), edges: z.int() }),

@@ -2,7 +2,8 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { collaborators, operation } from "../kernel/operation.ts";
-import { ok, refuse } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
 const mostBytes = 32 * 1024;
@@ -13,12 +14,13 @@ export const jobLog = operation({
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "get", path: "/agent/jobs/{id}/log" },
   input: z.object({ id: z.string().max(64).describe("The job's id") }),
   output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),
   async run(app: JobsApp, { id }) {
     const job = await app.jobs.find(id);
-    if (!job) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
+    if (!job) return noSuch(app.db.read, "job", id);
     if (!app.config.agent) return ok({ id, text: "", truncated: false });
     return ok({ id, ...(await tailOf(join(app.config.agent.logDir, `${job.id}.log`))) });
   },

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import { reopen } from "./overturn.ts";
 import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { TasksApp } from "./tasks-app.ts";
@@ -33,6 +34,7 @@ export const createTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks" },
   input: z.object({
     title,
@@ -55,6 +57,7 @@ export const listTodos = operation({
   effect: "reads",
   reads: ["task", "run"],
   callers: everyone,
+  group: "tasks",
   http: { method: "get", path: "/tasks" },
   input: z.object({
     state: z.enum(states).optional().describe("Only tasks in this state"),
@@ -62,7 +65,7 @@ export const listTodos = operation({
     limit: z.int().min(1).max(200).default(30).describe("How many at the most"),
     cursor: z
       .string()
-      .regex(/^\d{1,15}$/, "give back the cursor you got")
+      .regex(/^\d{1,15}$/, "expected the cursor of an earlier answer")
       .optional()
       .describe("The cursor of the answer before, to go on from there"),
   }),
@@ -84,6 +87,7 @@ export const lockTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/lock" },
   input: z
     .object({
@@ -95,7 +99,7 @@ export const lockTodo = operation({
     })
     .refine(({ agent_id, agentId }) => (agent_id ?? agentId) !== undefined, {
       path: ["agent_id"],
-      error: "this is missing; say who you are",
+      error: "missing; expected your name",
     }),
   output: z.union([
     z.object({ status: z.literal("locked"), epoch: z.int(), expires_at: z.string() }),
@@ -128,6 +132,7 @@ export const unlockTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/unlock" },
   input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
   output: z.object({ id: z.string(), state: z.string() }),
@@ -143,6 +148,7 @@ export const releaseTask = operation({
   effect: "destroys",
   touches: ["task"],
   callers: collaborators,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/release" },
   input: z.object({ id }),
   output: z.object({
@@ -162,6 +168,7 @@ export const limitRun = operation({
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
+  group: "runs",
   http: { method: "put", path: "/runs/{run}/limit" },
   input: z.object({
     run: z.string().min(1).max(64).describe("The run"),
@@ -183,6 +190,7 @@ export const updateTodo = operation({
   effect: "writes",
   touches: ["task"],
   callers: writers,
+  group: "tasks",
   http: { method: "put", path: "/tasks/{id}" },
   input: z.object({
     id,
@@ -207,10 +215,10 @@ export const updateTodo = operation({
     const actor = nameOf(caller);
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
     if (status === undefined && Object.keys(change).length === 0)
-      return refuse("invalid", "say what to change: status, title, description or priority");
+      return refuse("invalid", "nothing to change: send status, title, description or priority");
     // People decide what is given up and what is tried again.
     if (caller.kind === "agent" && (status === "cancelled" || status === "reopened")) {
-      return refuse("denied", `an agent may not set a task to ${status}; a person does that`);
+      return refuse("denied", `only a person may set a task to ${status}`);
     }
     let task: Result<Task> | undefined;
     if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, epoch);
@@ -246,6 +254,7 @@ export const getTaskContext = operation({
   effect: "reads",
   reads: ["task", "run", "attempt", "question"],
   callers: everyone,
+  group: "tasks",
   http: { method: "get", path: "/tasks/{id}" },
   input: z.object({ id }),
   output: line.extend({
@@ -260,7 +269,7 @@ export const getTaskContext = operation({
   }),
   async run(app: TasksApp, { id }) {
     const task = await app.tasks.find(id);
-    if (!task) return refuse("not_found", `there is no task ${id}; see list_todos`);
+    if (!task) return noSuch(app.db.read, "task", id);
     const dependencies = (await app.tasks.dependencies(id)).slice(0, mostDependencies).map((dependency) => ({
       id: dependency.id,
       title: dependency.title,

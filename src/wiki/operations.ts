@@ -1,6 +1,5 @@
 import { createTwoFilesPatch } from "diff";
 import * as z from "zod";
-import { rolesInPipeline, writersOf } from "../kernel/audience.ts";
 import { everyone, operation, people, writers } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
@@ -43,6 +42,7 @@ export const listEntries = operation({
   effect: "reads",
   reads: ["entry", "section", "proposal"],
   callers: everyone,
+  group: "core",
   http: { method: "get", path: "/entries" },
   input: z.object({
     under: sectionId.optional().describe("List only this folder, such as api"),
@@ -113,6 +113,7 @@ export const fetchEntry = operation({
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
+  group: "core",
   http: { method: "get", path: "/entries/{id}" },
   input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; the latest if left out") }),
   output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
@@ -140,7 +141,8 @@ export const commitEntry = operation({
   effect: "writes",
   touches: ["entry"],
   callers: writers,
-  visibleTo: writersOf("snapshot"),
+  group: "core",
+  audience: "snapshot-writers",
   http: { method: "put", path: "/entries/{id}" },
   input: z.object({
     id,
@@ -160,7 +162,8 @@ export const appendLog = operation({
   effect: "writes",
   touches: ["entry"],
   callers: writers,
-  visibleTo: writersOf("log"),
+  group: "core",
+  audience: "log-writers",
   http: { method: "post", path: "/entries/{id}/log" },
   input: z.object({ id, line: z.string().describe("One line, such as: chose SQLite because one process writes") }),
   output: z.object({ status: z.literal("success"), version: z.int(), line: z.string() }),
@@ -176,14 +179,15 @@ export const transferFocus = operation({
   effect: "writes",
   touches: ["run", "entry"],
   callers: ["agent"],
-  visibleTo: rolesInPipeline,
+  group: "core",
+  audience: "pipeline",
   http: { method: "post", path: "/focus" },
   input: z.object({
     target: roleName.describe("The role to hand over to"),
     summary: z
       .string()
       .trim()
-      .min(1, "a handoff needs a summary for the next role")
+      .min(1, "the summary is empty; write one for the next role")
       .max(8000)
       .describe("For the next role"),
   }),
@@ -209,9 +213,10 @@ export const searchEntries = operation({
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
+  group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
     limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
     section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
   }),
@@ -248,6 +253,7 @@ export const entryHistory = operation({
   effect: "reads",
   reads: ["entry"],
   callers: people,
+  group: "pages",
   http: { method: "get", path: "/entries/{id}/history" },
   input: z.object({
     id,
@@ -275,7 +281,7 @@ export const entryHistory = operation({
     const versions = await app.entries.history(id, limit);
     if (!diff) return ok({ versions });
     const text = async (version: number) =>
-      (await app.entries.contentAt(id, version)) ?? "(this text is no longer in git)\n";
+      (await app.entries.contentAt(id, version)) ?? "(this version is no longer in git)\n";
     const withDiffs = versions.map(async (version) => {
       const [before, after] = await Promise.all([text(version.version - 1), text(version.version)]);
       const names = [`${id} ${version.version - 1}`, `${id} ${version.version}`] as const;
@@ -291,6 +297,7 @@ export const showSchema = operation({
   effect: "reads",
   reads: ["section", "proposal"],
   callers: people,
+  group: "pages",
   http: { method: "get", path: "/schema" },
   input: z.object({}),
   output: z.object({

@@ -50,6 +50,7 @@ const readTool = (desk: Desk) =>
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       path,
       from: z.int().min(1).default(1).describe("The first line to read"),
@@ -72,6 +73,7 @@ const listTool = (desk: Desk) =>
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({ under: path.optional().describe("Only files under this folder") }),
     output: z.object({ files: z.array(z.string()), more: z.boolean() }),
     async run(_app, { under }) {
@@ -89,6 +91,7 @@ const searchTool = (desk: Desk) =>
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       text: z.string().min(1).max(500).describe("The text to look for"),
       under: path.optional().describe("Only files under this folder"),
@@ -117,6 +120,7 @@ const writeTool = (desk: Desk) =>
     effect: "writes",
     touches: [],
     callers: agents,
+    group: "crew",
     input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
     async run(_app, { path, text }) {
@@ -134,6 +138,7 @@ const editTool = (desk: Desk) =>
     effect: "writes",
     touches: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       path,
       old: z.string().min(1).max(largest).describe("The passage as it stands in the file"),
@@ -164,6 +169,7 @@ const runTool = (desk: Desk) =>
     effect: "writes",
     touches: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),
     }),

@@ -90,6 +90,7 @@ const submitPreamble = (wanted: Wanted) =>
     effect: "writes",
     touches: [],
     callers: ["agent"],
+    group: "crew",
     input: z.object({ text: z.string().trim().min(50).max(4000).describe("The preamble") }),
     output: z.object({ hash: z.string() }),
     async run(app: CrewApp, { text }, caller) {

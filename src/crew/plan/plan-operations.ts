@@ -3,8 +3,8 @@ import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { noRun } from "../record/runs.ts";
 import { readChain, writeChain } from "../rules/chain-file.ts";
 
 const id = z.string().max(64).describe("The run's id, such as run-…");
@@ -15,18 +15,19 @@ export const showPlan = operation({
   effect: "reads",
   reads: ["run"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}/plan" },
   input: z.object({ id }),
   output: z.object({
     id: z.string(),
     file: z.string(),
     plan_hash: z.string().nullable(),
-    text: z.string(),
+    content: z.string(),
     editable: z.boolean(),
   }),
   async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
     const file = app.runs.chainPath(id);
     const editable = run.state === "planned";
@@ -35,7 +36,7 @@ export const showPlan = operation({
       id,
       file,
       plan_hash: run.planHash,
-      text: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }),
+      content: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }),
       editable,
     });
   },
@@ -47,10 +48,11 @@ export const savePlan = operation({
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
+  group: "runs",
   http: { method: "put", path: "/runs/{id}/plan" },
   input: z.object({
     id,
-    text: z.string().min(1).max(2_000_000).describe("The whole chain-output.md"),
+    content: z.string().min(1).max(2_000_000).describe("The whole chain-output.md"),
     base_hash: z.string().max(100).optional().describe("The plan_hash that show_plan gave; a newer plan is a conflict"),
   }),
   output: z.object({
@@ -58,8 +60,8 @@ export const savePlan = operation({
     plan_hash: z.string().nullable(),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
-  async run(app: CrewApp, { id, text, base_hash }, caller) {
-    const chain = readChain(text);
+  async run(app: CrewApp, { id, content, base_hash }, caller) {
+    const chain = readChain(content);
     if (!chain.ok) return chain;
     if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);
     const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller), base_hash);

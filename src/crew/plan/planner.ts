@@ -81,6 +81,7 @@ const submitBrief = operation({
   effect: "writes",
   touches: [],
   callers: ["agent"],
+  group: "crew",
   input: z.object({
     specification: z.string().trim().min(1).max(50_000).describe("What is asked for, precisely"),
     assumptions: z.array(item).max(50).default([]).describe("What you took for granted"),

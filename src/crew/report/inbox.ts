@@ -14,6 +14,7 @@ export const inbox = operation({
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/inbox" },
   input: z.object({}),
   output: z.object({

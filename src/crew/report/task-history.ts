@@ -57,6 +57,7 @@ export const taskRecord = operation({
   effect: "reads",
   reads: ["task", "run", "attempt", "question"],
   callers: people,
+  group: "tasks",
   http: { method: "get", path: "/tasks/{id}/record" },
   input: z.object({ id: z.string().max(64).describe("The task's id") }),
   output: z.object({

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
 import { workersOf } from "../../store/queries/figures.ts";
 import { tasksOfRun } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { noRun } from "../record/runs.ts";
 
 const used = {
   tokens: z.number().nullable().describe("In and out; null when the agents do not count them"),
@@ -22,6 +22,7 @@ export const runUsage = operation({
   effect: "reads",
   reads: ["run", "task", "attempt"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}/usage" },
   input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
   output: z.object({
@@ -34,7 +35,7 @@ export const runUsage = operation({
     ),
   }),
   async run(app: CrewApp, { id }) {
-    if (!(await app.runs.find(id))) return noRun(id);
+    if (!(await app.runs.find(id))) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
     const [tasks, tally, contexts, workers] = await Promise.all([
       tasksOfRun(query, id),

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { jobAgents } from "../../kernel/audience.ts";
 import { nameOf } from "../../kernel/caller.ts";
 import { everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
@@ -27,6 +26,7 @@ export const listPersonas = operation({
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/personas" },
   input: z.object({ source_path: sourcePath.optional() }),
   output: z.object({ personas: z.array(persona) }),
@@ -48,6 +48,7 @@ export const getPersona = operation({
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/personas/{name}" },
   input: z.object({ source_path: sourcePath, name: personaName }),
   output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("The git blob of the page now") }),
@@ -68,14 +69,15 @@ export const putPerspective = operation({
   effect: "writes",
   touches: ["perspective"],
   callers: writers,
-  visibleTo: jobAgents,
+  group: "crew",
+  audience: "job",
   http: { method: "put", path: "/perspectives" },
   input: z.object({
     source_path: sourcePath,
     persona: personaName,
     source_sha: sha.describe("The git blob of the page that you re-told"),
     persona_sha: sha.describe("The persona_sha that get_persona gave you"),
-    text: z.string().describe("The page as this reader should read it, in markdown"),
+    content: z.string().describe("The page rewritten for this reader, in markdown"),
   }),
   output: z.object({ status: z.literal("success"), stale: z.boolean().describe("True when the page moved meanwhile") }),
   async run(app: ReviewApp, asked, caller) {
@@ -83,21 +85,22 @@ export const putPerspective = operation({
     if (!found.ok) return found;
     const { page, sha: personaSha } = found.value;
     if (asked.persona_sha !== personaSha) {
-      return refuse("conflict", `the persona ${asked.persona} has been described anew; read it with get_persona`, {
+      return refuse("conflict", `the description of persona ${asked.persona} changed; write the page for the new one`, {
         persona_sha: personaSha,
+        next: [{ operation: "get_persona", input: { name: asked.persona, source_path: asked.source_path } }],
       });
     }
     const { db, git, entries, files } = app;
     const known = await textNamed({ db, git, entries, onDisk: files !== undefined }, page, asked.source_sha);
     if (known === undefined) {
-      const message = `${asked.source_sha} names no version of ${page.path} that is known; its text now is ${page.blob}`;
+      const message = `source_sha ${asked.source_sha} is not a known version of ${page.path}; the current version is ${page.blob}`;
       return refuse("invalid", message, { source_sha: page.blob });
     }
-    const text = asked.text.replaceAll("\r\n", "\n");
+    const text = asked.content.replaceAll("\r\n", "\n");
     const sound = checkText(text);
     if (!sound.ok) return sound;
     if (text.trim() === "" || /\p{Surrogate}/u.test(text)) {
-      return refuse("invalid", "the text is empty or no UTF-8; send the whole text of the perspective on stdin");
+      return refuse("invalid", "the text is empty or not UTF-8; send the whole text of the perspective");
     }
     const key = { sourceSha: asked.source_sha, personaSha, skillSha: skillSha() };
     const jobId = caller.kind === "agent" ? (caller.job ?? null) : null;
@@ -112,12 +115,13 @@ export const showPerspective = operation({
   effect: "reads",
   reads: ["perspective", "job", "page", "entry"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/perspectives" },
   input: z.object({ source_path: sourcePath, persona: personaName }),
   output: z.object({
     source_path: z.string(),
     persona: z.string(),
-    text: z.string(),
+    content: z.string(),
     stale: z.boolean(),
     because: z.array(z.enum(["page", "persona", "skill"])).describe("What has changed since it was written"),
     source_sha: z.string(),
@@ -131,15 +135,16 @@ export const showPerspective = operation({
     const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
     const best = await app.perspectives.best(source_path, persona, key);
     if (!best) {
-      const how = `scriptorium perspective refresh ${source_path} --persona ${JSON.stringify(persona)}`;
-      return refuse("not_found", `${source_path} has not been re-told for ${persona} yet; run: ${how}`);
+      return refuse("not_found", `${source_path} has no perspective for ${persona} yet`, {
+        next: [{ operation: "refresh_perspective", input: { source_path, persona }, to: "have it written" }],
+      });
     }
     const because = staleBecause(best, key);
     const { path, text, sourceSha: source_sha, personaSha: persona_sha, at, jobId: job_id } = best;
     return ok({
       source_path: path,
       persona,
-      text,
+      content: text,
       stale: because.length > 0,
       because,
       source_sha,

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { jobAgents } from "../../kernel/audience.ts";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../../kernel/operation.ts";
-import { ok, refuse } from "../../kernel/result.ts";
+import { ok } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { previewTopics, refindTopics } from "../topics/refind-topics.ts";
 import { impactOf } from "./impact.ts";
@@ -35,7 +35,7 @@ export const proposal = z.object({
 const comment = z.object({
   id: z.string(),
   author: z.string(),
-  text: z.string(),
+  content: z.string(),
   wants_revision: z.boolean(),
   at: z.string(),
 });
@@ -69,6 +69,7 @@ export const listProposals = operation({
   effect: "reads",
   reads: ["proposal", "job"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/proposals" },
   input: z.object({
     status: status.optional(),
@@ -85,19 +86,20 @@ export const showProposal = operation({
   effect: "reads",
   reads: ["proposal", "entry", "page", "topic", "job"],
   callers: people,
+  group: "review",
   http: { method: "get", path: "/proposals/{id}" },
   input: z.object({ id }),
   output: proposal.extend({
-    text: z.string().optional().describe("The whole proposed text of the page"),
+    content: z.string().optional().describe("The entire proposed content of the page"),
     comments: z.array(comment),
     impact: impact.optional(),
   }),
   async run(app: ReviewApp, { id }) {
     const found = await app.proposals.find(id);
-    if (!found) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
+    if (!found) return noSuch(app.db.read, "proposal", id);
     const comments = (await app.proposals.comments(id)).map(snakeKeys);
     if (found.kind !== "page") return ok({ ...brief(found), comments });
-    return ok({ ...brief(found), text: found.text, comments, impact: await foresee(app, found) });
+    return ok({ ...brief(found), content: found.text, comments, impact: await foresee(app, found) });
   },
 });
 
@@ -135,7 +137,8 @@ export const insertProposal = operation({
   effect: "writes",
   touches: ["proposal"],
   callers: writers,
-  visibleTo: jobAgents,
+  group: "crew",
+  audience: "job",
   http: { method: "post", path: "/proposals" },
   input: z.object({
     topic_id: z.string().max(64).describe("The topic that this answers"),
@@ -143,7 +146,7 @@ export const insertProposal = operation({
       .string()
       .regex(/^[0-9a-f]{40}$/, "expected the 40 hexadecimal digits of a git blob")
       .describe("The git blob of the page's text that you started from"),
-    text: z.string().describe("The whole new text of the page"),
+    content: z.string().describe("The entire new content of the page, frontmatter included"),
   }),
   output: z.object({
     id: z.string(),
@@ -156,9 +159,9 @@ export const insertProposal = operation({
       .array(z.object({ id: z.string(), quote: z.string(), to: anchorState }))
       .describe("Other open topics whose passage could not be found again for sure"),
   }),
-  async run(app: ReviewApp, { topic_id, base_sha, text }, caller) {
+  async run(app: ReviewApp, { topic_id, base_sha, content: text }, caller) {
     const topic = await app.topics.find(topic_id);
-    if (!topic) return refuse("not_found", `no topic ${topic_id}; see: scriptorium topic list`);
+    if (!topic) return noSuch(app.db.read, "topic", topic_id);
     const made = await proposePage(app, topic, { baseSha: base_sha, text }, caller);
     if (!made.ok) return made;
     const page = await app.pages.read(topic.path);
@@ -183,6 +186,7 @@ export const approveProposal = operation({
   effect: "writes",
   touches: ["proposal", "page", "entry", "section", "topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/proposals/{id}/approve" },
   input: z.object({
     id,
@@ -207,6 +211,7 @@ export const rejectProposal = operation({
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/proposals/{id}/reject" },
   input: z.object({ id, note: note.describe("Why, for whoever proposed it") }),
   output: proposal,
@@ -216,7 +221,7 @@ export const rejectProposal = operation({
   },
 });
 
-const words = z.string().trim().min(1, "say something").max(20_000);
+const words = z.string().trim().min(1, "the comment is empty").max(20_000);
 
 export const commentProposal = operation({
   name: "comment_proposal",
@@ -224,11 +229,12 @@ export const commentProposal = operation({
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/proposals/{id}/comments" },
-  input: z.object({ id, text: words.describe("What you have to say, in markdown") }),
+  input: z.object({ id, content: words.describe("The comment, in markdown") }),
   output: comment,
-  async run(app: ReviewApp, { id, text }, caller) {
-    const made = await app.proposals.comment(id, approver(caller), text, false);
+  async run(app: ReviewApp, { id, content }, caller) {
+    const made = await app.proposals.comment(id, approver(caller), content, false);
     return made.ok ? ok(snakeKeys(made.value)) : made;
   },
 });
@@ -239,11 +245,12 @@ export const requestRevision = operation({
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/proposals/{id}/revision" },
-  input: z.object({ id, text: words.describe("What should be different, in markdown") }),
+  input: z.object({ id, content: words.describe("What should be different, in markdown") }),
   output: comment,
-  async run(app: ReviewApp, { id, text }, caller) {
-    const made = await app.proposals.comment(id, approver(caller), text, true);
+  async run(app: ReviewApp, { id, content }, caller) {
+    const made = await app.proposals.comment(id, approver(caller), content, true);
     return made.ok ? ok(snakeKeys(made.value)) : made;
   },
 });

@@ -3,6 +3,7 @@ import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
@@ -20,12 +21,12 @@ const enoughQuote = 4_000;
 
 const id = z.string().max(64).describe("The topic's id, such as t-…");
 const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
-const text = z
+const content = z
   .string()
   .trim()
-  .min(1, "say something")
-  .max(longestMessage, `a message takes at most ${longestMessage} characters`)
-  .refine((said) => !said.includes("\0"), "a message has no NUL character")
+  .min(1, "the message is empty")
+  .max(longestMessage, `expected at most ${longestMessage} characters`)
+  .refine((said) => !said.includes("\0"), "the message contains a NUL character")
   .describe("The message, in markdown");
 const status = z.enum(["open", "resolved"]);
 const kind = z.enum(["change", "question"]).describe("change wants the page edited, question wants an answer only");
@@ -79,7 +80,7 @@ const messageShape = z.object({
   seq: z.int(),
   author: z.string(),
   author_kind: z.enum(["person", "agent"]),
-  text: z.string(),
+  content: z.string(),
   at: z.string(),
   edited_at: z.string().nullable(),
 });
@@ -94,15 +95,16 @@ export const openTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics" },
-  input: z.object({ source_path: sourcePath, kind: kind.default("change"), message: text, ...selection }),
+  input: z.object({ source_path: sourcePath, kind: kind.default("change"), content, ...selection }),
   output: topicShape,
-  async run(app: ReviewApp, { source_path, kind, message, ...chosen }, caller) {
+  async run(app: ReviewApp, { source_path, kind, content, ...chosen }, caller) {
     const page = await app.pages.read(source_path);
     if (!page.ok) return page;
     const anchor = anchorIn(page.value, chosen);
     if (!anchor.ok) return anchor;
-    const opened = { page: page.value, kind, text: message, anchor: anchor.value };
+    const opened = { page: page.value, kind, text: content, anchor: anchor.value };
     return ok(shown(await app.topics.open(opened, speaker(caller)), page.value));
   },
 });
@@ -113,6 +115,7 @@ export const listTopics = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: ["reader", "collaborator", "admin"],
+  group: "review",
   http: { method: "get", path: "/topics" },
   input: z.object({
     source_path: sourcePath.optional(),
@@ -133,6 +136,7 @@ export const listOpenTopics = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/open-topics" },
   input: z.object({
     source_path: sourcePath,
@@ -156,12 +160,13 @@ export const getTopic = operation({
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: everyone,
+  group: "review",
   http: { method: "get", path: "/topics/{id}" },
   input: z.object({
     id,
     cursor: z
       .string()
-      .regex(/^\d{1,9}$/, "give back the cursor you got")
+      .regex(/^\d{1,9}$/, "expected the cursor of an earlier answer")
       .optional()
       .describe("The cursor of the answer before, to go on from there"),
   }),
@@ -194,11 +199,12 @@ export const replyTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: writers,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/messages" },
-  input: z.object({ id, text }),
+  input: z.object({ id, content }),
   output: z.object({ id: z.string(), seq: z.int().describe("The message's number in its topic") }),
-  async run(app: ReviewApp, { id, text }, caller) {
-    const replied = await app.topics.reply(id, text, speaker(caller));
+  async run(app: ReviewApp, { id, content }, caller) {
+    const replied = await app.topics.reply(id, content, speaker(caller));
     return replied.ok ? ok({ id, seq: replied.value.seq }) : replied;
   },
 });
@@ -209,11 +215,12 @@ export const editMessage = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "put", path: "/topics/{id}/messages/{seq}" },
-  input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), text }),
+  input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), content }),
   output: messageShape,
-  async run(app: ReviewApp, { id, seq, text }, caller) {
-    const edited = await app.topics.edit(id, seq, text, speaker(caller));
+  async run(app: ReviewApp, { id, seq, content }, caller) {
+    const edited = await app.topics.edit(id, seq, content, speaker(caller));
     return edited.ok ? ok(snakeKeys(edited.value)) : edited;
   },
 });
@@ -224,6 +231,7 @@ export const resolveTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/resolve" },
   input: z.object({ id }),
   output: topicShape,
@@ -236,6 +244,7 @@ export const reopenTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/reopen" },
   input: z.object({ id }),
   output: topicShape,
@@ -250,6 +259,7 @@ export const reanchorTopic = operation({
   effect: "writes",
   touches: ["topic"],
   callers: writers,
+  group: "review",
   http: { method: "post", path: "/topics/{id}/anchor" },
   input: z.object({ id, ...selection }),
   output: topicShape,
@@ -257,10 +267,10 @@ export const reanchorTopic = operation({
     const found = await current(app, id);
     if (!found.ok) return found;
     const { topic, page } = found.value;
-    if (!page) return refuse("not_found", `the page ${topic.path} of topic ${id} is gone`);
+    if (!page) return refuse("not_found", `page ${topic.path} of topic ${id} was deleted`);
     const anchor = anchorIn(page, chosen);
     if (!anchor.ok) return anchor;
-    if (!anchor.value) return refuse("invalid", "say where: quote the words, or give start, end and source_sha");
+    if (!anchor.value) return refuse("invalid", "missing passage: send quote, or start, end and source_sha");
     const verified = caller.kind === "agent" ? verify(topic, anchor.value) : ok(true);
     if (!verified.ok) return verified;
     const moved = await app.topics.reanchor(id, page, anchor.value, speaker(caller));
@@ -275,23 +285,27 @@ type Chosen = { [K in keyof typeof selection]?: z.infer<(typeof selection)[K]> }
 /** The chosen passage in the present page; undefined for the whole page. */
 function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | undefined> {
   const { quote, nth, context, start, end } = chosen;
-  if (quote !== undefined && start !== undefined) return refuse("invalid", "give a quote, or start and end, not both");
+  if (quote !== undefined && start !== undefined)
+    return refuse("invalid", "send either quote, or start and end, not both");
   if (quote !== undefined) return anchorFor(text, quote, { blob, nth, context });
   if (start === undefined && end === undefined) {
-    return nth === undefined && context === undefined ? ok(undefined) : refuse("invalid", "give the quote as well");
+    return nth === undefined && context === undefined
+      ? ok(undefined)
+      : refuse("invalid", "nth and context need a quote");
   }
   if (start === undefined || end === undefined || chosen.source_sha === undefined) {
-    return refuse("invalid", "give start, end and the source_sha of the page that they were counted in");
+    return refuse("invalid", "start and end need each other, and the source_sha of the page they refer to");
   }
   if (chosen.source_sha !== blob) {
-    return refuse("conflict", `${path} has changed since you selected the passage; select it again`, {
+    return refuse("conflict", `${path} changed since you selected the passage; select it again`, {
       source_sha: blob,
     });
   }
   if (start >= end || end > text.length) {
-    return refuse("invalid", `start and end must lie in the page, which has ${text.length} units, start before end`);
+    return refuse("invalid", `start must be before end, and end at most ${text.length}, the length of the page`);
   }
-  if (end - start > longestQuote) return refuse("invalid", `a passage takes at most ${longestQuote} units`);
+  if (end - start > longestQuote)
+    return refuse("invalid", `the passage is longer than ${longestQuote} characters; select less`);
   return ok(anchorAt(text, start, end, blob));
 }
 
@@ -300,24 +314,24 @@ const alikeInPlace = 0.3;
 
 /** Agents may only re-anchor topics whose anchor is lost or uncertain. */
 function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
-  if (!anchor) return refuse("refused", `topic ${id} is about the whole page; a person may give it a passage`);
+  if (!anchor)
+    return refuse("refused", `topic ${id} is about the whole page; only a person may anchor it to a passage`);
   if (anchor.state === "anchored" || anchor.state === "moved") {
-    return refuse("refused", `topic ${id} is where it should be; only a person may point it elsewhere`);
+    return refuse("refused", `the passage of topic ${id} was found; only a person may move the topic`);
   }
   const { place } = anchor;
   const touches = place !== undefined && place.start < claimed.end && claimed.start < place.end;
   if (sharedWords(anchor.at.quote, claimed.quote) >= (touches ? alikeInPlace : alike)) return ok(true);
-  return refuse(
-    "refused",
-    `these words have too little in common with what topic ${id} was about; reply to it and say what became of them`,
-    { quote: anchor.at.quote },
-  );
+  return refuse("refused", `the new passage differs too much from the old one of topic ${id}`, {
+    quote: anchor.at.quote,
+    next: [{ operation: "reply_topic", input: { id }, to: "tell people where the passage went" }],
+  });
 }
 
 /** A topic with its anchor updated to the present page. */
 async function current(app: ReviewApp, id: string): Promise<Result<{ topic: Topic; page: Page | undefined }>> {
   const before = await app.topics.find(id);
-  if (!before) return refuse("not_found", `there is no topic ${id}; see list_topics`);
+  if (!before) return noSuch(app.db.read, "topic", id);
   const page = await refindTopics(app, before.path);
   const topic = (await app.topics.find(id)) ?? before;
   if (topic.path === before.path) return ok({ topic, page });
@@ -353,7 +367,7 @@ async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?
   return {
     topics: topics.map((topic) => ({
       ...shown(topic, pages.get(topic.path)),
-      opening: cut(openings.get(topic.id)?.text ?? "", 300),
+      opening: cut(openings.get(topic.id)?.content ?? "", 300),
     })),
     ...(last ? { cursor: last } : {}),
   };
@@ -388,7 +402,7 @@ function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
 function fitting(messages: Message[]): Message[] {
   let room = enoughText;
   return messages.filter((message, i) => {
-    room -= message.text.length;
+    room -= message.content.length;
     return i === 0 || room >= 0;
   });
 }

@@ -32,6 +32,7 @@ export const entryBlame = operation({
   effect: "reads",
   reads: ["entry"],
   callers: people,
+  group: "pages",
   http: { method: "get", path: "/entries/{id}/blame" },
   input: z.object({ id: sectionId }),
   output: z.object({

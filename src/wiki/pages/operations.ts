@@ -12,6 +12,7 @@ export const listPages = operation({
   effect: "reads",
   reads: ["entry", "page"],
   callers: people,
+  group: "pages",
   http: { method: "get", path: "/pages" },
   input: z.object({
     others: z.boolean().default(false).describe("Only the pages that are no entries"),
@@ -32,11 +33,12 @@ export const readPage = operation({
   effect: "reads",
   reads: ["entry", "page"],
   callers: people,
+  group: "pages",
   http: { method: "get", path: "/pages/{path}" },
   input: z.object({ path }),
   output: z.object({
     path: z.string(),
-    text: z.string(),
+    content: z.string().describe("The entire file, frontmatter included"),
     source_sha: z.string().describe("The git blob id of the text: the base of a proposal"),
     title: z.string(),
     entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
@@ -49,7 +51,7 @@ export const readPage = operation({
     const lastAuthor = entry?.metadata.lastAuthor || (await app.git.lastAuthor(path));
     return ok({
       path,
-      text,
+      content: text,
       source_sha: blob,
       title: titleOf(text, path),
       entry: entry ? { id: entry.id, version: entry.metadata.version, mode: entry.mode } : null,

@@ -2,9 +2,10 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
-import { collaborators, operation, people } from "../../kernel/operation.ts";
+import { collaborators, everyone, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { sourceText } from "../searchable.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { followFolder } from "./follow.ts";
@@ -17,6 +18,7 @@ export const addSource = operation({
   effect: "writes",
   touches: ["source"],
   callers: collaborators,
+  group: "sources",
   http: { method: "post", path: "/sources" },
   input: z.object({
     name: z.string().describe("Its path in the sources folder, such as incidents/2026-10-02.txt"),
@@ -35,33 +37,43 @@ export const listSources = operation({
   summary: "List the raw inputs with their hashes.",
   effect: "reads",
   reads: ["source"],
-  callers: people,
+  callers: everyone,
+  group: "sources",
   http: { method: "get", path: "/sources" },
   input: z.object({}),
   output: z.object({ sources: z.array(source) }),
   run: async (app: WikiApp) => ok({ sources: (await app.sources.list()).map(snakeKeys) }),
 });
 
-const longestSource = 400_000;
+/** Maximum number of characters in one answer. */
+const longestPart = { agent: 20_000, person: 400_000 };
 
 export const readSource = operation({
   name: "read_source",
   summary: "Read what a source says, also out of a PDF or a Word file.",
   effect: "reads",
   reads: ["source"],
-  callers: people,
+  callers: everyone,
+  group: "sources",
   http: { method: "get", path: "/sources/text" },
-  input: z.object({ path: z.string().max(1000).describe("Its path in the sources folder, as list_sources shows it") }),
-  output: source.extend({
-    text: z.string().nullable().describe("Null when there is no text in it"),
-    truncated: z.boolean().describe("Whether there is more of it than is given"),
+  input: z.object({
+    path: z.string().max(1000).describe("The path in the sources folder, as list_sources shows it"),
+    offset: z.int().min(0).default(0).describe("Start at this character: `next` of the previous answer"),
   }),
-  async run(app: WikiApp, { path }) {
+  output: source.extend({
+    content: z.string().nullable().describe("The extracted text; null if the file has none"),
+    truncated: z.boolean().describe("Whether there is more after this part"),
+    next: z.int().optional().describe("The offset of the next part"),
+  }),
+  async run(app: WikiApp, { path, offset }, caller) {
     const found = (await app.sources.list()).find((source) => source.path === path);
-    if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
+    if (!found) return noSuch(app.db.read, "source", path);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
-    const truncated = text !== null && text.length > longestSource;
-    return ok({ ...snakeKeys(found), text: truncated ? text.slice(0, longestSource) : text, truncated });
+    if (text === null) return ok({ ...snakeKeys(found), content: null, truncated: false });
+    const next = offset + longestPart[caller.kind];
+    const truncated = next < text.length;
+    const content = text.slice(offset, next);
+    return ok({ ...snakeKeys(found), content, truncated, ...(truncated ? { next } : {}) });
   },
 });
 
@@ -71,6 +83,7 @@ export const verifySources = operation({
   effect: "reads",
   reads: ["source"],
   callers: people,
+  group: "sources",
   http: { method: "get", path: "/sources/verify" },
   input: z.object({}),
   output: z.object({
@@ -89,6 +102,7 @@ export const followSources = operation({
   touches: ["source"],
   // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
+  group: "sources",
   input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
   output: z.object({
     changes: z.array(
@@ -102,7 +116,7 @@ export const followSources = operation({
   }),
   async run(app: WikiApp, { folder }, caller) {
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-      return refuse("not_found", `there is no folder ${folder}`);
+      return refuse("not_found", `folder ${folder} does not exist`);
     return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
   },
 });
