@@ -93,7 +93,7 @@ export const configFile = z.strictObject({
     .describe("Where entries are stored: `files` is markdown in git, `database` is rows in the database"),
   database: z
     .string()
-    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
     .describe(
       "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
@@ -201,7 +201,7 @@ export function findWorkspace(from: string): Result<string> {
   }
   return refuse(
     "not_found",
-    `no ${configName} in ${resolve(from)} or above it; make a workspace with: scriptorium init`,
+    `${resolve(from)} is not in a workspace: no ${configName} here or in a parent folder. Create a workspace with: scriptorium init`,
   );
 }
 

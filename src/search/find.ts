@@ -107,7 +107,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       count(query, catchUpMs),
       without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
-    if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
+    if (counted.left > 0) notes.push(`${counted.left} changes are not indexed yet`);
     const { terms, suggestion } = await corrected(query, counted.terms, scope);
     const through = (options.through ?? []).filter((kind) => !scope.kinds.includes(kind));
     const bridgeScope: Scope = { ...withoutFilters(scope), kinds: through };
@@ -140,10 +140,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       const { text, found } = snippetOf(row, terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
-        ...(nearNums.has(num) ? ["near in meaning"] : []),
+        ...(nearNums.has(num) ? ["similar meaning"] : []),
         ...(linked?.from.has(num) ? [`linked from ${linked.from.get(num)}`] : []),
       ];
-      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
+      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["next to a match"] }];
     };
     return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
   }
@@ -219,7 +219,7 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
   try {
     return await nearest?.(scope, maxCandidates);
   } catch (error) {
-    notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
+    notes.push(`searched by words only: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }
