@@ -147,6 +147,6 @@ function refuseLink(stateFolder: string): void {
   if (!lstatSync(stateFolder, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new Refused({
     code: "denied",
-    message: `${stateFolder} is a link; remove it, and a folder is made in its place`,
+    message: `${stateFolder} is a symbolic link; delete it, and a folder is created in its place`,
   });
 }

@@ -220,7 +220,7 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
 });
 
 test(
-  "the real Claude Code works and verifies through its tools alone, against a model on loopback",
+  "P10: the real Claude Code works and verifies through its tools alone within a budget in dollars, against a model on loopback",
   installing,
   async (context) => {
     const bin = await agentCli("claude", context.skip);
@@ -232,6 +232,7 @@ test(
     const crew = {
       sandbox: sandboxed.ok ? "bubblewrap" : "none",
       agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
+      prices: { "other/two": { input: 3, output: 15 } },
       providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },
     };
     appendFileSync(made.file("scriptorium.yaml"), `agent: ${JSON.stringify(agent)}\ncrew: ${JSON.stringify(crew)}\n`);
@@ -250,7 +251,10 @@ test(
     };
     const plan = await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: made.root, env });
     const { run } = plan.json<{ run: string }>();
-    const ran = await scriptoriumProcess(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
+    const ran = await scriptoriumProcess(["execute", run, "--workers", "3", "--budget-usd", "2", "--json"], {
+      cwd: made.root,
+      env,
+    });
     expect(JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({
       state: "completed",
       tasks: { completed: 2 },
@@ -261,5 +265,15 @@ test(
     );
     expect(used.map((row) => [row.runner, (row.input_tokens ?? 0) > 0])).toEqual(used.map(() => ["claude", true]));
     expect(heard.some((one) => one.tools.includes("mcp__scriptorium__submit_verdict"))).toBe(true);
+    const spends = await made.app.db.read
+      .selectFrom("spends")
+      .selectAll()
+      .where("part", "in", ["worker", "qc"])
+      .execute();
+    for (const { reserved_usd, usd } of spends) {
+      expect(reserved_usd).toBeGreaterThan(0.1);
+      expect(usd).toBeLessThan(reserved_usd ?? 0);
+      expect(usd).toBeGreaterThan(0);
+    }
   },
 );

@@ -214,14 +214,14 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { content } = unwrap(await runReport.perform(app, { id: run }, person()));
     for (const words of [
       "Not completed",
-      "1 of 3 tasks are accepted, 1 failed and 1 wait behind",
-      "What waits for you",
+      "1 of 3 tasks accepted, 1 failed, 1 blocked",
+      "Waiting for you",
       "Task 1.1 failed",
       "81 → 82 → 83",
       "lowest 81, highest 83, average 82",
       "1.2 (Task number 1.2) cannot start",
       "Root causes",
-      "What was learnt",
+      "Lessons",
       "the score was rising",
     ])
       expect(content, words).toContain(words);

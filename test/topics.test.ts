@@ -74,12 +74,16 @@ describe.each(engines)("topics on %s", (engine) => {
     const { id } = topic;
     expect(await call(app, agent("engineer"))("reply_topic", { id, content: "Because." })).toEqual({ id, seq: 2 });
     expect(await call(app, other)("reply_topic", { id, content: "I see." })).toEqual({ id, seq: 3 });
-    expect(await perform("edit_message", { id, seq: 1, content: "Why so slow?" })).toMatchObject({ content: "Why so slow?" });
+    expect(await perform("edit_message", { id, seq: 1, content: "Why so slow?" })).toMatchObject({
+      content: "Why so slow?",
+    });
     for (const seq of [2, 3]) {
       expect(await perform("edit_message", { id, seq, content: "No." })).toMatchObject({ status: "denied" });
     }
     const impostor: Caller = { kind: "person", name: "engineer", rank: "admin" };
-    expect(await call(app, impostor)("edit_message", { id, seq: 2, content: "No." })).toMatchObject({ status: "denied" });
+    expect(await call(app, impostor)("edit_message", { id, seq: 2, content: "No." })).toMatchObject({
+      status: "denied",
+    });
 
     expect(await perform("resolve_topic", { id })).toMatchObject({ status: "resolved", resolved_by: "Ada Lovelace" });
     expect(await perform("resolve_topic", { id })).toMatchObject({ status: "conflict" });
@@ -87,7 +91,13 @@ describe.each(engines)("topics on %s", (engine) => {
     expect(await perform("reopen_topic", { id })).toMatchObject({ status: "open", resolved_at: null });
     expect(await perform("get_topic", { id })).toMatchObject({
       messages: [
-        { seq: 1, author: "Ada Lovelace", author_kind: "person", content: "Why so slow?", edited_at: expect.any(String) },
+        {
+          seq: 1,
+          author: "Ada Lovelace",
+          author_kind: "person",
+          content: "Why so slow?",
+          edited_at: expect.any(String),
+        },
         { seq: 2, author: "engineer", author_kind: "agent", content: "Because.", edited_at: null },
         { seq: 3, author: "Grace Hopper", author_kind: "person" },
       ],

@@ -5,6 +5,7 @@ import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { hookCommand } from "./hook.ts";
 import { inboxCommand } from "./inbox.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
@@ -43,6 +44,7 @@ async function execute(argv: string[]): Promise<void> {
     initCommand(common),
     serveCommand(common),
     mcpCommand(common),
+    hookCommand(common),
     statusCommand(common),
     doctorCommand(common),
     entryCommand(common),

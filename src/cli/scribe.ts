@@ -6,10 +6,11 @@ import { configName } from "../config/config.ts";
 import { jobOperations, jobTools } from "../jobs/tools.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
-import { Refused, type Result, refusalFor, refuse, unwrap } from "../kernel/result.ts";
+import { Refused, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations } from "../operation-list.ts";
 import { chooseRole } from "../wiki/role.ts";
+import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { json } from "./text.ts";
@@ -39,7 +40,7 @@ async function execute(argv: string[]): Promise<void> {
     await program.parseAsync(words, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) shell().exitCode = error.exitCode === 0 ? 0 : 2;
-    else fail({ json: true }, error);
+    else fail({ json: true }, error, forAgents);
   }
 }
 
@@ -104,10 +105,7 @@ async function perform(operation: Operation<App>, fields: string[], given: Given
   await withApp(dir ? { dir } : {}, async (app) => {
     const result = await callAs(app, operation, input, given);
     if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
-    else {
-      shell().stdout.write(`${json(refusalFor(result.problem))}\n`);
-      complain({}, result.problem);
-    }
+    else complain({ json: true }, result.problem, forAgents);
   });
 }
 

@@ -7,6 +7,7 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SessionConfig, sessionBlock } from "./session.ts";
 
 export const configName = "scriptorium.yaml";
 
@@ -92,7 +93,7 @@ export const configFile = z.strictObject({
     .describe("Where entries are stored: `files` is markdown in git, `database` is rows in the database"),
   database: z
     .string()
-    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
     .describe(
       "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
@@ -117,6 +118,7 @@ export const configFile = z.strictObject({
   personas: personaList
     .default([])
     .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
+  session: sessionBlock.describe("Interactive agents: their role, and what hooks add to their sessions"),
   search: z
     .strictObject({
       embeddings: z
@@ -154,6 +156,7 @@ export type Config = {
   agent: AgentConfig | undefined;
   /** The personas of all pages. */
   personas: PersonaDefinition[];
+  session: SessionConfig;
   /** An embedding server, instead of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
@@ -198,7 +201,7 @@ export function findWorkspace(from: string): Result<string> {
   }
   return refuse(
     "not_found",
-    `no ${configName} in ${resolve(from)} or above it; make a workspace with: scriptorium init`,
+    `${resolve(from)} is not in a workspace: no ${configName} here or in a parent folder. Create a workspace with: scriptorium init`,
   );
 }
 
@@ -220,6 +223,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
+    session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     port: value.port,

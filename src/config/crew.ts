@@ -7,7 +7,7 @@ const parts = ["brief", "pm", "preamble", "worker", "qc", "reporter"] as const;
 const agent = z
   .strictObject({
     runner: z
-      .enum(runnerNames, { error: `expected one of ${runnerNames.join(", ")}` })
+      .enum(runnerNames, { error: `expected ${runnerNames.join(", ")}` })
       .optional()
       .describe("How the agent runs: as an agent CLI, or as a `model` over an API"),
     model: z
@@ -33,7 +33,7 @@ const provider = z.strictObject({
     })
     .describe("API that the server speaks"),
   base_url: z
-    .url({ protocol: /^https?$/, error: "expected an http address" })
+    .url({ protocol: /^https?$/, error: "expected an http or https URL" })
     .optional()
     .describe("Address of the API, ending in `/v1`"),
   key_env: z
@@ -59,7 +59,7 @@ export const crewBlock = z
     workers: z.int().min(1).max(64).default(3).describe("Number of tasks that are worked on at once"),
     sandbox: z
       .enum(["bubblewrap", "none"], {
-        error: "expected bubblewrap, or none to run what agents write without a sandbox",
+        error: "expected bubblewrap, or none to run without a sandbox",
       })
       .default("bubblewrap")
       .describe("Sandbox of agent CLIs, commands and checks. `none` runs them with your permissions"),
@@ -69,7 +69,7 @@ export const crewBlock = z
       .default([])
       .describe("Further absolute paths that the sandbox can read, such as a toolchain"),
     own: z
-      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that begins with ~/"))
+      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that starts with ~/"))
       .max(50)
       .default([])
       .describe("Further paths that an agent CLI can read and write, such as its login"),

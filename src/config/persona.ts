@@ -4,7 +4,7 @@ import * as z from "zod";
 const oneLine = z
   .string()
   .trim()
-  .min(1, "expected some text")
+  .min(1, "must not be empty")
   .max(100)
   .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, "expected a single line without hidden characters");
 

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { CrewApp } from "./record/crew-app.ts";
-import { noRun } from "./record/runs.ts";
 
 export const startRun = operation({
   name: "start_run",
@@ -39,8 +39,13 @@ export const executeRun = operation({
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({
     id: z.string().max(64).describe("The run's id, such as run-…"),
-    budget_tokens: z.int().min(1).optional().describe("Stop before a call that would take the run past so many tokens"),
-    budget_usd: z.number().min(0).optional().describe("The same in dollars"),
+    budget_tokens: z
+      .int()
+      .min(1)
+      .nullable()
+      .optional()
+      .describe("Token budget: the run stops before a call that would exceed it; null removes it"),
+    budget_usd: z.number().min(0).nullable().optional().describe("Budget in US dollars; null removes it"),
     workers: z.int().min(1).max(1000).optional().describe("How many tasks are worked on at once"),
   }),
   output: z.object({
@@ -53,7 +58,7 @@ export const executeRun = operation({
   }),
   async run(app: CrewApp, { id, budget_tokens, budget_usd, workers }, caller) {
     const run = await app.runs.find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
       return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };

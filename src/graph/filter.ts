@@ -25,9 +25,9 @@ type Condition = z.infer<typeof condition>;
 
 function troubleWith(op: Condition["op"], value: Condition["value"]): string | undefined {
   if (op === "exists")
-    return value === undefined || typeof value === "boolean" ? undefined : "exists takes true or false";
-  if (op === "in") return Array.isArray(value) ? undefined : "in takes a list of values";
-  if (value === undefined || Array.isArray(value)) return `${op} takes one value`;
-  if ((op === "gt" || op === "lt") && typeof value === "boolean") return `${op} takes a number or a text`;
+    return value === undefined || typeof value === "boolean" ? undefined : "exists needs true or false";
+  if (op === "in") return Array.isArray(value) ? undefined : "in needs a list of values";
+  if (value === undefined || Array.isArray(value)) return `${op} needs one value`;
+  if ((op === "gt" || op === "lt") && typeof value === "boolean") return `${op} needs a number or a text`;
   return undefined;
 }

@@ -65,7 +65,7 @@ export const search = operation({
   group: "graph",
   http: { method: "get", path: "/graph/search" },
   input: z.object({
-    query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
     type: typeName.optional().describe("Only nodes of this type"),
     limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
   }),
@@ -117,9 +117,9 @@ export const listBacklinks = operation({
     cursor: z.string().optional(),
   }),
   async run(app: WikiApp, { id, path, limit, cursor }) {
-    if ((id === undefined) === (path === undefined)) return refuse("invalid", "give either an id or a path");
+    if ((id === undefined) === (path === undefined)) return refuse("invalid", "send either id or path");
     const node = path === undefined ? asNode(id ?? "") : app.links.nodeOf(path);
-    if (node === undefined) return refuse("invalid", `path: ${path} is no markdown file, and none of the sources`);
+    if (node === undefined) return refuse("invalid", `path: ${path} is neither a markdown file nor a source`);
     await app.links.catchUp();
     const exists = (await findNode(app.db.read, app.db.engine, node)) !== undefined;
     const found = await entriesThatLink(app.db, node, cursor ?? "", limit + 1);

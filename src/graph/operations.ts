@@ -3,12 +3,13 @@ import { nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
+import { noSuch } from "../store/no-such.ts";
 import { countEdges, readEdge } from "../store/queries/edges.ts";
 import { nounOf } from "../store/queries/graph/nouns.ts";
 import { findNode } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
-import { graphChanges, noEdge, noNode } from "./changes.ts";
+import { graphChanges, noEdge } from "./changes.ts";
 import { parseLines } from "./exchange.ts";
 import { anyNodeId, edgeFrom, nodeFrom, nodeId, properties, typeName } from "./node.ts";
 import { chosen, edgeId, fields, id, line, step, written } from "./shapes.ts";
@@ -61,11 +62,10 @@ export const getNode = operation({
     ...chosen.partial().shape,
   }),
   async run(app: WikiApp, { id, fields, offset }) {
-    if (offset > 0 && fields?.length !== 1)
-      return refuse("invalid", "offset: name the one property to read on in fields");
+    if (offset > 0 && fields?.length !== 1) return refuse("invalid", "offset: needs exactly one property in fields");
     if (nounOf(id)) await app.links.catchUp();
     const row = await findNode(app.db.read, app.db.engine, id);
-    if (!row) return noNode(id);
+    if (!row) return noSuch(app.db.read, "node", id);
     const { properties, ...about } = nodeFrom(row);
     const shown = fields
       ? choose(properties, { fields, offset })
@@ -115,12 +115,12 @@ export const deleteNode = operation({
       const gone = await graphChanges(app, caller).deleteNode(id);
       if (!gone.ok) return gone;
       const { edges } = gone.value;
-      return ok({ deleted: true, id, edges, message: `deleted ${id} and its edges: ${edges}` });
+      return ok({ deleted: true, id, edges, message: `deleted ${id} and ${edges} edges` });
     }
     const row = await findNode(app.db.read, app.db.engine, id);
-    if (!row) return noNode(id);
+    if (!row) return noSuch(app.db.read, "node", id);
     const edges = await countEdges(app.db.read, id);
-    const message = `nothing is deleted yet; with confirm: true the ${row.type} "${row.title}" goes, and its edges: ${edges}`;
+    const message = `preview: confirm: true deletes the ${row.type} "${row.title}" and ${edges} edges`;
     return ok({ deleted: false, id, edges, message });
   },
 });
@@ -185,7 +185,7 @@ export const getEdge = operation({
   }),
   async run(app: WikiApp, { id, fields = ["*"], offset }) {
     if (offset > 0 && (fields.length !== 1 || fields[0] === "*"))
-      return refuse("invalid", "offset: name the one property to read on in fields");
+      return refuse("invalid", "offset: needs exactly one property in fields");
     await app.links.catchUp();
     const row = await readEdge(app.db, id);
     if (!row) return noEdge(id);

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { everyone, operation } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import { edgesBetween, linksAfter, placeOf } from "../store/queries/edges.ts";
 import { findNode, nodeLines } from "../store/queries/nodes.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { fitting, weightOf } from "./budget.ts";
-import { noNode } from "./changes.ts";
 import { anyNodeId, typeName } from "./node.ts";
 import { cursor, cursorAt, edgeTypes, id, line, placeAt, room, step, truncated } from "./shapes.ts";
 import { pageOf } from "./subgraph.ts";
@@ -35,7 +35,7 @@ export const getNeighbors = operation({
   }),
   async run(app: WikiApp, { id, edge_type, direction, limit, cursor }) {
     await app.links.catchUp();
-    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noSuch(app.db.read, "node", id);
     const types = edge_type === undefined ? undefined : [edge_type];
     const links = await linksAfter(app.db, id, { types, direction, after: placeAt(cursor), limit: limit + 1 });
     const lines = new Map(
@@ -80,7 +80,7 @@ export const getSubgraph = operation({
   output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
   async run(app: WikiApp, { id, depth, max_nodes, edge_types, cursor }) {
     await app.links.catchUp();
-    if (!(await findNode(app.db.read, app.db.engine, id))) return noNode(id);
+    if (!(await findNode(app.db.read, app.db.engine, id))) return noSuch(app.db.read, "node", id);
     const given = Number(cursor ?? 0);
     const bounds = { depth, maxNodes: given + max_nodes, ...(edge_types ? { edgeTypes: edge_types } : {}) };
     const around = await nodesAround(app.db, id, bounds);
@@ -120,7 +120,8 @@ export const findPath = operation({
   output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
   async run(app: WikiApp, { from, to, max_depth }) {
     await app.links.catchUp();
-    for (const end of [from, to]) if (!(await findNode(app.db.read, app.db.engine, end))) return noNode(end);
+    for (const end of [from, to])
+      if (!(await findNode(app.db.read, app.db.engine, end))) return noSuch(app.db.read, "node", end);
     const { links, truncated } = await shortestPath(app.db, from, to, max_depth);
     if (!links) return ok({ found: false, nodes: [], edges: [], ...(truncated ? { truncated } : {}) });
     const way = await nodeLines(app.db, [from, ...links.map((link) => link.far)]);

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import * as z from "zod";
+import { noAgent } from "../agents/no-agent.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
-import { ok, refuse } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { Job } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { checkRequest } from "./material.ts";
@@ -57,10 +59,7 @@ export const startJob = operation({
   }),
   output: z.object({ job_id: z.string() }),
   async run(app: JobsApp, asked, caller) {
-    if (!app.config.agent) {
-      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
-      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
-    }
+    if (!app.config.agent) return noAgent();
     const request = await checkRequest(app, asked);
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });
@@ -97,7 +96,7 @@ export const showJob = operation({
   output: whole,
   async run(app: JobsApp, { id }) {
     const found = await app.jobs.find(id);
-    return found ? ok(wholly(app, found)) : refuse("not_found", `no job ${id}; see: scriptorium job list`);
+    return found ? ok(wholly(app, found)) : noSuch(app.db.read, "job", id);
   },
 });
 

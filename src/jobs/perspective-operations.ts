@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { noAgent } from "../agents/no-agent.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
-import { ok, refuse } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
 import { personaName, sourcePath } from "../review/perspectives/operations.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
 import { skillSha, staleBecause } from "../review/perspectives/perspectives.ts";
@@ -31,10 +32,7 @@ export const refreshPerspective = operation({
     const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
     const best = await app.perspectives.best(source_path, persona, key);
     if (!force && best && staleBecause(best, key).length === 0) return ok({ status: "fresh" as const, job_id: null });
-    if (!app.config.agent) {
-      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
-      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
-    }
+    if (!app.config.agent) return noAgent();
     const request = await checkRequest(app, { kind: "perspective", source_path, persona_name: persona });
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });

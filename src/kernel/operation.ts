@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { Audience } from "./audience.ts";
 import { type Caller, kindOf, type Rank } from "./caller.ts";
+import { issueText } from "./issue-text.ts";
+import { list } from "./nearest.ts";
 import type { Noun } from "./noun.ts";
 import { type Result, refuse } from "./result.ts";
 import type { ToolGroup } from "./tool-groups.ts";
@@ -55,10 +57,8 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
     async perform(app, raw, caller) {
       const kind = kindOf(caller);
       if (!definition.callers.includes(kind)) {
-        return refuse(
-          "denied",
-          `${article(kind)} may not call ${definition.name}; it takes ${orList(definition.callers)}`,
-        );
+        const allowed = list(definition.callers.map(article));
+        return refuse("denied", `${article(kind)} may not call ${definition.name}; it needs ${allowed}`);
       }
       const strange = unknownFields(definition.input, raw);
       if (strange.length > 0) return refuse("invalid", listOf(strange), { issues: strange });
@@ -73,7 +73,6 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
 }
 
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`);
-const orList = (words: readonly string[]) => words.map(article).join(" or ");
 
 type Issue = { path: string; message: string };
 
@@ -81,15 +80,8 @@ const listOf = (issues: Issue[]) => issues.map(({ path, message }) => `${path ||
 
 const briefly = (issue: z.core.$ZodIssue): Issue => ({
   path: issue.path.map(String).join("."),
-  message: sentence(issue),
+  message: issueText(issue),
 });
-
-/** Zod's message, reworded for a reader who has never heard of our schemas. */
-function sentence(issue: z.core.$ZodIssue): string {
-  const isMissing = issue.input === undefined && (issue.code === "invalid_type" || issue.code === "invalid_value");
-  const message = issue.message.replace(/^Invalid (?:input|option): /, "");
-  return isMissing ? `this is missing; ${message.replace(/, received undefined$/, "")}` : message;
-}
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 

@@ -51,7 +51,7 @@ export function mcpOverHttp(
       sessions.set(id, known);
       return known.transport.handleRequest(request);
     }
-    if (id !== null) return refusal(404, "unknown session; initialize again");
+    if (id !== null) return refusal(404, "unknown session; send initialize again");
 
     forgetIdle();
     const transport = new WebStandardStreamableHTTPServerTransport({

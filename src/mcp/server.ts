@@ -8,7 +8,8 @@ import {
 import { serveTools } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
-import { type Problem, refusalFor, refuse } from "../kernel/result.ts";
+import { asTool, type NextOperation } from "../kernel/next-step.ts";
+import { onlySteps, type Problem, problemText, type Result, refusalFor, refuse } from "../kernel/result.ts";
 import { isListed, type ToolGroup } from "../kernel/tool-groups.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations, operations } from "../operation-list.ts";
@@ -27,10 +28,15 @@ export async function mcpServer(app: App, caller: Caller, groups: readonly ToolG
   );
   const allowed = allOperations.filter((operation) => operation.callers.includes(kindOf(caller)));
   const byName = new Map(allowed.map((operation) => [operation.name, operation]));
+  const isAllowed = (step: NextOperation) => byName.has(step);
   serveTools(server, {
     listed: allowed.filter((operation) => isListed(operation, caller, groups, schema)),
     callable: [...byName.keys()],
-    call: async (name, raw) => byName.get(name)?.perform(app, raw, caller) ?? refuse("not_found", `no tool ${name}`),
+    async call(name, raw): Promise<Result<unknown>> {
+      const result = await byName.get(name)?.perform(app, raw, caller);
+      if (!result) return refuse("not_found", `no tool ${name}`);
+      return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
+    },
   });
   addResources(server, app, caller);
   return server;
@@ -60,6 +66,6 @@ function addResources(server: McpServer, app: App, caller: Caller): void {
 /** A resource has no structured answer to refuse with, so the refusal travels as the error's data. */
 function resourceError(uri: string, problem: Problem): ProtocolError {
   const unknown = problem.code === "not_found" || problem.code === "invalid";
-  if (unknown) return new ResourceNotFoundError(uri, problem.message);
-  return new ProtocolError(ProtocolErrorCode.InvalidRequest, problem.message, refusalFor(problem));
+  if (unknown) return new ResourceNotFoundError(uri, problemText(problem, asTool));
+  return new ProtocolError(ProtocolErrorCode.InvalidRequest, problemText(problem, asTool), refusalFor(problem));
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { nameOf, type Rank } from "../kernel/caller.ts";
+import { list, suggest } from "../kernel/nearest.ts";
 import { operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
@@ -27,7 +28,7 @@ const personName = z
   .trim()
   .min(1)
   .max(100)
-  .regex(/^[^\p{Cc}<>]+$/u, "a name has no line breaks and no angle brackets");
+  .regex(/^[^\p{Cc}<>]+$/u, "expected a name without line breaks, < and >");
 
 const days = z.int().min(1).max(3650).optional().describe("Days until it stops working; never if left out");
 
@@ -55,10 +56,10 @@ export const createToken = operation({
     if (given[other] !== undefined) return refuse("invalid", `${other}: ${who} has a ${field}, not a ${other}`);
     const allowed: readonly string[] = kind === "agent" ? rolesOf(schema.value) : ranks;
     const role = given[field];
-    if (role === undefined) return refuse("invalid", `${field}: this is missing; there are ${allowed.join(", ")}`);
+    if (role === undefined) return refuse("invalid", `${field}: missing; expected ${list(allowed)}`);
     if (!allowed.includes(role))
-      return refuse("invalid", `no ${field} ${role} for ${who}; there are ${allowed.join(", ")}`);
-    if (kind === "person" && !name) return refuse("invalid", "say whose token it is: --name");
+      return refuse("invalid", `${field}: ${role} does not exist; ${suggest(role, allowed)}`);
+    if (kind === "person" && !name) return refuse("invalid", "name: missing; whose token is it?");
     const expiresAt = days === undefined ? undefined : new Date(app.now().getTime() + days * 86_400_000).toISOString();
     const made = await app.tokens.create({ kind, role, name: name ?? role, expiresAt, by: nameOf(caller) });
     return ok({ ...shownToken(made), token: made.token });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Caller } from "../kernel/caller.ts";
+import { suggest } from "../kernel/nearest.ts";
 import { everyone, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
@@ -9,7 +10,7 @@ import { readQuery } from "./query.ts";
 import { recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = z.string().trim().min(1, "expected at least one word").max(2000);
+const query = z.string().trim().min(1, "the query is empty").max(2000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),
@@ -72,12 +73,9 @@ export const search = operation({
     if (!schema.ok) return schema;
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
-    const notes = [
-      ...complaints,
-      ...strange.map((type) => `no type ${type}; the types are ${app.search.kinds.join(", ")}`),
-    ];
+    const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
     if (words === "") {
-      notes.push("add a word to search for beside the filters");
+      notes.push("add at least one word to the filters");
       return ok({ results: [], omitted: 0, notes, types: app.search.kinds });
     }
     const kinds = types.length > 0 ? { kinds: types } : {};
@@ -168,8 +166,8 @@ export const recall = operation({
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
-    if (strange.length > 0)
-      return refuse("invalid", `types: no type ${strange.join(", ")}; the types are ${app.search.kinds.join(", ")}`);
+    if (strange[0] !== undefined)
+      return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const { suggestion, notes, ...found } = await recallPassages(app, caller, { query, scope, bytes: budget });
     return ok({ ...found, ...(suggestion ? { suggestion } : {}), ...(notes.length > 0 ? { notes } : {}) });

@@ -1,10 +1,11 @@
 import type { EventKind } from "../kernel/event-kinds.ts";
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import type { WrittenEvent } from "../store/events.ts";
 import { type Change, type Lease, saveTasks } from "../store/queries/claims.ts";
 import { waitAgain } from "../store/queries/descendants.ts";
 import { freeDependents, lockShape, tellDescendants } from "../store/queries/tasks.ts";
+import { changedMeanwhile } from "./holder.ts";
 import { isLost, type State, type Task } from "./task.ts";
 import { type Next, type Step, transition } from "./transition.ts";
 
@@ -33,7 +34,7 @@ export async function applySteps(
   const answers = decided.map(({ step: { task }, next }): Result<Task> => {
     if (!next.ok) return next;
     const lease = leases.get(task.num);
-    if (!lease) return refuse("conflict", `task ${task.id} changed while you were at it`);
+    if (!lease) return changedMeanwhile(task.id);
     return ok(taskAfter(task, next.value, lease, at));
   });
   await updateDependents(

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import { reopen } from "./overturn.ts";
 import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { TasksApp } from "./tasks-app.ts";
@@ -64,7 +65,7 @@ export const listTodos = operation({
     limit: z.int().min(1).max(200).default(30).describe("How many at the most"),
     cursor: z
       .string()
-      .regex(/^\d{1,15}$/, "give back the cursor you got")
+      .regex(/^\d{1,15}$/, "expected the cursor of an earlier answer")
       .optional()
       .describe("The cursor of the answer before, to go on from there"),
   }),
@@ -98,7 +99,7 @@ export const lockTodo = operation({
     })
     .refine(({ agent_id, agentId }) => (agent_id ?? agentId) !== undefined, {
       path: ["agent_id"],
-      error: "this is missing; say who you are",
+      error: "missing; expected your name",
     }),
   output: z.union([
     z.object({ status: z.literal("locked"), epoch: z.int(), expires_at: z.string() }),
@@ -214,10 +215,10 @@ export const updateTodo = operation({
     const actor = nameOf(caller);
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
     if (status === undefined && Object.keys(change).length === 0)
-      return refuse("invalid", "say what to change: status, title, description or priority");
+      return refuse("invalid", "nothing to change: send status, title, description or priority");
     // People decide what is given up and what is tried again.
     if (caller.kind === "agent" && (status === "cancelled" || status === "reopened")) {
-      return refuse("denied", `an agent may not set a task to ${status}; a person does that`);
+      return refuse("denied", `only a person may set a task to ${status}`);
     }
     let task: Result<Task> | undefined;
     if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, epoch);
@@ -268,7 +269,7 @@ export const getTaskContext = operation({
   }),
   async run(app: TasksApp, { id }) {
     const task = await app.tasks.find(id);
-    if (!task) return refuse("not_found", `there is no task ${id}; see list_todos`);
+    if (!task) return noSuch(app.db.read, "task", id);
     const dependencies = (await app.tasks.dependencies(id)).slice(0, mostDependencies).map((dependency) => ({
       id: dependency.id,
       title: dependency.title,

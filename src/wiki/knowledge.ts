@@ -60,7 +60,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
     if (turn.lasting) turn.run ??= deps.newId("r");
     const last = turn.run === undefined ? undefined : await lastStep(db.read, turn.run);
     if (last && last.to_role === null) {
-      return refuse("refused", `the run ${turn.run} has ended after ${last.step} steps; start another run`, {
+      return refuse("refused", `run ${turn.run} ended after ${last.step} steps; start a new run`, {
         run: turn.run,
       });
     }
@@ -131,7 +131,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
     },
 
     async transferFocus(target, summary) {
-      if (caller.kind === "person") return refuse("denied", "only an agent in a role hands over");
+      if (caller.kind === "person") return refuse("denied", "only an agent with a role can hand off");
       const entered = await enter();
       if (!entered.ok) return entered;
       caller.turn.run ??= deps.newId("r");
@@ -174,4 +174,4 @@ function beginAgain(turn: Turn): void {
 }
 
 const forcedMessage = (from: string, asked: string, to: string | null) =>
-  `handoffs only move forward: ${from} asked for ${asked}, and ${to === null ? "the pipeline ends here" : `the focus goes to ${to}`}`;
+  `handoffs only move forward in the pipeline: ${from} asked for ${asked}; ${to === null ? "the pipeline is complete" : `the focus goes to ${to}`}`;

@@ -187,7 +187,7 @@ export const transferFocus = operation({
     summary: z
       .string()
       .trim()
-      .min(1, "a handoff needs a summary for the next role")
+      .min(1, "the summary is empty; write one for the next role")
       .max(8000)
       .describe("For the next role"),
   }),
@@ -216,7 +216,7 @@ export const searchEntries = operation({
   group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: z.string().trim().min(1, "say what to look for").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
     limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
     section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
   }),
@@ -281,7 +281,7 @@ export const entryHistory = operation({
     const versions = await app.entries.history(id, limit);
     if (!diff) return ok({ versions });
     const text = async (version: number) =>
-      (await app.entries.contentAt(id, version)) ?? "(this text is no longer in git)\n";
+      (await app.entries.contentAt(id, version)) ?? "(this version is no longer in git)\n";
     const withDiffs = versions.map(async (version) => {
       const [before, after] = await Promise.all([text(version.version - 1), text(version.version)]);
       const names = [`${id} ${version.version - 1}`, `${id} ${version.version}`] as const;

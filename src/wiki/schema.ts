@@ -21,7 +21,7 @@ export const roleName = z
 const oneLine = z
   .string()
   .trim()
-  .min(1, "expected some text")
+  .min(1, "must not be empty")
   .regex(/^[^\n\r]*$/, "expected a single line");
 
 export const section = z.strictObject({
@@ -63,10 +63,10 @@ export function parseSchema(text: string, file: string): Result<Schema> {
   const { value, document } = read.value;
 
   const twins = repeated(value.schema.sections.map((s) => s.id)).map((index) =>
-    place(text, document, file, ["schema", "sections", index, "id"], "this id is used above already"),
+    place(text, document, file, ["schema", "sections", index, "id"], "this id is already used above"),
   );
   const loops = repeated(value.pipeline).map((index) =>
-    place(text, document, file, ["pipeline", index], `${value.pipeline[index]} is in the pipeline above already`),
+    place(text, document, file, ["pipeline", index], `${value.pipeline[index]} is already in the pipeline above`),
   );
   if (twins.length + loops.length > 0) return complain([...twins, ...loops]);
   return ok({
@@ -88,7 +88,7 @@ export const rolesOf = (schema: Schema) => [
 export function addSection(text: string, added: Section, file: string): Result<string> {
   const before = parseSchema(text, file);
   if (!before.ok) return before;
-  if (findSection(before.value, added.id)) return refuse("conflict", `there is a section ${added.id} already`);
+  if (findSection(before.value, added.id)) return refuse("conflict", `section ${added.id} already exists`);
 
   const document = parseDocument(text);
   const list = document.getIn(["schema", "sections"]);

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { noRun } from "../record/runs.ts";
 import { readChain, writeChain } from "../rules/chain-file.ts";
 
 const id = z.string().max(64).describe("The run's id, such as run-…");
@@ -27,7 +27,7 @@ export const showPlan = operation({
   }),
   async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
     const file = app.runs.chainPath(id);
     const editable = run.state === "planned";

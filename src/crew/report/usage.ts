@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
 import { workersOf } from "../../store/queries/figures.ts";
 import { tasksOfRun } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { noRun } from "../record/runs.ts";
 
 const used = {
   tokens: z.number().nullable().describe("In and out; null when the agents do not count them"),
@@ -35,7 +35,7 @@ export const runUsage = operation({
     ),
   }),
   async run(app: CrewApp, { id }) {
-    if (!(await app.runs.find(id))) return noRun(id);
+    if (!(await app.runs.find(id))) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
     const [tasks, tally, contexts, workers] = await Promise.all([
       tasksOfRun(query, id),

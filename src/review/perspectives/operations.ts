@@ -85,21 +85,22 @@ export const putPerspective = operation({
     if (!found.ok) return found;
     const { page, sha: personaSha } = found.value;
     if (asked.persona_sha !== personaSha) {
-      return refuse("conflict", `the persona ${asked.persona} has been described anew; read it with get_persona`, {
+      return refuse("conflict", `the description of persona ${asked.persona} changed; write the page for the new one`, {
         persona_sha: personaSha,
+        next: [{ operation: "get_persona", input: { name: asked.persona, source_path: asked.source_path } }],
       });
     }
     const { db, git, entries, files } = app;
     const known = await textNamed({ db, git, entries, onDisk: files !== undefined }, page, asked.source_sha);
     if (known === undefined) {
-      const message = `${asked.source_sha} names no version of ${page.path} that is known; its text now is ${page.blob}`;
+      const message = `source_sha ${asked.source_sha} is not a known version of ${page.path}; the current version is ${page.blob}`;
       return refuse("invalid", message, { source_sha: page.blob });
     }
     const text = asked.content.replaceAll("\r\n", "\n");
     const sound = checkText(text);
     if (!sound.ok) return sound;
     if (text.trim() === "" || /\p{Surrogate}/u.test(text)) {
-      return refuse("invalid", "the text is empty or no UTF-8; send the whole text of the perspective on stdin");
+      return refuse("invalid", "the text is empty or not UTF-8; send the whole text of the perspective");
     }
     const key = { sourceSha: asked.source_sha, personaSha, skillSha: skillSha() };
     const jobId = caller.kind === "agent" ? (caller.job ?? null) : null;
@@ -134,8 +135,9 @@ export const showPerspective = operation({
     const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
     const best = await app.perspectives.best(source_path, persona, key);
     if (!best) {
-      const how = `scriptorium perspective refresh ${source_path} --persona ${JSON.stringify(persona)}`;
-      return refuse("not_found", `${source_path} has not been re-told for ${persona} yet; run: ${how}`);
+      return refuse("not_found", `${source_path} has no perspective for ${persona} yet`, {
+        next: [{ operation: "refresh_perspective", input: { source_path, persona }, to: "have it written" }],
+      });
     }
     const because = staleBecause(best, key);
     const { path, text, sourceSha: source_sha, personaSha: persona_sha, at, jobId: job_id } = best;

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../../kernel/operation.ts";
-import { ok, refuse } from "../../kernel/result.ts";
+import { ok } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { previewTopics, refindTopics } from "../topics/refind-topics.ts";
 import { impactOf } from "./impact.ts";
@@ -95,7 +96,7 @@ export const showProposal = operation({
   }),
   async run(app: ReviewApp, { id }) {
     const found = await app.proposals.find(id);
-    if (!found) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
+    if (!found) return noSuch(app.db.read, "proposal", id);
     const comments = (await app.proposals.comments(id)).map(snakeKeys);
     if (found.kind !== "page") return ok({ ...brief(found), comments });
     return ok({ ...brief(found), content: found.text, comments, impact: await foresee(app, found) });
@@ -160,7 +161,7 @@ export const insertProposal = operation({
   }),
   async run(app: ReviewApp, { topic_id, base_sha, content: text }, caller) {
     const topic = await app.topics.find(topic_id);
-    if (!topic) return refuse("not_found", `no topic ${topic_id}; see: scriptorium topic list`);
+    if (!topic) return noSuch(app.db.read, "topic", topic_id);
     const made = await proposePage(app, topic, { baseSha: base_sha, text }, caller);
     if (!made.ok) return made;
     const page = await app.pages.read(topic.path);
@@ -220,7 +221,7 @@ export const rejectProposal = operation({
   },
 });
 
-const words = z.string().trim().min(1, "say something").max(20_000);
+const words = z.string().trim().min(1, "the comment is empty").max(20_000);
 
 export const commentProposal = operation({
   name: "comment_proposal",

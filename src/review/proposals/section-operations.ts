@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import { operation, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { findSection, rolesOf, section } from "../../wiki/schema.ts";
@@ -21,19 +22,18 @@ export const createSection = operation({
   async run(app: ReviewApp, wanted, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    if (findSection(schema.value, wanted.id)) return refuse("conflict", `there is a section ${wanted.id} already`);
-    const strangers = wanted.writable_by.filter((role) => !rolesOf(schema.value).includes(role));
-    if (strangers.length > 0) {
-      const roles = rolesOf(schema.value).join(", ");
-      return refuse("invalid", `writable_by: no role ${strangers.join(", ")} in this workspace; there are ${roles}`);
-    }
+    if (findSection(schema.value, wanted.id)) return refuse("conflict", `section ${wanted.id} already exists`);
+    const roles = rolesOf(schema.value);
+    const unknown = wanted.writable_by.find((role) => !roles.includes(role));
+    if (unknown !== undefined)
+      return refuse("invalid", `writable_by: role ${unknown} is not in schema.yaml; ${suggest(unknown, roles)}`);
     const opened = await app.proposals.open("section", wanted.id, wanted, nameOf(caller));
     if (!opened.ok) return opened;
     const { id } = opened.value;
     return ok({
       status: "pending" as const,
       proposal_id: id,
-      message: `${wanted.id} waits for a person to approve ${id}`,
+      message: `section ${wanted.id} is proposed; a person approves proposal ${id}`,
     });
   },
 });

@@ -3,6 +3,7 @@ import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
@@ -23,9 +24,9 @@ const sourcePath = z.string().max(1000).describe("The page's path in the workspa
 const content = z
   .string()
   .trim()
-  .min(1, "say something")
-  .max(longestMessage, `a message takes at most ${longestMessage} characters`)
-  .refine((said) => !said.includes("\0"), "a message has no NUL character")
+  .min(1, "the message is empty")
+  .max(longestMessage, `expected at most ${longestMessage} characters`)
+  .refine((said) => !said.includes("\0"), "the message contains a NUL character")
   .describe("The message, in markdown");
 const status = z.enum(["open", "resolved"]);
 const kind = z.enum(["change", "question"]).describe("change wants the page edited, question wants an answer only");
@@ -165,7 +166,7 @@ export const getTopic = operation({
     id,
     cursor: z
       .string()
-      .regex(/^\d{1,9}$/, "give back the cursor you got")
+      .regex(/^\d{1,9}$/, "expected the cursor of an earlier answer")
       .optional()
       .describe("The cursor of the answer before, to go on from there"),
   }),
@@ -266,10 +267,10 @@ export const reanchorTopic = operation({
     const found = await current(app, id);
     if (!found.ok) return found;
     const { topic, page } = found.value;
-    if (!page) return refuse("not_found", `the page ${topic.path} of topic ${id} is gone`);
+    if (!page) return refuse("not_found", `page ${topic.path} of topic ${id} was deleted`);
     const anchor = anchorIn(page, chosen);
     if (!anchor.ok) return anchor;
-    if (!anchor.value) return refuse("invalid", "say where: quote the words, or give start, end and source_sha");
+    if (!anchor.value) return refuse("invalid", "missing passage: send quote, or start, end and source_sha");
     const verified = caller.kind === "agent" ? verify(topic, anchor.value) : ok(true);
     if (!verified.ok) return verified;
     const moved = await app.topics.reanchor(id, page, anchor.value, speaker(caller));
@@ -284,23 +285,27 @@ type Chosen = { [K in keyof typeof selection]?: z.infer<(typeof selection)[K]> }
 /** The chosen passage in the present page; undefined for the whole page. */
 function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | undefined> {
   const { quote, nth, context, start, end } = chosen;
-  if (quote !== undefined && start !== undefined) return refuse("invalid", "give a quote, or start and end, not both");
+  if (quote !== undefined && start !== undefined)
+    return refuse("invalid", "send either quote, or start and end, not both");
   if (quote !== undefined) return anchorFor(text, quote, { blob, nth, context });
   if (start === undefined && end === undefined) {
-    return nth === undefined && context === undefined ? ok(undefined) : refuse("invalid", "give the quote as well");
+    return nth === undefined && context === undefined
+      ? ok(undefined)
+      : refuse("invalid", "nth and context need a quote");
   }
   if (start === undefined || end === undefined || chosen.source_sha === undefined) {
-    return refuse("invalid", "give start, end and the source_sha of the page that they were counted in");
+    return refuse("invalid", "start and end need each other, and the source_sha of the page they refer to");
   }
   if (chosen.source_sha !== blob) {
-    return refuse("conflict", `${path} has changed since you selected the passage; select it again`, {
+    return refuse("conflict", `${path} changed since you selected the passage; select it again`, {
       source_sha: blob,
     });
   }
   if (start >= end || end > text.length) {
-    return refuse("invalid", `start and end must lie in the page, which has ${text.length} units, start before end`);
+    return refuse("invalid", `start must be before end, and end at most ${text.length}, the length of the page`);
   }
-  if (end - start > longestQuote) return refuse("invalid", `a passage takes at most ${longestQuote} units`);
+  if (end - start > longestQuote)
+    return refuse("invalid", `the passage is longer than ${longestQuote} characters; select less`);
   return ok(anchorAt(text, start, end, blob));
 }
 
@@ -309,24 +314,24 @@ const alikeInPlace = 0.3;
 
 /** Agents may only re-anchor topics whose anchor is lost or uncertain. */
 function verify({ id, anchor }: Topic, claimed: Anchor): Result<true> {
-  if (!anchor) return refuse("refused", `topic ${id} is about the whole page; a person may give it a passage`);
+  if (!anchor)
+    return refuse("refused", `topic ${id} is about the whole page; only a person may anchor it to a passage`);
   if (anchor.state === "anchored" || anchor.state === "moved") {
-    return refuse("refused", `topic ${id} is where it should be; only a person may point it elsewhere`);
+    return refuse("refused", `the passage of topic ${id} was found; only a person may move the topic`);
   }
   const { place } = anchor;
   const touches = place !== undefined && place.start < claimed.end && claimed.start < place.end;
   if (sharedWords(anchor.at.quote, claimed.quote) >= (touches ? alikeInPlace : alike)) return ok(true);
-  return refuse(
-    "refused",
-    `these words have too little in common with what topic ${id} was about; reply to it and say what became of them`,
-    { quote: anchor.at.quote },
-  );
+  return refuse("refused", `the new passage differs too much from the old one of topic ${id}`, {
+    quote: anchor.at.quote,
+    next: [{ operation: "reply_topic", input: { id }, to: "tell people where the passage went" }],
+  });
 }
 
 /** A topic with its anchor updated to the present page. */
 async function current(app: ReviewApp, id: string): Promise<Result<{ topic: Topic; page: Page | undefined }>> {
   const before = await app.topics.find(id);
-  if (!before) return refuse("not_found", `there is no topic ${id}; see list_topics`);
+  if (!before) return noSuch(app.db.read, "topic", id);
   const page = await refindTopics(app, before.path);
   const topic = (await app.topics.find(id)) ?? before;
   if (topic.path === before.path) return ok({ topic, page });

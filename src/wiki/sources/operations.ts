@@ -5,6 +5,7 @@ import { nameOf } from "../../kernel/caller.ts";
 import { collaborators, everyone, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { sourceText } from "../searchable.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { followFolder } from "./follow.ts";
@@ -66,7 +67,7 @@ export const readSource = operation({
   }),
   async run(app: WikiApp, { path, offset }, caller) {
     const found = (await app.sources.list()).find((source) => source.path === path);
-    if (!found) return refuse("not_found", `there is no source ${path}; see: scriptorium source list`);
+    if (!found) return noSuch(app.db.read, "source", path);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
     if (text === null) return ok({ ...snakeKeys(found), content: null, truncated: false });
     const next = offset + longestPart[caller.kind];
@@ -115,7 +116,7 @@ export const followSources = operation({
   }),
   async run(app: WikiApp, { folder }, caller) {
     if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-      return refuse("not_found", `there is no folder ${folder}`);
+      return refuse("not_found", `folder ${folder} does not exist`);
     return ok({ changes: await followFolder(app, folder, authorFor(caller)) });
   },
 });
