@@ -69,6 +69,18 @@ describe("the documentation", () => {
     expect(images.filter((image) => !images.includes(image.replace("-light.", "-dark.")))).toEqual([]);
   });
 
+  test("P8: every message in Troubleshooting is one that the source prints", () => {
+    const source = tracked()
+      .filter((path) => /^src\/.*\.ts$/.test(path) && !path.endsWith(".test.ts"))
+      .map(read)
+      .join("\n");
+    const quoted = [...read("docs/troubleshooting.md").matchAll(/^### `(.+)`$/gm)].map(([, message = ""]) => message);
+    expect(quoted.length).toBeGreaterThanOrEqual(25);
+    // An expression in the source is … on the page, so each part between two of them must be in the source.
+    const unknown = quoted.filter((message) => message.split("…").some((part) => !source.includes(part.trim())));
+    expect(unknown).toEqual([]);
+  });
+
   test("describes every folder of src/ in ARCHITECTURE.md, in the order that the linter checks", () => {
     const folders = readdirSync(join(root, "src"), { withFileTypes: true }).flatMap((item) =>
       item.isDirectory() ? item.name : [],
