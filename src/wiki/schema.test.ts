@@ -151,9 +151,9 @@ test("K11: a list in one line takes a section too", () => {
 });
 
 test("K12: the mistakes shown in the docs are reported just so", () => {
-  const page = readFileSync(new URL("../../docs/schema.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/guides/schema.md", import.meta.url), "utf8");
   const [, text, said] =
-    /## When the file is wrong[\s\S]*?```yaml\n([\s\S]*?)```[\s\S]*?```\n([\s\S]*?)```/.exec(page) ?? [];
+    /## When the file is wrong[\s\S]*?```yaml\n([\s\S]*?)```[\s\S]*?```text\n([\s\S]*?)```/.exec(page) ?? [];
   const read = parseSchema(text ?? "", "wiki/schema.yaml");
   expect(read.ok ? "no mistake" : `${read.problem.message}\n`).toBe(said);
 });
