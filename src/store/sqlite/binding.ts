@@ -45,7 +45,7 @@ export function builtin(): SqliteBinding | undefined {
 
 export function shipped(): SqliteBinding {
   const [first, ...others] = shippedFiles().filter((file) => existsSync(file));
-  if (!first) return refuseToRun(`it ships no SQLite for ${platform}`);
+  if (!first) return refuseToRun(`the package contains no SQLite for ${platform}`);
   try {
     return load(first) as SqliteBinding;
   } catch (error) {
@@ -57,7 +57,7 @@ export function shipped(): SqliteBinding {
       }
     }
     const [reason] = (error as Error).message.split("\n");
-    return refuseToRun(`${first} cannot be loaded (${reason})`);
+    return refuseToRun(reason ?? first);
   }
 }
 
@@ -75,14 +75,22 @@ function shippedFiles(): string[] {
   const built = fileURLToPath(new URL("./native/", import.meta.url));
   if (existsSync(built)) return files(join(built, `${platform}.node`), join(built, `${platform}-musl.node`));
   // Not bundled: the sources and the benches use the installed package.
-  const installed = join(dirname(load.resolve("@photostructure/sqlite/package.json")), "prebuilds", platform);
-  const prebuild = (libc: string) => join(installed, `@photostructure+sqlite.${libc}.node`);
-  return files(prebuild("glibc"), prebuild("musl"));
+  const installed = installedPackage();
+  const prebuild = (libc: string) => join(installed, "prebuilds", platform, `@photostructure+sqlite.${libc}.node`);
+  return installed ? files(prebuild("glibc"), prebuild("musl")) : [];
+}
+
+function installedPackage(): string {
+  try {
+    return dirname(load.resolve("@photostructure/sqlite/package.json"));
+  } catch {
+    return "";
+  }
 }
 
 function refuseToRun(why: string): never {
   throw new Refused({
     code: "refused",
-    message: `Scriptorium cannot open a database: ${why}. Use Node 24.16 or newer, which includes SQLite, or install Scriptorium again.`,
+    message: `SQLite cannot be loaded: ${why}. Use Node 24.16 or newer, which includes SQLite, or install Scriptorium again.`,
   });
 }
