@@ -29,7 +29,11 @@ export async function buildAll(outdir = "dist") {
     // pg loads this optional peer only when it is asked to.
     external: ["pg-native"],
     // The package's other build is CommonJS, which cannot be tree-shaken.
-    alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
+    alias: {
+      yaml: "./node_modules/yaml/browser/dist/index.js",
+      // Its CommonJS build requires files in a way that bundlers do not see.
+      "jsonc-parser": "./node_modules/jsonc-parser/lib/esm/main.js",
+    },
     plugins: [oneLanguage],
     // Parsing is most of a cold start; names are kept for readable stack traces.
     minifyWhitespace: true,

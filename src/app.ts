@@ -29,6 +29,7 @@ import { hasEntries } from "./store/queries/entries.ts";
 import { taskEngine } from "./tasks/engine.ts";
 import { taskKind } from "./tasks/searchable.ts";
 import { knowledge } from "./wiki/knowledge.ts";
+import { pageKind } from "./wiki/pages/page-kind.ts";
 import { pageReader } from "./wiki/pages/pages.ts";
 import { linkKeeper } from "./wiki/pages/relink.ts";
 import { schemaReader } from "./wiki/read-schema.ts";
@@ -77,7 +78,8 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const search = openSearch({
     db,
     kinds: [
-      entryKind(db, entries, sections),
+      entryKind({ db, entries, sections, ...(files ? { refresh: files.refresh } : {}) }),
+      pageKind({ db, root, sources: config.sources, pages }),
       sourceKind(db, join(root, config.sources)),
       taskKind(db),
       nodeKind(db),
@@ -145,6 +147,6 @@ function refuseLink(stateFolder: string): void {
   if (!lstatSync(stateFolder, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new Refused({
     code: "denied",
-    message: `${stateFolder} is a link; remove it, and a folder is made in its place`,
+    message: `${stateFolder} is a symbolic link; delete it, and a folder is created in its place`,
   });
 }

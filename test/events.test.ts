@@ -61,7 +61,7 @@ function parse(block: string): Heard {
 const note = (n: number | string, data: Record<string, string> = {}) => ({
   at: new Date().toISOString(),
   actor: "test",
-  kind: "task-noted" as const,
+  kind: "task-edited" as const,
   subject: `note:${n}`,
   data,
 });
@@ -87,7 +87,7 @@ describe.each(engines)("the event log over HTTP, on %s", (engine) => {
     for (let n = 0; n < 250; n += 50) await write(app, ...Array.from({ length: 50 }, (_, i) => n + i));
     await expect.poll(() => stream.events.length).toBe(250);
     expect(subjects(stream)).toEqual(notes(250));
-    expect(stream.events[0]).toMatchObject({ actor: "test", kind: "task-noted", data: {}, at: expect.any(String) });
+    expect(stream.events[0]).toMatchObject({ actor: "test", kind: "task-edited", data: {}, at: expect.any(String) });
   });
 
   test("what is done through the API, by a scribe and in an editor is heard without asking", async () => {
@@ -253,7 +253,7 @@ test("on postgres, transactions that commit out of order are all heard, none bef
   );
   if (!slow || !quick) throw new Error("no clients");
   const insert = (client: pg.Client, subject: string) =>
-    client.query("INSERT INTO events (at, actor, kind, subject, data) VALUES ('', 'raw', 'task-noted', $1, '{}')", [
+    client.query("INSERT INTO events (at, actor, kind, subject, data) VALUES ('', 'raw', 'task-edited', $1, '{}')", [
       subject,
     ]);
 

@@ -260,6 +260,7 @@ describe("a script that runs scriptorium", () => {
     [1, ["token", "create"]],
     [1, ["proposal", "approve", "p-none"]],
     [1, ["init", "scriptorium.yaml"]],
+    [1, ["mcp"]],
   ];
   test("finds exactly one JSON value on stdout, problems on stderr, and 0 or 1 as exit code", async () => {
     const { root } = await newWorkspace();
@@ -294,7 +295,6 @@ describe("a script that runs scriptorium", () => {
       ["entry", "commit", "vision"],
       ["entry", "read"],
       ["entry", "list", "--colour"],
-      ["mcp"],
       ["completion", "tcsh"],
       [],
     ];
@@ -383,6 +383,8 @@ describe("help", () => {
       "transfer-focus",
       "search-entries",
       "create-section",
+      "list-sources",
+      "read-source",
       "memory-search-nodes",
       "memory-query-nodes",
       "memory-get-node",
@@ -413,6 +415,7 @@ describe("help", () => {
       "submit-output",
       "submit-verdict",
       "ask",
+      "search",
       "recall",
     ]);
   });

@@ -128,7 +128,9 @@ describe.each(fileBackends)("K14: every version is in git ($engine)", (backend) 
     const git = gitIn(top);
     git("init", "-q", "-b", "main");
     const cwd = join(top, "docs/book");
-    expect((await scriptorium(["init", cwd, "--json"], { cwd: top })).json()).toMatchObject({ repository: "existing" });
+    expect((await scriptorium(["init", cwd, "--template", "crew", "--json"], { cwd: top })).json()).toMatchObject({
+      repository: "existing",
+    });
     git("add", "-A");
     git("-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Begin");
     const env: Record<string, string> =

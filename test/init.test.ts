@@ -5,7 +5,7 @@ import { parseSchema } from "../src/wiki/schema.ts";
 import { scriptorium } from "./support/commands.ts";
 import { gitIn, read, temporaryFolder } from "./support/workspace.ts";
 
-test.each(["crew", "research"])(
+test.each(["solo", "crew", "research"])(
   "K15: init makes a workspace of the template %s that is ready to use",
   async (template) => {
     const cwd = join(temporaryFolder(), "new");
@@ -38,7 +38,7 @@ test("K15: in an existing repository nothing of the user's is overwritten or com
   mkdirSync(join(cwd, "wiki"));
   writeFileSync(join(cwd, "wiki/vision.md"), "# My own vision\n");
   writeFileSync(join(cwd, "README.md"), "mine\n");
-  const made = await scriptorium(["init", "--json"], { cwd });
+  const made = await scriptorium(["init", "--template", "crew", "--json"], { cwd });
   expect(made.json()).toMatchObject({ repository: "existing", kept: ["wiki/vision.md"] });
   expect(read(join(cwd, "wiki/vision.md"))).toBe("# My own vision\n");
   expect(read(join(cwd, ".gitignore"))).toBe("node_modules/\n.scriptorium/\n");
@@ -59,7 +59,7 @@ test("K15: an unknown template names those there are; outside a workspace comman
   const cwd = temporaryFolder();
   expect(await scriptorium(["init", "--template", "nope"], { cwd })).toMatchObject({
     code: 1,
-    stderr: "scriptorium: no template nope; there are crew, research\n",
+    stderr: "scriptorium: no template nope; there are crew, research, solo\n",
   });
   expect(existsSync(join(cwd, "scriptorium.yaml"))).toBe(false);
   const lost = await scriptorium(["entry", "list"], { cwd });

@@ -108,14 +108,14 @@ describe("pages in a browser", needs("chromium"), () => {
       await context.route(/\/api\/topics\/t-/, async (route) => {
         const answer = await route.fetch();
         const topic = await answer.json();
-        const messages = texts.map((text, seq) => ({ ...topic.messages[0], seq, text }));
+        const messages = texts.map((text, seq) => ({ ...topic.messages[0], seq, content: text }));
         await route.fulfill({ response: answer, json: { ...topic, messages: [...topic.messages, ...messages] } });
       });
       context.on("request", (request) => {
         if (request.url().includes("/api/rendered/texts")) asked.push(request.url());
       });
     });
-    const body = { source_path: "wiki/vision.md", kind: "change", message: "# Please\n\nMake it **short**." };
+    const body = { source_path: "wiki/vision.md", kind: "change", content: "# Please\n\nMake it **short**." };
     const { id } = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
     await page.goto(`${url}/topics/${id}`);
     await page.waitForURL(/\/entries\/vision/);
@@ -137,6 +137,24 @@ describe("pages in a browser", needs("chromium"), () => {
     const { faults } = await withPage({ html }, look);
     // The frame's own policy stops what the drawing library tries on the way; nothing of it runs or leaves.
     expect(faults.filter((fault) => !fault.includes("inline event handler violates"))).toEqual([]);
+  });
+
+  test("P19: the palette and the search page find words of any markdown file, and open it", async () => {
+    const { root } = await newWorkspace({ files: { "docs/birds.md": "# Waders\n\nThe ruff displays in May.\n" } });
+    const { link, stop } = await serve(root);
+    const { page, url } = await visit(link);
+    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find anything" }).fill("ruff displays");
+    await page.getByRole("option", { name: /Waders.*The ruff displays in May/ }).click();
+    await page.waitForURL(`${url}/pages/docs/birds.md`);
+    await page.getByText("The ruff displays in May.").waitFor();
+
+    await page.goto(`${url}/search?q=ruff&type=page`);
+    await page.getByRole("link", { name: "Waders" }).click();
+    await page.waitForURL(`${url}/pages/docs/birds.md`);
+    await page.close();
+    await stop();
   });
 
   test("T23: a page of 10 MB of quotes opens", async () => {

@@ -204,17 +204,17 @@ describe.each(backends)("pages, with entries in $store on $engine", (backend) =>
     expect(deploy).toMatchObject({
       title: "How we deploy",
       entry: null,
-      source_sha: blobOf(deploy.text),
+      source_sha: blobOf(deploy.content),
       lastAuthor: null,
     });
     const vision = unwrap(await readPage.perform(app, { path: "wiki/vision.md" }, person("reader")));
     expect(vision).toMatchObject({
       title: backend.store === "files" ? "Vision" : "Far",
       entry: { id: "vision", version: version + 1, mode: "snapshot" },
-      source_sha: blobOf(vision.text),
+      source_sha: blobOf(vision.content),
       lastAuthor: "planner",
     });
-    expect(vision.text).toContain("# Far\n\nAhead.\n");
+    expect(vision.content).toContain("# Far\n\nAhead.\n");
     expect(await readPage.perform(app, { path: "docs/deploy.md" }, agent("planner"))).toMatchObject({
       ok: false,
       problem: { code: "denied" },

@@ -10,14 +10,14 @@ import { agent, allEvents, engines, newWorkspace, person } from "./support/works
 const event = (subject: string) => ({
   at: "2026-01-01T00:00:00.000Z",
   actor: "test",
-  kind: "task-tried" as const,
+  kind: "task-edited" as const,
   subject,
   data: {},
 });
 
 describe.each(engines)("H1: a refusal inside a transaction (%s)", (engine) => {
   const written = async (app: Parameters<typeof allEvents>[0]) =>
-    (await allEvents(app)).filter(({ kind }) => kind === "task-tried").map(({ subject }) => subject);
+    (await allEvents(app)).filter(({ kind }) => kind === "task-edited").map(({ subject }) => subject);
 
   test("undoes what was written before it, and reaches the caller unchanged", async () => {
     const { app } = await newWorkspace({ engine });
@@ -71,16 +71,16 @@ describe.each(engines)("W11: two people save different plans of one run at the s
     const wanted = planOf([{ number: "0" }, { number: "1.1" }]);
     const { run } = unwrap(await submitPlan.perform(app, { ...wanted, request: "Race" }, agent("planner")));
     const shown = async () => unwrap(await showPlan.perform(app, { id: run }, person()));
-    const { text } = await shown();
+    const { content } = await shown();
     const titled = (name: string) =>
-      text.replace("Task number 0", `${name} zero`).replace("Task number 1.1", `${name} one`);
+      content.replace("Task number 0", `${name} zero`).replace("Task number 1.1", `${name} one`);
 
     for (let race = 0; race < races; race++) {
       const names = [`left ${race}`, `right ${race}`];
       const base_hash = (await shown()).plan_hash ?? "";
       const answers = await Promise.all(
         [app, other].map((side, at) =>
-          savePlan.perform(side, { id: run, text: titled(names[at] ?? ""), base_hash }, person()),
+          savePlan.perform(side, { id: run, content: titled(names[at] ?? ""), base_hash }, person()),
         ),
       );
       const winners = names.filter((_, at) => answers[at]?.ok);

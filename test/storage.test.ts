@@ -20,7 +20,7 @@ const address = async (engine: Database["engine"]): Promise<DatabaseAddress> =>
 const event = (subject: string) => ({
   at: "2026-01-01T00:00:00.000Z",
   actor: "test",
-  kind: "task-tried" as const,
+  kind: "task-edited" as const,
   subject,
   data: {},
 });

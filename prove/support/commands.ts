@@ -44,7 +44,7 @@ export function answerOf(stdout: string): Record<string, unknown> | undefined {
 export async function newWorkspace(context: Context): Promise<string> {
   const root = join(context.folder, "base");
   mkdirSync(root);
-  await succeed(context, "scriptorium", ["init", root], { cwd: context.folder });
+  await succeed(context, "scriptorium", ["init", root, "--template", "crew"], { cwd: context.folder });
   return root;
 }
 

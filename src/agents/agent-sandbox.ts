@@ -22,7 +22,7 @@ export function inSandbox(
   { kept, config }: { kept: string; config: ConfigFolder | undefined },
 ): Result<Invocation> {
   const program = findProgram(command, env.PATH ?? "", spec.cwd);
-  if (!program) return refuse("not_found", `${command} is no program that can be run; install it, or give its path`);
+  if (!program) return refuse("not_found", `${command} is not executable; install it, or configure its path`);
   const real = realpathSync(program);
   const home = env.HOME ?? "/nonexistent";
   const login = configFiles(config, env, home);

@@ -55,6 +55,8 @@ function headAndTail(max: number) {
       last = (last + text.slice(Math.max(0, room))).slice(-half);
     },
     text: () =>
-      length <= first.length + last.length ? first + last : `${first}\n… (cut, ${length} characters in all)\n${last}`,
+      length <= first.length + last.length
+        ? first + last
+        : `${first}\n… (truncated, ${length} characters in total)\n${last}`,
   };
 }

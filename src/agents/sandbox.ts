@@ -38,19 +38,19 @@ export async function findSandbox(
 ): Promise<Result<Sandbox>> {
   if (mode === "none") return ok(noSandbox);
   const program = findProgram("bwrap", environment.PATH ?? "", "/");
-  if (!program) return refuse("refused", `${needed}, and it is not installed; ${wayOut}`);
+  if (!program) return refuse("refused", `${needed}, which is not installed; ${wayOut}`);
   const failure = await new Promise<string | undefined>((done) =>
     execFile(program, [...isolation, "true"], { env: {}, timeout: 10_000 }, (error, _out, stderr) =>
       done(error ? stderr.trim() || error.message : undefined),
     ),
   );
-  if (failure !== undefined) return refuse("refused", `${needed}, and it cannot start here (${failure}); ${wayOut}`);
+  if (failure !== undefined) return refuse("refused", `${needed}, which cannot start here (${failure}); ${wayOut}`);
   return ok(bubblewrap(program));
 }
 
-const needed = "agents, and what they write, are run in bubblewrap";
+const needed = "agents and their commands run in the sandbox bubblewrap";
 const wayOut =
-  "install it (on Debian: apt install bubblewrap), or write `crew: {sandbox: none}` into scriptorium.yaml to run without a sandbox";
+  "install it (Debian: apt install bubblewrap), or set `crew: {sandbox: none}` in scriptorium.yaml to run without a sandbox";
 
 /** The machine's programs, read-only; no home, no other folder or process, no network. */
 const isolation = [

@@ -5,6 +5,7 @@ import type { AgentConfig, Config } from "../config/config.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { allowed } from "./environment.ts";
+import { noAgent } from "./no-agent.ts";
 import type { StopTimeouts } from "./process.ts";
 import { findProgram } from "./program.ts";
 import { acpRunner } from "./programs/acp.ts";
@@ -24,15 +25,10 @@ export type AgentSetup = {
   env: Record<string, string>;
 };
 
-const noAgent = `this workspace has no agent: add to scriptorium.yaml
-agent:
-  author_name: Scriptorium agent
-  author_email: agent@example.org`;
-
 /** Checks that the configured programs are executable and the log folder is writable (R17). */
 export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<AgentSetup> {
   const { agent, root, environment } = config;
-  if (!agent) return refuse("refused", noAgent);
+  if (!agent) return noAgent();
   const find = (field: string, name: string) => findConfigured(name, root, environment.PATH ?? "", field);
 
   const scribe = find("scribe_bin", agent.scribeBin ?? fileURLToPath(builtFile("scribe.js")));
@@ -71,7 +67,8 @@ function chooseRunner(
     return bin.ok ? ok(codexRunner({ bin: bin.value, args, isolation, ...timeouts })) : bin;
   }
   const [name, ...rest] = agent.command;
-  if (!name) return refuse("invalid", `scriptorium.yaml: agent.command is missing; runner ${agent.runner} needs it`);
+  if (!name)
+    return refuse("invalid", `scriptorium.yaml: agent.command is missing; the runner ${agent.runner} requires it`);
   const bin = find("command", name);
   if (!bin.ok) return bin;
   const argv = [bin.value, ...rest];
@@ -81,10 +78,8 @@ function chooseRunner(
 function findConfigured(name: string, root: string, path: string, field: string): Result<string> {
   const found = findProgram(name, path, root);
   if (found) return ok(found);
-  const where = name.includes("/")
-    ? `${resolve(root, name)} is no program that can be run`
-    : `${name} is not on the path`;
-  return refuse("invalid", `scriptorium.yaml: agent.${field}: ${where}; install it, or give its path`);
+  const where = name.includes("/") ? `${resolve(root, name)} is not executable` : `${name} is not in PATH`;
+  return refuse("invalid", `scriptorium.yaml: agent.${field}: ${where}; install it, or set agent.${field} to its path`);
 }
 
 function checkFolder(folder: string): Result<true> {

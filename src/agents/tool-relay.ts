@@ -3,7 +3,7 @@ import { connect } from "node:net";
 /** Connects stdin and stdout to the socket of a run's tools: `node tool-relay.js <socket>`. */
 const socket = connect(process.argv[2] ?? "");
 socket.on("error", (error) => {
-  process.stderr.write(`scriptorium: the tools of this run are gone: ${error.message}\n`);
+  process.stderr.write(`scriptorium: lost the connection to the tools of this run: ${error.message}\n`);
   process.exit(1);
 });
 socket.on("close", () => process.exit(0));

@@ -6,6 +6,7 @@ import type { Outcome } from "../crew/record/run-host.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
@@ -16,8 +17,10 @@ export const executeCommand = (common: () => Common) =>
     .description("carry out a plan: workers, checks, verifiers, retries, and a report at the end")
     .argument("[run]", "the run's id, or its chain-output.md; without it the newest run that is not over")
     .option("--workers <n>", "how many tasks are worked on at once", count)
-    .option("--budget-tokens <n>", "stop before a call that would take the run past so many tokens", count)
-    .option("--budget-usd <x>", "stop before a call that would take the run past so many dollars", amount)
+    .option("--budget-tokens <n>", "stop before a call that would exceed this many tokens", count)
+    .option("--no-budget-tokens", "no limit in tokens")
+    .option("--budget-usd <x>", "stop before a call that would exceed this many US dollars", amount)
+    .option("--no-budget-usd", "no limit in dollars")
     .option("--dry-run", "only show what would be done, by whom and within which limits")
     .action((run, { workers, budgetTokens, budgetUsd, dryRun }) =>
       withApp(common(), async (app) => {
@@ -53,8 +56,10 @@ export const resumeCommand = (common: () => Common) =>
     .description("go on with a run that was stopped or killed; what is finished is not paid for again")
     .argument("<run>")
     .option("--workers <n>", "how many tasks are worked on at once", count)
-    .option("--budget-tokens <n>", "a new budget in tokens", count)
-    .option("--budget-usd <x>", "a new budget in dollars", amount)
+    .option("--budget-tokens <n>", "new budget in tokens", count)
+    .option("--no-budget-tokens", "remove the budget in tokens")
+    .option("--budget-usd <x>", "new budget in US dollars", amount)
+    .option("--no-budget-usd", "remove the budget in dollars")
     .action((run, options) =>
       withApp(common(), async (app) => {
         const found = await runNamed(app, run);
@@ -77,7 +82,11 @@ export const cancelCommand = (common: () => Common) =>
       ),
     );
 
-type How = { workers?: number | undefined; budgetTokens?: number | undefined; budgetUsd?: number | undefined };
+/** Commander sets an option to true without its value, and to false by its `--no-` form. */
+type Budget = number | boolean | undefined;
+type How = { workers?: number | undefined; budgetTokens?: Budget; budgetUsd?: Budget };
+
+const budgetFrom = (option: Budget) => (option === false ? null : option === true ? undefined : option);
 
 async function carryOut(
   app: App,
@@ -85,7 +94,8 @@ async function carryOut(
   run: string,
   { workers, budgetTokens, budgetUsd }: How,
 ): Promise<void> {
-  const input = { id: run, workers, budget_tokens: budgetTokens, budget_usd: budgetUsd };
+  const budget = { budget_tokens: budgetFrom(budgetTokens), budget_usd: budgetFrom(budgetUsd) };
+  const input = { id: run, workers, ...budget };
   const done = await watched(app, options, async () => executeRun.perform(app, input, await localPerson(app)));
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
@@ -199,8 +209,12 @@ function stopOnSignal(app: App) {
     process.stderr.write("scriptorium: stopping; once more to stop at once\n");
     void app.host.stop();
   };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+  for (const signal of stopSignals) process.on(signal, onSignal);
+  return {
+    end: () => {
+      for (const signal of stopSignals) process.off(signal, onSignal);
+    },
+  };
 }
 
 function count(text: string): number {

@@ -23,8 +23,8 @@ export const perspectiveCommand = (common: () => Common) =>
         .argument("<page>", "the page, such as docs/deploy.md")
         .requiredOption("--persona <name>", "whom it is told for")
         .action((page, { persona }) =>
-          report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, text }) =>
-            stale ? `${yellow(`out of date: the ${because.join(" and the ")} changed since`)}\n\n${text}` : text,
+          report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, content }) =>
+            stale ? `${yellow(`out of date: the ${because.join(" and the ")} changed since`)}\n\n${content}` : content,
           ),
         ),
     )

@@ -1,10 +1,12 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../kernel/version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { connectCommand } from "./connect.ts";
 import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { hookCommand } from "./hook.ts";
 import { inboxCommand } from "./inbox.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
@@ -41,8 +43,10 @@ async function execute(argv: string[]): Promise<void> {
 
   const commands = [
     initCommand(common),
+    connectCommand(common),
     serveCommand(common),
     mcpCommand(common),
+    hookCommand(common),
     statusCommand(common),
     doctorCommand(common),
     entryCommand(common),
@@ -101,6 +105,8 @@ function acceptEverywhere(program: Command): void {
       const { json, dir } = action.opts();
       if (json) program.setOptionValue("json", true);
       if (dir) program.setOptionValue("dir", dir);
+      // They are not fields of the operation that the command passes its options to.
+      action.setOptionValue("json", undefined).setOptionValue("dir", undefined);
     });
   };
   walk(program);

@@ -45,8 +45,8 @@ export const proposalCommand = (common: () => Common) =>
         .requiredOption("--base <sha>", "the page's source_sha that you started from, as `topic show --json` has it")
         .option("--file <path>", "where the whole new text is (- is stdin)", "-")
         .action(async ({ topic, base, file }) => {
-          const text = (await readInput(file)).toString("utf8");
-          await report(common(), insertProposal, { topic_id: topic, base_sha: base, text }, (p) => `${p.id} waits`);
+          const content = (await readInput(file)).toString("utf8");
+          await report(common(), insertProposal, { topic_id: topic, base_sha: base, content }, (p) => `${p.id} waits`);
         }),
     )
     .addCommand(
@@ -75,7 +75,7 @@ export const proposalCommand = (common: () => Common) =>
         .argument("<id>")
         .argument("<text...>", "what you have to say")
         .action((id, words) =>
-          report(common(), commentProposal, { id, text: words.join(" ") }, () => `noted with ${id}`),
+          report(common(), commentProposal, { id, content: words.join(" ") }, () => `noted with ${id}`),
         ),
     )
     .addCommand(
@@ -87,7 +87,7 @@ export const proposalCommand = (common: () => Common) =>
           report(
             common(),
             requestRevision,
-            { id, text: words.join(" ") },
+            { id, content: words.join(" ") },
             () => `noted with ${id}; the next job for its topic will see it`,
           ),
         ),
@@ -126,7 +126,8 @@ const describe = (p: Shown) =>
       : []),
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
-      (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", asking for a revision" : ""}: ${spellHidden(c.text)}`,
+      (c) =>
+        `${c.author} at ${when(c.at)}${c.wants_revision ? ", asking for a revision" : ""}: ${spellHidden(c.content)}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
   ].join("\n");

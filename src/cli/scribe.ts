@@ -6,20 +6,14 @@ import { configName } from "../config/config.ts";
 import { jobOperations, jobTools } from "../jobs/tools.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
-import { Refused, type Result, refusalFor, refuse, unwrap } from "../kernel/result.ts";
+import { Refused, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations } from "../operation-list.ts";
-import { rolesOf } from "../wiki/schema.ts";
+import { chooseRole } from "../wiki/role.ts";
+import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { json } from "./text.ts";
-
-/** The field of an operation that a script gives on stdin. */
-const fromStdin: Record<string, string> = {
-  commit_entry: "content",
-  insert_proposal: "text",
-  put_perspective: "text",
-};
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
 export const runScribe = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
@@ -46,7 +40,7 @@ async function execute(argv: string[]): Promise<void> {
     await program.parseAsync(words, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) shell().exitCode = error.exitCode === 0 ? 0 : 2;
-    else fail({ json: true }, error);
+    else fail({ json: true }, error, forAgents);
   }
 }
 
@@ -57,10 +51,9 @@ const bareCommand = (operation: Operation<App>) => new Command(nameOf(operation)
 function commandFor(operation: Operation<App>): Command {
   const fields = fieldsOf(operation);
   const names = fields.map(({ name }) => name);
-  const stdin = fromStdin[operation.name];
   const command = bareCommand(operation)
-    .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
-    .addOption(new Option("--role <role>", "your role in schema.yaml").makeOptionMandatory(!isJobs(operation)))
+    .description(names.includes(fromStdin) ? `${operation.summary} The content comes from stdin.` : operation.summary)
+    .option("--role <role>", "your role in schema.yaml (default: the only one)")
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
   // An operation that takes one of these itself means the same by it.
@@ -68,10 +61,10 @@ function commandFor(operation: Operation<App>): Command {
   if (!names.includes("task")) command.option("--task <id>", "the task you work on");
   if (!names.includes("epoch")) command.option("--epoch <n>", "the epoch of your claim", Number);
   for (const { name, schema: field, required } of fields) {
-    if (name === stdin) continue;
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
-    const option = new Option(`--${name.replaceAll("_", "-")}${value}`, field.description ?? "");
-    if (required) option.makeOptionMandatory();
+    const about = name === fromStdin ? `${field.description}; read from stdin if left out` : field.description;
+    const option = new Option(`--${name.replaceAll("_", "-")}${value}`, about ?? "");
+    if (required && name !== fromStdin) option.makeOptionMandatory();
     if (field.type === "integer" || field.type === "number") option.argParser(Number);
     if (field.type === "object") option.argParser(fromJson);
     if (itemType(field) === "object")
@@ -79,8 +72,11 @@ function commandFor(operation: Operation<App>): Command {
     if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation, names, stdin, command.opts()));
+  return command.action(() => perform(operation, names, command.opts()));
 }
+
+/** The body of an entry, a proposal, a perspective or a message. */
+const fromStdin = "content";
 
 const itemType = ({ items }: JsonSchema) =>
   typeof items === "object" && !Array.isArray(items) ? items.type : undefined;
@@ -93,34 +89,23 @@ function fromJson(text: string): unknown {
   }
 }
 
-/** Operations of jobs need no role: the job decides, or the operation is open to all agents. */
-const isJobs = ({ name }: Operation) => jobOperations.has(name);
-
 type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
   string,
   unknown
 >;
 
-async function perform(
-  operation: Operation<App>,
-  fields: string[],
-  stdin: string | undefined,
-  given: Given,
-): Promise<void> {
+async function perform(operation: Operation<App>, fields: string[], given: Given): Promise<void> {
   const dir = given.config === undefined ? given.dir : folderOf(given.config);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
     if (value !== undefined) input[field] = value;
   }
-  if (stdin) input[stdin] = (await readStdin()).toString("utf8");
+  if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   await withApp(dir ? { dir } : {}, async (app) => {
     const result = await callAs(app, operation, input, given);
     if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
-    else {
-      shell().stdout.write(`${json(refusalFor(result.problem))}\n`);
-      complain({}, result.problem);
-    }
+    else complain({ json: true }, result.problem, forAgents);
   });
 }
 
@@ -139,14 +124,14 @@ async function callAs(app: App, operation: Operation<App>, input: object, given:
     if (!job) return refuse("denied", `no job ${jobId} in this workspace; SCRIPTORIUM_JOB is set to it`);
     return jobTools(app, job, allOperations).call(operation.name, input);
   }
-  const roles = rolesOf(unwrap(await app.schema()));
-  const { role = "agent", task, epoch } = given;
-  if (given.role !== undefined && !roles.includes(role)) {
-    return refuse("denied", `no role ${role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`);
-  }
+  const { task, epoch } = given;
+  const role = chooseRole(unwrap(await app.schema()), given.role, `${app.config.wiki}/schema.yaml`);
+  // The job decides what these may do, so they need no role.
+  const isOpenToAll = given.role === undefined && jobOperations.has(operation.name);
+  if (!role.ok && !isOpenToAll) return role;
   const caller: Caller = {
     kind: "agent",
-    role,
+    role: role.ok ? role.value : "agent",
     turn: newTurn(given.run),
     ...(task ? { task } : {}),
     ...(epoch === undefined ? {} : { epoch }),

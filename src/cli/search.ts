@@ -16,15 +16,16 @@ export const searchCommand = (common: () => Common) =>
     .argument("<words...>", "words or a question; type:source section:api author:ada before:2026-11-15 narrow it")
     .option("--limit <n>", "how many results at the most", Number)
     .option("--section <id>", "only this entry or folder")
+    .option("--kind <kind>", "only this kind of result: entry, page, source, topic, task, output, verdict or node")
     .option("--rebuild", "make the index again first")
-    .action(async (words, { limit, section, rebuild }) => {
+    .action(async (words, { limit, section, kind, rebuild }) => {
       await withApp(common(), async (app) => {
         const person = await localPerson(app);
         if (rebuild) {
           const made = await rebuildSearch.perform(app, {}, person);
           if (!made.ok) return complain(common(), made.problem);
         }
-        const query = words.join(" ");
+        const query = [...words, ...(kind ? [`type:${kind}`] : [])].join(" ");
         const found = await search.perform(app, { query, limit, section }, person);
         print(common(), found, { text: (value) => spelled(value), json: (value) => value.results });
       });

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";
 
 export const serveCommand = (common: () => Common) =>
@@ -22,23 +23,36 @@ function port(text: string): number {
 export const mcpCommand = (common: () => Common) =>
   new Command("mcp")
     .description("serve one agent in one role over stdin and stdout (MCP)")
-    .requiredOption("--role <role>", "the agent's role in schema.yaml")
+    .option("--role <role>", "the agent's role in schema.yaml (default: the only one)")
     .option("--run <id>", "the run it works for")
     .option("--task <id>", "the task it works on")
     .option("--epoch <n>", "the epoch of its claim", Number)
-    .addHelpText(
-      "after",
-      "\nFor example: claude mcp add scriptorium -- scriptorium mcp --role engineer --dir /path/to/workspace",
-    )
-    .action(({ role, run, task, epoch }) =>
+    .option("--tools <groups>", "tool groups to list beside core, such as graph,tasks; or all", toolGroupList)
+    .addHelpText("after", mcpHelp)
+    .action(({ role, run, task, epoch, tools }) =>
       withApp(common(), async (app) => {
         const { serveMcp } = await import("../mcp/stdio.ts");
         const served = await serveMcp(app, {
-          role,
+          ...(role ? { role } : {}),
           ...(run ? { run } : {}),
           ...(task ? { task } : {}),
           ...(epoch === undefined ? {} : { epoch }),
+          ...(tools ? { groups: tools } : {}),
         });
         if (!served.ok) complain(common(), served.problem);
       }),
     );
+
+function toolGroupList(list: string): readonly ToolGroup[] {
+  const parsed = parseToolGroups(list);
+  if (parsed.ok) return parsed.value;
+  throw new InvalidArgumentError(parsed.problem.message);
+}
+
+const mcpHelp = `
+Tool groups (a tool outside the list can still be called by name):
+${Object.entries(toolGroups)
+  .map(([name, about]) => `  ${name.padEnd(9)}${about}`)
+  .join("\n")}
+
+Example: claude mcp add scriptorium -- scriptorium mcp --role engineer --dir /path/to/workspace`;

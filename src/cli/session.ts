@@ -6,8 +6,9 @@ import { type App, openApp } from "../app.ts";
 import { findWorkspace, loadConfig } from "../config/config.ts";
 import type { Caller } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
-import { type Problem, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
+import { type Problem, problemText, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
 import { crashAt } from "../store/disk/crash.ts";
+import { forPeople } from "./next-step.ts";
 import { shell } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
 
@@ -62,20 +63,20 @@ export function print<T>(common: Common, result: Result<T>, show: Show<T>): void
   shell().stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
 }
 
-export function complain(common: Common, problem: Problem): void {
-  if (common.json) shell().stdout.write(`${json(refusalFor(problem))}\n`);
-  shell().stderr.write(`scriptorium: ${inert(problem.message)}\n`);
+export function complain(common: Common, problem: Problem, { program, wording } = forPeople): void {
+  if (common.json) shell().stdout.write(`${json(refusalFor(problem, wording))}\n`);
+  shell().stderr.write(`${program}: ${inert(problemText(problem, wording))}\n`);
   shell().exitCode = 1;
 }
 
 /** The outermost edge: a refusal is a sentence; anything else is our fault or the machine's, and says so. */
-export function fail(common: Common, error: unknown): void {
-  if (error instanceof Refused) return complain(common, error.problem);
+export function fail(common: Common, error: unknown, face = forPeople): void {
+  if (error instanceof Refused) return complain(common, error.problem, face);
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
   const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
   if (common.json) shell().stdout.write(`${json({ status: "failed", error: message })}\n`);
-  shell().stderr.write(`scriptorium: ${inert(message)}\n`);
+  shell().stderr.write(`${face.program}: ${inert(message)}\n`);
   if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
   else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
   shell().exitCode = 1;

@@ -51,8 +51,8 @@ function listed({ sources }: z.infer<typeof listSources.output>): string {
   ]);
 }
 
-const read = ({ path, text }: { path: string; text: string | null }) =>
-  text === null ? `there is no text in ${path}` : text;
+const read = ({ path, content }: { path: string; content: string | null }) =>
+  content === null ? `there is no text in ${path}` : content;
 
 function verified(found: SourceReport): string {
   judge(found);

@@ -12,7 +12,7 @@ export const initCommand = (common: () => Common) =>
   new Command("init")
     .description("make a folder a workspace; nothing that is there is overwritten")
     .argument("[dir]", "the folder", ".")
-    .option("--template <name>", "which sections to start with", "crew")
+    .option("--template <name>", "sections to start with", "solo")
     .option("--skills", "also install the agent's skills into .claude/skills/")
     .addHelpText(
       "after",

@@ -7,6 +7,7 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SessionConfig, sessionBlock } from "./session.ts";
 
 export const configName = "scriptorium.yaml";
 
@@ -43,72 +44,101 @@ const argument = z
 const variable = z.string().regex(/^[A-Za-z_]\w*$/, "expected the name of an environment variable");
 
 const agentBlock = z.strictObject({
-  author_name: line.describe("Who git names as the author of what agents propose"),
-  author_email: line.describe("The author's address in git"),
+  author_name: line.describe("Git author name of what agents propose"),
+  author_email: line.describe("Git author e-mail address of what agents propose"),
   runner: z
     .enum(["claude", "codex", "acp", "command"], { error: "expected claude, codex, acp or command" })
     .default("claude")
-    .describe("Which kind of agent to run"),
-  claude_bin: argument.min(1).optional().describe("Claude Code, if it is not `claude` on the path"),
-  codex_bin: argument.min(1).optional().describe("Codex, if it is not `codex` on the path"),
+    .describe("Which agent runs jobs: Claude Code, Codex, any ACP agent, or any other command"),
+  claude_bin: argument.min(1).optional().describe("Path of Claude Code; `claude` in PATH if left out"),
+  codex_bin: argument.min(1).optional().describe("Path of Codex; `codex` in PATH if left out"),
   command: z
     .array(argument)
     .min(1)
     .optional()
-    .describe("The command line of an acp or command agent; {prompt}, {prompt_file}, {cwd}, {model}, {mcp_config}"),
-  args: z.array(argument).default([]).describe("Further arguments for claude or codex"),
-  model: line.optional().describe("The model to ask for; the agent's own choice if left out"),
-  env: z.array(variable).default([]).describe("Further environment variables that the agent gets, by name"),
-  scribe_bin: argument.min(1).optional().describe("The agents' command, if not the one that came with this program"),
-  wb_agent_bin: argument.min(1).optional().describe("The older name of scribe_bin"),
+    .describe(
+      "Program and arguments of an `acp` or `command` agent. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are replaced; no shell is involved",
+    ),
+  args: z.array(argument).default([]).describe("Further arguments for Claude Code or Codex"),
+  model: line.optional().describe("Model to request; the agent's own default if left out"),
+  env: z.array(variable).default([]).describe("Names of further environment variables that the agent gets"),
+  scribe_bin: argument.min(1).optional().describe("Path of `scribe`; the one of this installation if left out"),
+  wb_agent_bin: argument.min(1).optional().describe("Older name of `scribe_bin`"),
   isolation: z
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
-    .describe("scratch: copies in a folder of its own, no shell; workspace: in the repository, trusting its files"),
-  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("How many jobs may run at once"),
-  incorporate_timeout: duration.default("5m"),
-  perspective_timeout: duration.default("3m"),
-  idle_timeout: duration.optional().describe("End an agent that says nothing for so long"),
-  log_dir: argument.min(1).optional().describe("Where agents' output goes; agent-logs in .scriptorium/ if left out"),
+    .describe(
+      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
+    ),
+  max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
+  incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
+  perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
+  idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long; no limit if left out"),
+  log_dir: argument.min(1).optional().describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out"),
 });
 
 export const configFile = z.strictObject({
-  name: z.string().trim().min(1).max(200).optional().describe("What people call this workspace"),
-  wiki: folder.default("wiki").describe("The folder of the knowledge base, with its schema.yaml"),
-  sources: folder.default("sources").describe("The folder of immutable raw inputs"),
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("Name of the workspace, shown in the browser; the folder's name if left out"),
+  wiki: folder.default("wiki").describe("Folder of the knowledge base with its `schema.yaml`"),
+  sources: folder.default("sources").describe("Folder of the sources"),
   store: z
     .enum(["files", "database"], { error: "expected files or database" })
     .default("files")
-    .describe("Where entries are kept: as markdown files in git, or in the database"),
+    .describe("Where entries are stored: `files` is markdown in git, `database` is rows in the database"),
   database: z
     .string()
-    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL address such as postgres://host/name")
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
-    .describe("sqlite (in .scriptorium/), or a PostgreSQL address; SCRIPTORIUM_DATABASE_URL goes before it"),
+    .describe(
+      "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
+    ),
   claims: z
     .strictObject({
       strategy: z
         .enum(["queue", "lease", "optimistic"], { error: "expected queue, lease or optimistic" })
-        .default("queue"),
-      lease_seconds: z.number().min(1).max(86_400).default(300),
+        .default("queue")
+        .describe("How a worker claims a task: atomic dequeue, explicit lock, or version check"),
+      lease_seconds: z
+        .number()
+        .min(1)
+        .max(86_400)
+        .default(300)
+        .describe("Lease duration in seconds; renewed by heartbeats"),
     })
     .default({ strategy: "queue", lease_seconds: 300 })
-    .describe("How workers come to their tasks, and how long one keeps a task without a sign of life"),
-  crew: crewBlock.describe("Who plays which part in a run, on what, and how far it may go"),
-  agent: agentBlock.optional().describe("The agent that jobs run; without it there are no jobs"),
-  personas: personaList.default([]).describe("Readers that any page can be re-told for; a page may describe its own"),
+    .describe("How workers claim tasks"),
+  crew: crewBlock.describe("The agents of a run, their sandbox and their limits"),
+  agent: agentBlock.optional().describe("The agent that runs jobs. Without this block, jobs are off"),
+  personas: personaList
+    .default([])
+    .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
+  session: sessionBlock.describe("Interactive agents: their role, and what hooks add to their sessions"),
   search: z
     .strictObject({
       embeddings: z
         .strictObject({
-          url: z.url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" }),
-          model: z.string().min(1).max(200),
+          url: z
+            .url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" })
+            .describe("Address of a server with the OpenAI embeddings API, such as Ollama"),
+          model: z.string().min(1).max(200).describe("Model name on that server"),
         })
-        .optional(),
+        .optional()
+        .describe("Embedding server to use instead of the local model; its key is in `SCRIPTORIUM_EMBEDDINGS_KEY`"),
     })
     .default({})
-    .describe("A server for embeddings in place of the local model; its key, if any, is SCRIPTORIUM_EMBEDDINGS_KEY"),
-  port: z.int().min(0).max(65_535).default(4750).describe("Where `scriptorium serve` listens on this machine"),
+    .describe("Search by meaning"),
+  port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(4750)
+    .describe("Port of `scriptorium serve` on 127.0.0.1; 0 takes a free port"),
 });
 
 export type Environment = Record<string, string | undefined>;
@@ -126,6 +156,7 @@ export type Config = {
   agent: AgentConfig | undefined;
   /** The personas of all pages. */
   personas: PersonaDefinition[];
+  session: SessionConfig;
   /** An embedding server, instead of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
@@ -170,7 +201,7 @@ export function findWorkspace(from: string): Result<string> {
   }
   return refuse(
     "not_found",
-    `no ${configName} in ${resolve(from)} or above it; make a workspace with: scriptorium init`,
+    `${resolve(from)} is not in a workspace: no ${configName} here or in a parent folder. Create a workspace with: scriptorium init`,
   );
 }
 
@@ -192,6 +223,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
+    session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     port: value.port,

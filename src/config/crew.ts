@@ -7,40 +7,47 @@ const parts = ["brief", "pm", "preamble", "worker", "qc", "reporter"] as const;
 const agent = z
   .strictObject({
     runner: z
-      .enum(runnerNames, { error: `expected one of ${runnerNames.join(", ")}` })
+      .enum(runnerNames, { error: `expected ${runnerNames.join(", ")}` })
       .optional()
-      .describe("How this agent is run: an agent's command-line program, or a model over an API"),
-    model: z.string().min(1).max(200).optional().describe("For the runner model: provider/model"),
-    role: z.string().min(1).max(100).optional().describe("Its role in schema.yaml, which decides what it may write"),
+      .describe("How the agent runs: as an agent CLI, or as a `model` over an API"),
+    model: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe("For the runner `model`: `provider/model`, such as `anthropic/claude-opus-4-5`"),
+    role: z.string().min(1).max(100).optional().describe("Role in `schema.yaml` under which the agent writes"),
     command: z
       .array(z.string())
       .min(1)
       .max(100)
       .optional()
-      .describe("For the runners command and acp: the program and its arguments"),
+      .describe("For the runners `command` and `acp`: program and arguments"),
   })
-  .describe("One part of the crew");
+  .describe("The agent of one part; `all` sets defaults for every part");
 
 const provider = z.strictObject({
-  kind: z.enum(["anthropic", "openai", "openai-compatible"], {
-    error: "expected anthropic, openai or openai-compatible",
-  }),
+  kind: z
+    .enum(["anthropic", "openai", "openai-compatible"], {
+      error: "expected anthropic, openai or openai-compatible",
+    })
+    .describe("API that the server speaks"),
   base_url: z
-    .url({ protocol: /^https?$/, error: "expected an http address" })
+    .url({ protocol: /^https?$/, error: "expected an http or https URL" })
     .optional()
-    .describe("With /v1 at its end"),
+    .describe("Address of the API, ending in `/v1`"),
   key_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "expected the name of an environment variable, not the key itself")
     .optional()
-    .describe("The environment variable that holds the key"),
+    .describe("Name of the environment variable that holds the API key"),
 });
 
 const price = z.strictObject({
-  input: z.number().min(0).describe("US dollars for a million input tokens"),
-  output: z.number().min(0),
-  cache_read: z.number().min(0).optional(),
-  cache_write: z.number().min(0).optional(),
+  input: z.number().min(0).describe("US dollars per million input tokens"),
+  output: z.number().min(0).describe("US dollars per million output tokens"),
+  cache_read: z.number().min(0).optional().describe("US dollars per million tokens read from the prompt cache"),
+  cache_write: z.number().min(0).optional().describe("US dollars per million tokens written to the prompt cache"),
 });
 
 const tokens = z.int().min(1).max(1e12);
@@ -49,52 +56,65 @@ const usd = z.number().min(0).max(1e9);
 /** The crew: the agent for each part, its model, and its limits. */
 export const crewBlock = z
   .strictObject({
-    workers: z.int().min(1).max(64).default(3).describe("How many tasks are worked on at once"),
+    workers: z.int().min(1).max(64).default(3).describe("Number of tasks that are worked on at once"),
     sandbox: z
       .enum(["bubblewrap", "none"], {
-        error: "expected bubblewrap, or none to run what agents write without a sandbox",
+        error: "expected bubblewrap, or none to run without a sandbox",
       })
       .default("bubblewrap")
-      .describe("Where agents that are programs, their commands and checks run; none is without any boundary"),
+      .describe("Sandbox of agent CLIs, commands and checks. `none` runs them with your permissions"),
     read: z
       .array(z.string().refine(isAbsolute, "expected an absolute path"))
       .max(50)
       .default([])
-      .describe("Further folders that programs in the sandbox can read, such as a toolchain"),
+      .describe("Further absolute paths that the sandbox can read, such as a toolchain"),
     own: z
-      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that begins with ~/"))
+      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that starts with ~/"))
       .max(50)
       .default([])
-      .describe("Files that an agent's program needs and may change, such as its login"),
+      .describe("Further paths that an agent CLI can read and write, such as its login"),
     network: z
       .boolean()
       .default(true)
-      .describe(
-        "Whether agents that are programs have the network, to reach their model; commands and checks never do",
-      ),
-    command_seconds: z.number().min(1).max(86_400).default(120).describe("How long one command or check may take"),
-    attempt_minutes: z.number().min(0.01).max(1440).default(20).describe("How long one agent may take"),
-    idle_minutes: z.number().min(0.01).max(1440).default(5).describe("How long an agent may be silent"),
+      .describe("Whether agent CLIs have network access, to reach their model. Commands and checks never have it"),
+    command_seconds: z
+      .number()
+      .min(1)
+      .max(86_400)
+      .default(120)
+      .describe("Time limit of one command or check, in seconds"),
+    attempt_minutes: z.number().min(0.01).max(1440).default(20).describe("Time limit of one agent, in minutes"),
+    idle_minutes: z
+      .number()
+      .min(0.01)
+      .max(1440)
+      .default(5)
+      .describe("Stop an agent that sends nothing for this long, in minutes"),
     budget: z
       .strictObject({
-        run_tokens: tokens.optional(),
-        run_usd: usd.optional(),
-        task_tokens: tokens.optional(),
-        task_usd: usd.optional(),
-        attempt_tokens: tokens.optional(),
-        attempt_usd: usd.optional(),
+        run_tokens: tokens.optional().describe("Tokens of one run; `execute --budget-tokens` overrides it"),
+        run_usd: usd.optional().describe("US dollars of one run; `execute --budget-usd` overrides it"),
+        task_tokens: tokens.optional().describe("Tokens of one task, over all its attempts"),
+        task_usd: usd.optional().describe("US dollars of one task, over all its attempts"),
+        attempt_tokens: tokens.optional().describe("Tokens of one attempt"),
+        attempt_usd: usd.optional().describe("US dollars of one attempt"),
       })
       .default({})
-      .describe("What may be spent; a run's own budget goes before run_tokens and run_usd"),
+      .describe("Spending limits, checked before each model call"),
     agents: z
       .partialRecord(z.enum(["all", ...parts], { error: `expected all, ${parts.join(", ")}` }), agent)
       .default({})
-      .describe("Who plays which part; what a part leaves out is taken from all"),
+      .describe(
+        "The agent of each part: `brief`, `pm`, `preamble`, `worker`, `qc`, `reporter`. A part inherits the keys it leaves out from `all`",
+      ),
     providers: z
       .record(z.string().regex(/^[\w-]{1,50}$/), provider)
       .default({})
-      .describe("Servers of models, by name"),
-    prices: z.record(z.string().max(200), price).default({}).describe("Prices of models that are not in the table"),
+      .describe("Model servers by name. `anthropic`, `openai` and `ollama` are built in"),
+    prices: z
+      .record(z.string().max(200), price)
+      .default({})
+      .describe("Prices by `provider/model`. They override the built-in price table"),
   })
   .prefault({});
 

@@ -4,21 +4,26 @@ import * as z from "zod";
 const oneLine = z
   .string()
   .trim()
-  .min(1, "expected some text")
+  .min(1, "must not be empty")
   .max(100)
   .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, "expected a single line without hidden characters");
 
 /** A reader described in `scriptorium.yaml` or in a page's frontmatter. */
 export const personaDefinition = z.strictObject({
-  name: oneLine.describe("What people call this reader, such as new colleague"),
-  description: z.string().trim().min(1).max(4000).describe("Who they are, what they know, what they want from a page"),
+  name: oneLine.describe("Name of the reader, such as `new colleague`"),
+  description: z
+    .string()
+    .trim()
+    .min(1)
+    .max(4000)
+    .describe("Who the reader is, what they know, and what they need from a page"),
   guidance: z
     .string()
     .trim()
     .min(1)
     .max(4000)
     .optional()
-    .describe("How to write for them: length, tone, what to leave out"),
+    .describe("How to write for the reader: length, tone, what to leave out"),
 });
 export type PersonaDefinition = z.infer<typeof personaDefinition>;
 

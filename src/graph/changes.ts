@@ -1,8 +1,10 @@
 import { type Caller, nameOf } from "../kernel/caller.ts";
+import type { NextOperation } from "../kernel/next-step.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent, appendEvents, type NewEvent } from "../store/events.ts";
 import { holdClaim, recordingLate } from "../store/fence.ts";
+import { noSuch } from "../store/no-such.ts";
 import {
   countEdges,
   findEdge,
@@ -82,7 +84,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       if (claimed) return keptElsewhere(id, claimed.noun);
       return change("memory_update_node", async (tx, written) => {
         const row = await findNode(tx, db.engine, id);
-        if (!row) return noNode(id);
+        if (!row) return noSuch(tx, "node", id);
         if (row.version !== version) return stale(nodeFrom(row), version);
         const node = { id, properties: merge(nodeFrom(row).properties, changes) };
         const trouble = troubleWith(node.properties);
@@ -95,7 +97,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
         };
         if (!(await saveNode(tx, id, version, changed))) {
           const latest = await findNode(tx, db.engine, id);
-          return latest ? stale(nodeFrom(latest), version) : noNode(id);
+          return latest ? stale(nodeFrom(latest), version) : noSuch(tx, "node", id);
         }
         const data = { version: version + 1, changes, ...said(written) };
         await appendEvent(tx, { at, actor, kind: "node-updated", subject: `node:${id}`, data });
@@ -109,7 +111,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       if (claimed) return keptElsewhere(id, claimed.noun);
       return change("memory_delete_node", async (tx, written) => {
         const edges = await countEdges(tx, id);
-        if (!(await removeNode(tx, id))) return noNode(id);
+        if (!(await removeNode(tx, id))) return noSuch(tx, "node", id);
         const data = { edges, ...said(written) };
         await appendEvent(tx, { at, actor, kind: "node-deleted", subject: `node:${id}`, data });
         return ok({ edges });
@@ -123,10 +125,10 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       return change("memory_add_edge", async (tx, written): Promise<Result<{ id: string }>> => {
         const ends = await holdNodes(tx, db.engine, [edge.from, edge.to]);
         const missing = [edge.from, edge.to].find((id) => !ends.has(id));
-        if (missing !== undefined) return noNode(missing);
+        if (missing !== undefined) return noSuch(tx, "node", missing);
         if ((await insertEdges(tx, [edgeRow(edge, written)])).length === 0) {
           const there = await findEdge(tx, edgeRow(edge, written));
-          const message = `there is an edge ${edge.type} from ${edge.from} to ${edge.to} already`;
+          const message = `an edge ${edge.type} from ${edge.from} to ${edge.to} already exists`;
           return refuse("conflict", message, there ? { id: there.id } : undefined);
         }
         await appendEvent(tx, edgeAdded(edge, written, actor, at));
@@ -137,7 +139,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
     async deleteEdge(id: string): Promise<Result<{ id: string }>> {
       const at = stamp();
       const instead = insteadOfEdge(id);
-      if (instead && (await readEdge(db, id))) return refuse("refused", `the edge ${id} cannot be deleted: ${instead}`);
+      if (instead && (await readEdge(db, id))) return refuse("refused", `edge ${id} cannot be deleted: ${instead}`);
       return change("memory_delete_edge", async (tx, written) => {
         const gone = await removeEdge(tx, id);
         if (!gone) return noEdge(id);
@@ -153,23 +155,27 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       const written = { ...provenance(caller), attempt: null };
       const elsewhere = nodes.find((node) => nounOf(node.id));
       if (elsewhere)
-        return refuse("invalid", `${elsewhere.id} is kept by the workspace itself; its line is not for import`);
+        return refuse(
+          "invalid",
+          `node ${elsewhere.id} is derived from the workspace and cannot be imported; remove its line`,
+        );
       return db.write(async (tx): Promise<Result<{ nodes: number; edges: number }>> => {
         const unfit = (why: string) => refuse("conflict", `${why}; nothing was imported`);
         const nodeRows = nodes.map((node) => nodeRow(node, node.written ?? written));
         const addedNodes = new Set(await insertNodes(tx, nodeRows));
         const taken = nodes.find((node) => !addedNodes.delete(node.id));
-        if (taken) return unfit(`there is a node ${taken.id} already`);
+        if (taken) return unfit(`node ${taken.id} already exists`);
         const ends = await holdNodes(tx, db.engine, [...new Set(edges.flatMap(({ from, to }) => [from, to]))]);
         const loose = edges.find(({ from, to }) => !ends.has(from) || !ends.has(to));
         if (loose) {
           const missing = ends.has(loose.from) ? loose.to : loose.from;
-          return unfit(`edge ${loose.id} needs the node ${missing}, which does not exist`);
+          return unfit(`edge ${loose.id} needs node ${missing}, which does not exist`);
         }
         const edgeRows = edges.map((edge) => edgeRow(edge, edge.written ?? written));
         const addedEdges = new Set(await insertEdges(tx, edgeRows));
         const double = edges.find((edge) => !addedEdges.delete(edge.id));
-        if (double) return unfit(`there is an edge ${double.id}, or one of its type between its ends, already`);
+        if (double)
+          return unfit(`edge ${double.id}, or an edge of the same type between the same nodes, already exists`);
         const events = [
           ...nodes.map((node) => nodeAdded(node, written, actor, at)),
           ...edges.map((edge) => edgeAdded(edge, written, actor, at)),
@@ -246,29 +252,36 @@ const provenance = (caller: Caller): Omit<WriteContext, "attempt"> =>
 const said = (written: WriteContext) =>
   Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null));
 
-const keptElsewhere = (id: string, { type, instead }: { type: string; instead: string }) =>
+const keptElsewhere = (id: string, { type, instead, next }: { type: string; instead: string; next?: NextOperation }) =>
   refuse(
     "refused",
-    `${id} belongs to the workspace, as every id that begins with ${type}: does; ${instead}. ` +
-      "To say more about it, add a node of your own and an edge to it",
+    `${id} is derived from the workspace, like every node with an id that starts with ${type}:, and cannot be changed here; ${instead}. ` +
+      "To add information, create another node and an edge to this one",
+    next ? { next: [{ operation: next, input: { id: id.slice(type.length + 1) } }] } : undefined,
   );
 
-export const noEdge = (id: string) => refuse("not_found", `no edge ${id}; memory_get_neighbors shows the ids of edges`);
-
-export const noNode = (id: string) => refuse("not_found", `no node ${id}; memory_search_nodes finds nodes by words`);
+export const noEdge = (id: string) =>
+  refuse("not_found", `edge ${id} does not exist`, {
+    next: [{ operation: "memory_get_neighbors", to: "see the edges of a node" }],
+  });
 
 function stale(latest: Node, version: number) {
   const { properties: latest_properties, ...rest } = choose(latest.properties, { fields: ["*"] });
-  return refuse("conflict", `${latest.id} is at version ${latest.version}, not ${version}: change that one`, {
-    latestVersion: latest.version,
-    latest_properties,
-    ...rest,
-  });
+  return refuse(
+    "conflict",
+    `node ${latest.id} is at version ${latest.version}, not ${version}; apply your change to that version`,
+    {
+      latestVersion: latest.version,
+      latest_properties,
+      ...rest,
+    },
+  );
 }
 
 async function taken(tx: Query, engine: WikiApp["db"]["engine"], id: string) {
   const there = await findNode(tx, engine, id);
-  return refuse("conflict", `there is a node ${id} already; update it with its version`, {
+  return refuse("conflict", `node ${id} already exists`, {
     latestVersion: there?.version,
+    next: [{ operation: "memory_update_node", input: { id }, to: "change it" }],
   });
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { issueText } from "../kernel/issue-text.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import type { Database } from "../store/database.ts";
@@ -173,10 +174,11 @@ export function parseLines(text: string, made: { at: string; by: string }): Resu
     if (line.trim() === "") continue;
     const value = jsonIn(line);
     if (keptElsewhere.safeParse(value).success) continue;
-    const parsed = record.safeParse(value);
+    const parsed = record.safeParse(value, { reportInput: true });
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
-      return refuse("invalid", `line ${index + 1}: ${[...(issue?.path ?? []), issue?.message].join(": ")}`);
+      const message = issue ? issueText(issue) : "not valid";
+      return refuse("invalid", `line ${index + 1}: ${[...(issue?.path ?? []), message].join(": ")}`);
     }
     const { created_at: createdAt = made.at, created_by: createdBy = made.by } = parsed.data;
     if (parsed.data.kind === "edge") {

@@ -8,13 +8,13 @@ export const condition = z
     op: z
       .enum(["eq", "ne", "gt", "lt", "in", "contains", "exists"])
       .describe(
-        "ne is also true where the property is missing; gt and lt compare numbers or texts; " +
-          "contains looks for a part of a text or an item of a list",
+        "ne also matches nodes without the property; gt and lt compare numbers or texts; " +
+          "contains matches a part of a text or an item of a list",
       ),
     value: z
       .union([scalar, z.array(scalar).max(100)])
       .optional()
-      .describe("A list for in; false with exists for nodes without the property"),
+      .describe("A list for in; with exists, false matches nodes without the property"),
   })
   .superRefine(({ op, value }, context) => {
     const trouble = troubleWith(op, value);
@@ -25,9 +25,9 @@ type Condition = z.infer<typeof condition>;
 
 function troubleWith(op: Condition["op"], value: Condition["value"]): string | undefined {
   if (op === "exists")
-    return value === undefined || typeof value === "boolean" ? undefined : "exists takes true or false";
-  if (op === "in") return Array.isArray(value) ? undefined : "in takes a list of values";
-  if (value === undefined || Array.isArray(value)) return `${op} takes one value`;
-  if ((op === "gt" || op === "lt") && typeof value === "boolean") return `${op} takes a number or a text`;
+    return value === undefined || typeof value === "boolean" ? undefined : "exists needs true or false";
+  if (op === "in") return Array.isArray(value) ? undefined : "in needs a list of values";
+  if (value === undefined || Array.isArray(value)) return `${op} needs one value`;
+  if ((op === "gt" || op === "lt") && typeof value === "boolean") return `${op} needs a number or a text`;
   return undefined;
 }

@@ -33,7 +33,7 @@ const mostProperties = 100;
 const longestName = 100;
 const deepest = 16;
 
-const unfit = "texts hold no NUL and no half characters";
+const unfit = "text must not contain NUL or lone surrogates";
 const idRule = "expected 1 to 200 letters, digits or any of _ . : / -";
 
 export const nodeId = z.string().regex(/^[\w.:/-]{1,200}$/, idRule);
@@ -61,24 +61,24 @@ export const properties = z
 export function troubleWith(value: unknown): string | undefined {
   if (!isObject(value)) return "expected an object";
   const names = Object.keys(value);
-  if (names.length > mostProperties) return `${names.length} properties are too many; at most ${mostProperties}`;
+  if (names.length > mostProperties) return `${names.length} properties; the maximum is ${mostProperties}`;
   const long = names.find((name) => name === "" || name.length > longestName);
-  if (long !== undefined) return `a property's name has 1 to ${longestName} characters, not ${long.length}`;
+  if (long !== undefined) return `expected property names of 1 to ${longestName} characters, not ${long.length}`;
   const trouble = notJson(value, 1);
   if (trouble) return trouble;
   const size = Buffer.byteLength(JSON.stringify(value));
   if (size > mostBytes)
-    return `${size} bytes of properties are too many; at most ${mostBytes}: keep long texts in files`;
+    return `the properties have ${size} bytes; the maximum is ${mostBytes}. Keep long texts in files`;
   return undefined;
 }
 
 function notJson(value: unknown, depth: number): string | undefined {
-  if (depth > deepest) return `values are nested too deep; at most ${deepest} levels`;
+  if (depth > deepest) return `values are nested too deeply; the maximum is ${deepest} levels`;
   if (typeof value === "string") return isText(value) ? undefined : unfit;
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${value} is no JSON number`;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${value} is not a JSON number`;
   if (value === null || typeof value === "boolean") return undefined;
   if (Array.isArray(value)) return firstOf(value, (part) => notJson(part, depth + 1));
-  if (!isObject(value)) return `a ${typeof value} is no JSON value`;
+  if (!isObject(value)) return `a ${typeof value} is not a JSON value`;
   return firstOf(Object.entries(value), ([name, part]) => notJson(name, depth) ?? notJson(part, depth + 1));
 }
 

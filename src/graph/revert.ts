@@ -87,7 +87,7 @@ export async function revertGraph(
     const row = await findNode(tx, engine, id);
     const foreign = row && !before ? (await countEdges(tx, id)) - (look ? await ownEdges(tx, id, own) : 0) : 0;
     if (changedBy.length > 0) ask(subject, `changed since by ${[...new Set(changedBy)].join(", ")}`);
-    else if (foreign > 0) ask(subject, `${foreign} edges of others lead to it or from it`);
+    else if (foreign > 0) ask(subject, `others have added ${foreign} edges to it`);
     else if (!before) await take(subject, done.removed, () => within.deleteNode(id));
     else if (row && now) {
       const changes = { ...nothing(now.properties), ...before.properties };
@@ -95,7 +95,7 @@ export async function revertGraph(
     } else {
       const { type, properties } = before;
       await take(subject, done.restored, () => within.addNode({ id, type, properties }));
-      ask(subject, "it was deleted, and its edges with it; it comes back without them");
+      ask(subject, "it was deleted with its edges; it is restored without them");
     }
   }
   for (const { subject, before } of of("edge:")) {

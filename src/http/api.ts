@@ -1,9 +1,10 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { App } from "../app.ts";
+import type { NextOperation } from "../kernel/next-step.ts";
 import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
-import { allOperations } from "../operation-list.ts";
+import { allOperations, operations } from "../operation-list.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
 import type { Principal, SignIn } from "./sign-in.ts";
@@ -12,7 +13,7 @@ export type Env = { Variables: { principal: Principal } };
 
 const limitBody = bodyLimit({
   maxSize: 48 * 1024 * 1024,
-  onError: (c) => c.json({ status: "invalid", error: "the body is too large; send at most 48 MiB" }, 413),
+  onError: (c) => c.json({ status: "invalid", error: "the request body is too large; the maximum is 48 MiB" }, 413),
 });
 
 const statuses = { invalid: 400, denied: 403, not_found: 404, conflict: 409, refused: 422 } as const satisfies Record<
@@ -20,8 +21,17 @@ const statuses = { invalid: 400, denied: 403, not_found: 404, conflict: 409, ref
   number
 >;
 
-export const refusalAnswer = (c: Context, problem: Problem) =>
-  c.json(refusalFor(problem), { status: statuses[problem.code] });
+/** The message without next steps, which are in `next` as routes: the browser has its own words for them. */
+export function refusalAnswer(c: Context, problem: Problem) {
+  const refusal = refusalFor(problem, () => undefined);
+  const next = problem.details?.next?.map((step) => ({ ...step, ...routeOf(step.operation) }));
+  return c.json(next ? { ...refusal, next } : refusal, { status: statuses[problem.code] });
+}
+
+function routeOf(name: NextOperation): { method: string; path: string } | undefined {
+  const { http } = operations[name];
+  return http && { method: http.method.toUpperCase(), path: `/api${http.path}` };
+}
 
 /** Every operation with a path, under /api. */
 export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono<Env> {
@@ -29,7 +39,7 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
   api.get("/openapi.json", (c) => c.json(openApi(allOperations)));
   api.get("/events", async (c) => {
     if (!c.get("principal").person) {
-      return c.json({ status: "denied", error: "an agent may not read the event log" }, 403);
+      return c.json({ status: "denied", error: "agents may not read the event log; use a token of a person" }, 403);
     }
     return eventStream(c, app, { stopping, isWelcome: async () => (await signIn.principal(c)) !== undefined });
   });
@@ -38,7 +48,9 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
     const path = operation.http.path.replace(/\{(\w+)\}/g, ":$1");
     api.on(operation.http.method.toUpperCase(), path, (c) => answer(c, app, operation, signIn));
   }
-  api.all("*", (c) => c.json({ status: "not_found", error: "no such route; see /api/openapi.json" }, 404));
+  api.all("*", (c) =>
+    c.json({ status: "not_found", error: "this route does not exist; /api/openapi.json lists the routes" }, 404),
+  );
   return api;
 }
 
@@ -56,7 +68,10 @@ async function answer(c: Context<Env>, app: App, operation: Operation<App>, sign
 export async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Response> {
   if (c.req.method === "GET") return {};
   if (c.get("principal").byCookie && c.req.header("origin") === undefined) {
-    return c.json({ status: "denied", error: "a browser's write must say where it comes from" }, 403);
+    return c.json(
+      { status: "denied", error: "the Origin header is missing; browsers must send it with every change" },
+      403,
+    );
   }
   if (c.req.method === "DELETE") return {};
   const tooLarge = await limitBody(c, async () => undefined);
@@ -64,7 +79,7 @@ export async function readBody(c: Context<Env>): Promise<Record<string, unknown>
   const text = await c.req.text();
   if (text === "") return {};
   if (!/^application\/json\b/i.test(c.req.header("content-type") ?? "")) {
-    return c.json({ status: "invalid", error: "send the body as application/json" }, 415);
+    return c.json({ status: "invalid", error: "the content type of the body must be application/json" }, 415);
   }
   try {
     const value: unknown = JSON.parse(text);

@@ -17,15 +17,15 @@ export function guard(port: () => number): MiddlewareHandler {
 
 function refusalOf(c: Context, hosts: string[]): string | undefined {
   const host = c.req.header("host")?.toLowerCase() ?? "";
-  if (!hosts.includes(host)) return "this server answers only under its own address";
+  if (!hosts.includes(host)) return `unknown host ${host}; use the address that scriptorium serve printed`;
 
   const origin = c.req.header("origin")?.toLowerCase();
   if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
-    return "requests from other origins are not answered";
+    return "requests from other origins are blocked";
   }
   const site = c.req.header("sec-fetch-site") ?? "none";
   const isNavigation = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
-  if (site !== "same-origin" && site !== "none" && !isNavigation) return "requests from other sites are not answered";
+  if (site !== "same-origin" && site !== "none" && !isNavigation) return "requests from other sites are blocked";
   return undefined;
 }
 

@@ -60,7 +60,7 @@ function render(text: string, { linkTo, pageTo, stampFrom }: Settings, toSource:
   dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
   if (stampFrom !== undefined) moveStamps(tree, (offset) => toSource(offset) + stampFrom);
   const html = writer.stringify(cleaner.runSync(tree));
-  return html.length > max.htmlLength ? { trouble: "it would make a page too large to show" } : { html };
+  return html.length > max.htmlLength ? { trouble: "it is too large" } : { html };
 }
 
 function moveStamps(parent: Root | Element, move: Move): void {
@@ -96,7 +96,7 @@ function cut(whole: string): { kept: string; note: string } {
 
   // In stream mode the decoder drops a character that the cut has split.
   const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, max.bytes), { stream: true });
-  return { kept, note: noteHtml("Only the first 1 MiB of this text is shown.") };
+  return { kept, note: noteHtml("Only the first 1 MiB is shown.") };
 }
 
 // V8 aborts the work at the time limit, even inside a regular expression. Without this, a few kilobytes such as
@@ -107,7 +107,7 @@ function withinTime(work: () => Rendered): Rendered {
   } catch (error) {
     // Not instanceof: the timeout error is of another context's Error class.
     if ((error as { code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") {
-      return { trouble: "it takes too long to lay out" };
+      return { trouble: "rendering takes too long" };
     }
     if (error instanceof RangeError) return { trouble: "it is nested too deeply" };
     throw error;
@@ -116,7 +116,7 @@ function withinTime(work: () => Rendered): Rendered {
 
 function withoutLayout(text: string, trouble: string): string {
   const tree: Root = { type: "root", children: [element("pre", { className: ["plain-text"] }, revealed(text))] };
-  return noteHtml(`This text is shown without layout, because ${trouble}.`) + writer.stringify(tree);
+  return noteHtml(`This text is shown unformatted because ${trouble}.`) + writer.stringify(tree);
 }
 
 const noteHtml = (text: string) => `<p class="note">${text}</p>\n`;

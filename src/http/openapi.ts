@@ -11,7 +11,12 @@ export function openApi(operations: readonly Operation[]): object {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Scriptorium", version, description: "The shared book that agents and people write together." },
+    info: {
+      title: "Scriptorium",
+      version,
+      description:
+        "Shared memory for coding agents: a wiki in git, with write permissions, version conflicts and human review.",
+    },
     servers: [{ url: "/" }],
     security: [{ token: [] }],
     paths,
@@ -20,7 +25,7 @@ export function openApi(operations: readonly Operation[]): object {
         token: {
           type: "http",
           scheme: "bearer",
-          description: "The token `scriptorium serve` prints, or one of `token create`",
+          description: "The token that `scriptorium serve` prints, or one from `scriptorium token create`",
         },
       },
       schemas: { Refusal: refusal },
@@ -78,44 +83,66 @@ const refusals = (statuses: Record<string, string>) =>
   );
 
 const problems = {
-  400: "The input is wrong; `error` says where",
-  401: "No token, or one that is not good",
-  403: "This caller may not do that",
-  404: "There is no such thing",
-  409: "Someone was faster; the answer has what is there now",
-  422: "A limit of the contract",
+  400: "Invalid input; `error` names the field",
+  401: "Missing or invalid token",
+  403: "Permission denied",
+  404: "Not found",
+  409: "Conflict: it changed since you read it. The response contains the latest version.",
+  422: "Refused by a rule of the workspace, such as the read cap",
 };
-const bodyProblems = { 413: "The body is too large", 415: "The body is not sent as application/json" };
+const bodyProblems = { 413: "The body is too large", 415: "The content type of the body is not application/json" };
 
 const refusal = {
   type: "object",
   properties: {
     status: { enum: ["invalid", "denied", "not_found", "conflict", "refused"] },
     error: { type: "string" },
-    message: { type: "string", description: "In a conflict, in place of error" },
+    message: { type: "string", description: "Instead of error in a conflict" },
+    next: {
+      type: "array",
+      description: "What to call next, if there is an obvious next step",
+      items: {
+        type: "object",
+        properties: {
+          operation: { type: "string" },
+          method: { type: "string" },
+          path: { type: "string" },
+          input: { type: "object" },
+          to: { type: "string", description: "What the step is for" },
+        },
+      },
+    },
   },
   required: ["status"],
 };
 
 const health = {
   operationId: "health",
-  summary: "Whether the server answers.",
+  summary: "Health check.",
   security: [],
   responses: {
-    200: { description: "It does", content: json({ type: "object", properties: { status: { const: "ok" } } }) },
+    200: {
+      description: "The server is running",
+      content: json({ type: "object", properties: { status: { const: "ok" } } }),
+    },
   },
 };
 
 const events = {
   operationId: "events",
-  summary: "Follow the event log as server-sent events, from now or from where you were.",
+  summary: "Stream the event log as server-sent events, from now on or after a given event.",
   parameters: [
-    { name: "after", in: "query", schema: { type: "string" }, description: "The id of the last event you have seen" },
-    { name: "Last-Event-ID", in: "header", schema: { type: "string" }, description: "The same, as browsers send it" },
+    { name: "after", in: "query", schema: { type: "string" }, description: "Id of the last event you received" },
+    {
+      name: "Last-Event-ID",
+      in: "header",
+      schema: { type: "string" },
+      description: "The same, as browsers send it on reconnect",
+    },
   ],
   responses: {
     200: {
-      description: "One event after the other, without end",
+      description: "A stream of events that does not end",
       content: { "text/event-stream": { schema: { type: "string" } } },
     },
     ...refusals({ 401: problems[401], 403: problems[403] }),

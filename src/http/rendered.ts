@@ -31,7 +31,10 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
 
   routes.use(async (c, next) => {
     if (c.get("principal").person) return next();
-    return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
+    return c.json(
+      { status: "denied", error: "web pages are for people; agents read entries with GET /api/entries/{id}" },
+      403,
+    );
   });
 
   routes.get("/page", async (c) => {
@@ -43,10 +46,10 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (!found.ok) return refusalAnswer(c, found.problem);
     const page = found.value;
     const older = version === undefined || Number(version) === page.entry?.version ? undefined : Number(version);
-    const text = older === undefined ? page.text : await earlier(app, page.entry?.id, older);
+    const text = older === undefined ? page.content : await earlier(app, page.entry?.id, older);
     if (text === undefined) return noVersion(c, path, version, page.entry?.version);
 
-    const bodyFrom = older === undefined ? bodyStart(page.text) : 0;
+    const bodyFrom = older === undefined ? bodyStart(page.content) : 0;
     const html = await renderer.render({
       text: text.slice(bodyFrom),
       ids: await knownIds(),
@@ -62,7 +65,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
       source_sha: page.source_sha,
       html,
       body_from: bodyFrom,
-      tags: tagsOf(page.text, path),
+      tags: tagsOf(page.content, path),
       lastAuthor: page.lastAuthor,
       updated_at: metadata?.updatedAt || null,
       words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,
@@ -76,7 +79,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const body = await readBody(c);
     if (body instanceof Response) return body;
     const read = several.safeParse(body);
-    if (!read.success) return c.json({ status: "invalid", error: "send texts, a list of at most 500" }, 400);
+    if (!read.success) return c.json({ status: "invalid", error: "texts: expected a list of at most 500 texts" }, 400);
     const ids = await knownIds();
     return c.json({ htmls: await Promise.all(read.data.texts.map((text) => renderer.render({ text, ids }))) });
   });
@@ -85,7 +88,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const body = await readBody(c);
     if (body instanceof Response) return body;
     const read = two.safeParse(body);
-    if (!read.success) return c.json({ status: "invalid", error: "send the texts before and after" }, 400);
+    if (!read.success) return c.json({ status: "invalid", error: "before and after: expected two texts" }, 400);
     const { before, after } = read.data;
     const stretches: Stretch[] | null = JSON.parse(
       await renderer.render({ text: after, before, ids: await knownIds() }),

@@ -51,7 +51,7 @@ export function openRenderer(log: Log) {
         target.off("message", settle).off("exit", giveUp);
         answer(html);
       };
-      const giveUp = () => settle(plainText(request.text, "it takes too much memory to lay out"));
+      const giveUp = () => settle(plainText(request.text, "rendering takes too much memory"));
       target.on("message", settle).on("exit", giveUp);
       target.postMessage(message);
     });

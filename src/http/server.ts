@@ -36,13 +36,21 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
   });
   server.all("/mcp", async (c) => {
     const { tokenId, byCookie } = c.get("principal");
-    if (byCookie) return c.json({ status: "denied", error: "MCP takes a bearer token, not a browser's cookie" }, 403);
+    if (byCookie)
+      return c.json(
+        {
+          status: "denied",
+          error:
+            "MCP requires a bearer token, not the cookie of a browser; create one with: scriptorium token create --agent <role>",
+        },
+        403,
+      );
     return mcp.fetch(c.req.raw, tokenId);
   });
   server.route("/api/rendered", renderedRoutes(app, renderer, people));
   server.get("/metrics", async (c) => {
     if (!c.get("principal").person)
-      return c.json({ status: "denied", error: "an agent may not read the metrics" }, 403);
+      return c.json({ status: "denied", error: "agents may not read the metrics; use a token of a person" }, 403);
     const { prometheusText, contentType } = await import("./prometheus.ts");
     return c.body(await prometheusText(app), 200, { "content-type": contentType });
   });
@@ -52,7 +60,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
   server.onError((error, c) => {
     if (error instanceof Refused) return refusalAnswer(c, error.problem);
     app.log.error({ path: c.req.path, error: error.message, stack: error.stack }, "request-failed");
-    return c.json({ status: "failed", error: "something went wrong here; the server's log says what" }, 500);
+    return c.json({ status: "failed", error: "internal error; see the server's log" }, 500);
   });
   return {
     fetch: server.fetch,
@@ -67,7 +75,7 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
 async function unauthorized(c: Context): Promise<Response> {
   const isPage = c.req.header("accept")?.includes("text/html") && !/^\/(api|mcp)(\/|$)/.test(c.req.path);
   if (!isPage) {
-    const error = "this needs a token: send it as Authorization: Bearer …";
+    const error = "missing or invalid token; send Authorization: Bearer <token>";
     return c.json({ status: "denied", error }, 401, { "www-authenticate": "Bearer" });
   }
   // A browser does not send the SameSite=Strict cookie when it follows a link from another site. The page reloads

@@ -16,8 +16,9 @@ export function signInPage({ again }: { again?: string } = {}) {
     <main>
       <p class="brand">Scriptorium</p>
       <h1>Sign in</h1>
-      <p>This workspace is private.</p>
-      <p>Open the link that scriptorium serve printed when it started; it signs this browser in.</p>
+      <p>You are not signed in, or your session has ended.</p>
+      <p>Open the sign-in link that <code>scriptorium serve</code> printed when it started. If someone invited you, open the link they sent.</p>
+      <p>No link? Ask an admin to run <code>scriptorium user add</code> with your name.</p>
     </main>
   </body>
 </html>`;

@@ -20,10 +20,10 @@ export function assetRoutes(): Hono<Env> {
   assets.get("/assets/:name", async (c) => {
     const name = c.req.param("name");
     const type = types[extname(name)];
-    if (!names.has(name) || !type) return c.json({ status: "not_found", error: "no such file" }, 404);
+    if (!names.has(name) || !type) return c.json({ status: "not_found", error: "this file does not exist" }, 404);
     const isZipped = names.has(`${name}.gz`) && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
     const bytes = await readFile(new URL(`assets/${name}${isZipped ? ".gz" : ""}`, folder)).catch(() => undefined);
-    if (!bytes) return c.json({ status: "not_found", error: "the application was built anew; reload the page" }, 404);
+    if (!bytes) return c.json({ status: "not_found", error: "the application was updated; reload the page" }, 404);
     const headers = {
       "content-type": type,
       "cache-control": "public, max-age=31536000, immutable",
@@ -57,7 +57,10 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
   site.use(async (c, next) => {
     if (c.get("principal").person) return next();
     // Pages know no read cap and no turn, so an agent reads through its operations only.
-    return c.json({ status: "denied", error: "pages are for people; an agent reads with fetch_entry" }, 403);
+    return c.json(
+      { status: "denied", error: "web pages are for people; agents read entries with GET /api/entries/{id}" },
+      403,
+    );
   });
   site.get("*", async (c) => {
     renderer.warm();
@@ -70,7 +73,7 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
     };
     return shell(c, page, boot);
   });
-  site.all("*", (c) => c.json({ status: "not_found", error: "no such page" }, 404));
+  site.all("*", (c) => c.json({ status: "not_found", error: "this page does not exist" }, 404));
   return site;
 }
 

@@ -11,6 +11,8 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
   const changes = watchChanges(app.db);
 
   async function run(): Promise<void> {
+    // Files may have changed while nobody served them; the first search need not wait for them.
+    await app.search.refresh().catch((error) => app.log.error({ error: String(error) }, "refresh-failed"));
     while (!stopped) {
       const seen = changes.count();
       try {

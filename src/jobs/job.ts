@@ -32,31 +32,34 @@ export function judge(
     error_tail: tail,
     message,
   });
-  const left = produced ? ` It left a ${expected} all the same.` : "";
+  const left = produced ? ` It wrote a ${expected} before that.` : "";
 
   if (ended === "spawn-error") {
-    const reason = `agent unreachable: ${error ?? "it could not be started"}`;
-    return failed(`The agent could not be started: ${error}. See the agent block in scriptorium.yaml.`, reason);
+    const reason = `agent unreachable: ${error ?? "could not be started"}`;
+    return failed(`The agent could not be started: ${error}. Check the agent block in scriptorium.yaml.`, reason);
   }
   if (ended === "timeout" || ended === "idle") {
-    const message = `The agent ${error ?? "took too long"} and was ended.${left}`;
+    const message = `The agent ${error ?? "took too long"} and was stopped.${left}`;
     return { status: "timed_out", exit_code: exitCode, error_tail: errorTail, message };
   }
   if (ended === "stopped") {
     return why.cancelledBy
       ? failed(`Cancelled by ${why.cancelledBy}.`, `cancelled by ${why.cancelledBy}`)
-      : failed("The server was stopped while the agent was at work.", "server stopped while job in flight");
+      : failed(
+          "The server stopped while the agent was running. Start the job again.",
+          "server stopped while job in flight",
+        );
   }
-  if (ended === "limit") return failed(`The agent ${error ?? "reached a limit"} and was ended.${left}`);
+  if (ended === "limit") return failed(`The agent ${error ?? "reached a limit"} and was stopped.${left}`);
   if (ended === "exit" && exitCode !== 0) {
-    const how = exitCode === null ? "was ended by a signal" : `ended with exit code ${exitCode}`;
+    const how = exitCode === null ? "was killed by a signal" : `exited with code ${exitCode}`;
     return failed(`The agent ${how}${error ? `: ${error}` : ""}.${left}`);
   }
   if (!produced) {
     const short = `agent exited 0 but produced no ${expected}`;
     const said = error ? ` It said: ${error}` : "";
     return failed(
-      `The agent ended well but wrote no ${expected}.${said}`,
+      `The agent exited without an error but wrote no ${expected}.${said}`,
       errorTail ? `${short}\n${errorTail}` : short,
     );
   }

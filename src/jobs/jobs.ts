@@ -3,6 +3,7 @@ import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
 import {
   adoptJobs,
   beatJobs,
@@ -125,7 +126,7 @@ export function jobStore({ db, now, newId }: Deps) {
         if (attempt > 1 || (await this.sweep({ source: asked.source_path })).length === 0) break;
       }
       const [other] = (await jobsInFlight(db.read)).filter((job) => job.source_path === asked.source_path);
-      return refuse("conflict", `a job for ${asked.source_path} is in flight; wait for it or cancel it`, {
+      return refuse("conflict", `a job for ${asked.source_path} is already running; wait for it or cancel it`, {
         ...(other ? { job_id: other.id, job_status: other.status } : {}),
       });
     },
@@ -150,7 +151,7 @@ export function jobStore({ db, now, newId }: Deps) {
     /** Ends a queued job, or marks a running one as cancelled for its holder. */
     async cancel(id: string, by: string): Promise<Result<Job>> {
       const found = await findJob(db.read, id);
-      if (!found) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
+      if (!found) return noSuch(db.read, "job", id);
       const dropped = await end(id, ["queued"], failure(`Cancelled by ${by}.`, `cancelled by ${by}`), by);
       if (dropped) return ok(dropped);
       const marked = await db.write(async (tx) => {
@@ -158,12 +159,17 @@ export function jobStore({ db, now, newId }: Deps) {
         if (job) await tell(tx, job, "job-cancelled", by);
         return job;
       });
-      return marked ? ok(marked) : refuse("conflict", `job ${id} is over: it ${wordFor(await findJob(db.read, id))}`);
+      return marked ? ok(marked) : refuse("conflict", `job ${id} has ended: it ${wordFor(await findJob(db.read, id))}`);
     },
 
     /** Fails a queued job that this process will not start. */
     drop: (id: string) =>
-      end(id, ["queued"], failure("The server was stopped before it came to this job.", "server stopped"), "server"),
+      end(
+        id,
+        ["queued"],
+        failure("The server stopped before it started this job. Start the job again.", "server stopped"),
+        "server",
+      ),
 
     /** Fails the jobs of dead processes (R14). Nothing is queued again. */
     async sweep(only: { source?: string; status?: Job["status"] } = {}): Promise<Job[]> {
@@ -177,8 +183,7 @@ export function jobStore({ db, now, newId }: Deps) {
       const left = rows.filter(
         (job) => !handedOver(job) && isGone(job.holder, job.beat_at === null ? null : Number(job.beat_at), clock),
       );
-      const said =
-        "The server was started again while this job was in flight. Start it once more if you still want it.";
+      const said = "The server restarted while this job was running. Start the job again.";
       const swept = await Promise.all(
         left.map((job) => end(job.id, ["queued", "running"], failure(said, restarted), "server")),
       );

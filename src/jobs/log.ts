@@ -2,23 +2,25 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { collaborators, operation } from "../kernel/operation.ts";
-import { ok, refuse } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
 const mostBytes = 32 * 1024;
 
 export const jobLog = operation({
   name: "job_log",
-  summary: "Read the end of what the agent of a job has printed so far.",
+  summary: "Read the end of a job's log.",
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
+  group: "review",
   http: { method: "get", path: "/agent/jobs/{id}/log" },
-  input: z.object({ id: z.string().max(64).describe("The job's id") }),
+  input: z.object({ id: z.string().max(64).describe("Id of the job") }),
   output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),
   async run(app: JobsApp, { id }) {
     const job = await app.jobs.find(id);
-    if (!job) return refuse("not_found", `no job ${id}; see: scriptorium job list`);
+    if (!job) return noSuch(app.db.read, "job", id);
     if (!app.config.agent) return ok({ id, text: "", truncated: false });
     return ok({ id, ...(await tailOf(join(app.config.agent.logDir, `${job.id}.log`))) });
   },

@@ -1,5 +1,6 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
+import { noSuch } from "../store/no-such.ts";
 import { hasPerspectiveOfJob } from "../store/queries/perspectives.ts";
 import { commentsOn, hasProposalOfJob, lastRevision } from "../store/queries/proposals.ts";
 import { findTopic, hasAgentReply } from "../store/queries/topics.ts";
@@ -27,21 +28,25 @@ type CheckedRequest = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_n
 /** Checks a request and completes it to a job. */
 export async function checkRequest(app: JobsApp, asked: Request): Promise<Result<CheckedRequest>> {
   if (asked.kind === "incorporate") {
-    if (!asked.topic_id) return refuse("invalid", "name the topic to incorporate: topic_id");
-    if (asked.persona_name) return refuse("invalid", "a job that incorporates a topic takes no persona_name");
+    if (!asked.topic_id) return refuse("invalid", "topic_id: missing; a job of kind incorporate needs a topic");
+    if (asked.persona_name) return refuse("invalid", "persona_name: a job of kind incorporate has no persona");
     const topic = await topicOf(app, asked.topic_id);
     if (!topic.ok) return topic;
     const { path, status } = topic.value;
-    if (status !== "open") return refuse("conflict", `topic ${asked.topic_id} is ${status}; reopen it first`);
+    if (status !== "open") {
+      return refuse("conflict", `topic ${asked.topic_id} is ${status}`, {
+        next: [{ operation: "reopen_topic", input: { id: asked.topic_id }, to: "reopen it" }],
+      });
+    }
     if (asked.source_path !== undefined && asked.source_path !== path) {
-      return refuse("invalid", `topic ${asked.topic_id} is about ${path}, not about ${asked.source_path}`);
+      return refuse("invalid", `source_path: topic ${asked.topic_id} is about ${path}, not ${asked.source_path}`);
     }
     const page = await app.pages.read(path);
     return page.ok ? ok({ kind: asked.kind, source_path: path, topic_id: asked.topic_id, persona_name: null }) : page;
   }
-  if (!asked.persona_name) return refuse("invalid", "name the persona to write for: persona_name");
-  if (!asked.source_path) return refuse("invalid", "name the page to re-tell: source_path");
-  if (asked.topic_id) return refuse("invalid", "a job that writes a perspective takes no topic_id");
+  if (!asked.persona_name) return refuse("invalid", "persona_name: missing; a job of kind perspective needs a persona");
+  if (!asked.source_path) return refuse("invalid", "source_path: missing; a job of kind perspective needs a page");
+  if (asked.topic_id) return refuse("invalid", "topic_id: a job of kind perspective has no topic");
   const persona = await personaOf(app, asked.source_path, asked.persona_name);
   if (!persona.ok) return persona;
   return ok({ kind: asked.kind, source_path: asked.source_path, topic_id: null, persona_name: asked.persona_name });
@@ -71,7 +76,7 @@ async function earlierRevision(app: JobsApp, topic: string): Promise<string | un
     `Revision ${last.revision_number}, ${last.status}${last.decided_by ? ` by ${last.decided_by}` : ""}.`,
     ...(last.note ? [`Note: ${last.note}`] : []),
     ...comments.map(({ author, text }) => `${author} wrote: ${text}`),
-    "What it proposed follows, to the end of this file.",
+    "The text that it proposed follows, to the end of this file.",
     "",
     last.text ?? "",
   ].join("\n");
@@ -87,5 +92,5 @@ export async function hasProduced(app: JobsApp, job: Job, material: Material): P
 
 async function topicOf(app: JobsApp, id: string) {
   const topic = await findTopic(app.db.read, id);
-  return topic ? ok(topic) : refuse("not_found", `no topic ${id}; see: scriptorium topic list`);
+  return topic ? ok(topic) : noSuch(app.db.read, "topic", id);
 }

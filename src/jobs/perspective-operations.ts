@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { noAgent } from "../agents/no-agent.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
-import { ok, refuse } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
 import { personaName, sourcePath } from "../review/perspectives/operations.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
 import { skillSha, staleBecause } from "../review/perspectives/perspectives.ts";
@@ -10,19 +11,20 @@ import { checkRequest } from "./material.ts";
 
 export const refreshPerspective = operation({
   name: "refresh_perspective",
-  summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
+  summary: "Start an agent that rewrites a page for a persona, unless the perspective is up to date or in progress.",
   effect: "writes",
   touches: ["job", "perspective"],
   callers: collaborators,
+  group: "review",
   http: { method: "post", path: "/perspectives/refresh" },
   input: z.object({
     source_path: sourcePath,
     persona: personaName,
-    force: z.boolean().default(false).describe("Also when the one there is still up to date"),
+    force: z.boolean().default(false).describe("Also if the perspective is up to date"),
   }),
   output: z.object({
     status: z.enum(["fresh", "running", "started"]),
-    job_id: z.string().nullable().describe("The job to wait for; null when there is nothing to do"),
+    job_id: z.string().nullable().describe("Id of the job; null if there is nothing to do"),
   }),
   async run(app: JobsApp, { source_path, persona, force }, caller) {
     const found = await personaOf(app, source_path, persona);
@@ -30,10 +32,7 @@ export const refreshPerspective = operation({
     const key = { sourceSha: found.value.page.blob, personaSha: found.value.sha, skillSha: skillSha() };
     const best = await app.perspectives.best(source_path, persona, key);
     if (!force && best && staleBecause(best, key).length === 0) return ok({ status: "fresh" as const, job_id: null });
-    if (!app.config.agent) {
-      const block = "agent: { author_name: Scriptorium agent, author_email: agent@example.org }";
-      return refuse("refused", `this workspace has no agent; add to scriptorium.yaml: ${block}`);
-    }
+    if (!app.config.agent) return noAgent();
     const request = await checkRequest(app, { kind: "perspective", source_path, persona_name: persona });
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });

@@ -121,7 +121,7 @@ async function sweepLeft(app: JobsApp): Promise<void> {
 
 async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
   app.log.error({ job: job.id, error: error.message, stack: error.stack }, "job-failed");
-  const message = "Something went wrong here, not with the agent; the server's log says what.";
+  const message = "Internal error in Scriptorium, not in the agent; see the server's log.";
   const outcome = { status: "failed" as const, exit_code: null, error_tail: error.message, message };
   await app.jobs.settle(job.id, outcome, spentOf(undefined));
 }
@@ -199,7 +199,7 @@ async function keepEarlier({ earlier }: Material, file: string): Promise<{ earli
 }
 
 const instructions = (job: Job) =>
-  `The operations of job ${job.id}, for the skill ${skillNames[job.kind]}. They act on its own page and end with it.`;
+  `The tools of job ${job.id} for the skill ${skillNames[job.kind]}. They act on the page of the job and stop working when it ends.`;
 
 const spentOf = (ran: RunResult | undefined): JobUsage => ({
   input_tokens: ran?.usage.inputTokens ?? null,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Toolset } from "../agents/runner.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
-import { type Result, refuse } from "../kernel/result.ts";
+import { onlySteps, type Result, refuse } from "../kernel/result.ts";
 import type { Job } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
@@ -29,16 +29,17 @@ export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<
     async call(name, raw): Promise<Result<unknown>> {
       const operation = operations.find((known) => known.name === name);
       if (!operation || !names.includes(name)) {
-        return refuse("denied", `a job of kind ${job.kind} may not call ${name}; it has ${names.join(", ")}`);
+        return refuse("denied", `a job of kind ${job.kind} may not call ${name}; its tools are ${names.join(", ")}`);
       }
       const now = await app.jobs.find(job.id);
-      if (now?.status !== "running") return refuse("denied", `job ${job.id} is over; nothing more is taken from it`);
+      if (now?.status !== "running") return refuse("denied", `job ${job.id} has ended; its tools no longer work`);
       const input = withPagePath(app, job, { ...(raw as Fields) });
       const stray = outsideOf(name, input, job);
       if (stray) return refuse("denied", stray);
       const result = await operation.perform(app, input, caller);
       const elsewhere = name === "get_topic" && result.ok && isElsewhere(result.value as Fields, job);
-      return elsewhere ? refuse("denied", `this job works on ${job.source_path}, not on another page`) : result;
+      if (elsewhere) return refuse("denied", `this job works on ${job.source_path}, not on other pages`);
+      return result.ok ? result : { ok: false, problem: onlySteps(result.problem, (step) => names.includes(step)) };
     },
   };
 }
@@ -56,7 +57,7 @@ const isElsewhere = (topic: Fields, job: Job) => topic.id !== job.topic_id && to
 
 /** The reason why an input is outside this job; undefined when it is not. */
 function outsideOf(name: string, input: Fields, job: Job): string | undefined {
-  const other = (what: string, mine: string | null) => `this job works on ${mine}, not on another ${what}`;
+  const other = (what: string, mine: string | null) => `this job works on ${mine}, not on other ${what}s`;
   const topic = input.topic_id ?? (name === "reply_topic" ? input.id : undefined);
   if (topic !== undefined && topic !== job.topic_id) return other("topic", job.topic_id);
   if (input.source_path !== undefined && input.source_path !== job.source_path) return other("page", job.source_path);

@@ -18,10 +18,7 @@ export const nouns = [
 ] as const;
 export type Noun = (typeof nouns)[number];
 
-/**
- * The first word of an event's kind and the nouns whose readers it makes stale. `appendEvent` takes
- * no kind that begins with another word, so a new kind of event needs a line here.
- */
+/** The first word of an event's kind (event-kinds.ts) and the nouns whose readers it makes stale. */
 const nounsByWord = {
   agent: ["attempt"],
   anchor: ["topic"],
@@ -54,8 +51,7 @@ const nounsByWord = {
   workers: ["attempt"],
 } as const satisfies Record<string, readonly Noun[]>;
 
-type EventWord = keyof typeof nounsByWord;
-export type EventKind = `${EventWord}-${string}`;
+export type EventWord = keyof typeof nounsByWord;
 
 const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWord, word);
 

@@ -13,4 +13,4 @@ export type WireData = { [name: Lowercase<string>]: unknown };
 export const snakeKeys = <T extends object>(value: T): SnakeKeys<T> =>
   Object.fromEntries(Object.entries(value).map(([key, member]) => [snakeCase(key), member])) as SnakeKeys<T>;
 
-export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,7 +1,8 @@
 import { type Document, isAlias, isNode, isPair, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
+import { issueText } from "./issue-text.ts";
+import { type JsonSchema, jsonSchema } from "./operation.ts";
 import { ok, type Problem, type Result, refuse } from "./result.ts";
-import { snakeCase } from "./wire.ts";
 
 export type Complaint = { file: string; line: number; column: number; message: string };
 
@@ -32,17 +33,32 @@ export function readYaml<T>(text: string, schema: z.ZodType<T>, options: Options
   const unwanted = findUnwanted(document);
   if (unwanted) return complain([where(unwanted.offset, unwanted.message)]);
 
-  const parsed = schema.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  const parsed = schema.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {}, { reportInput: true });
   if (parsed.success) return ok({ value: parsed.data, document });
   return complain(
-    parsed.error.issues.map((issue) => {
+    parsed.error.issues.flatMap(oneKeyEach).map((issue) => {
       const path = issue.path.filter((part): part is string | number => typeof part !== "symbol");
       const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
       const offset = offsetOf(document, unknown === undefined ? path : [...path, unknown]);
-      const hint = unknown !== undefined && /[A-Z]/.test(unknown) ? `; keys are snake_case: ${snakeCase(unknown)}` : "";
-      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${issue.message}${hint}`);
+      const message = issueText(issue, unknown === undefined ? [] : keysAt(schema, path));
+      return where(offset, `${path.length > 0 ? `${spell(path)}: ` : ""}${message}`);
     }),
   );
+}
+
+/** Zod reports all unknown keys of an object at once, but each is on a line of its own. */
+const oneKeyEach = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
+  issue.code === "unrecognized_keys" ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+
+/** The keys that the schema allows at a path. */
+function keysAt(schema: z.ZodType, path: (string | number)[]): string[] {
+  let here: JsonSchema | undefined = jsonSchema(schema);
+  for (const part of path) {
+    const next: unknown =
+      typeof part === "number" ? here?.items : (here?.properties?.[part] ?? here?.additionalProperties);
+    here = next !== null && typeof next === "object" && !Array.isArray(next) ? (next as JsonSchema) : undefined;
+  }
+  return Object.keys(here?.properties ?? {});
 }
 
 export const sayComplaint = (c: Complaint) => `${c.file}:${c.line}:${c.column}: ${c.message}`;

@@ -5,27 +5,29 @@ import { isJSONRPCRequest, isJSONRPCResponse, type RequestId, type Transport } f
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
-import { type Result, refuse } from "../kernel/result.ts";
-import { rolesOf } from "../wiki/schema.ts";
+import type { Result } from "../kernel/result.ts";
+import type { ToolGroup } from "../kernel/tool-groups.ts";
+import { chooseRole } from "../wiki/role.ts";
 import { mcpServer } from "./server.ts";
 
-export type StdioOptions = { role: string; run?: string; task?: string; epoch?: number };
+export type StdioOptions = {
+  role?: string;
+  run?: string;
+  task?: string;
+  epoch?: number;
+  groups?: readonly ToolGroup[];
+};
 
 /** Serves one agent in one role over stdin and stdout until the client closes them. */
 export async function serveMcp(app: App, options: StdioOptions): Promise<Result<true>> {
   const schema = await app.schema();
   if (!schema.ok) return schema;
-  const roles = rolesOf(schema.value);
-  if (!roles.includes(options.role)) {
-    return refuse(
-      "invalid",
-      `no role ${options.role} in ${app.config.wiki}/schema.yaml; there are ${roles.join(", ")}`,
-    );
-  }
-  const { role, run, task, epoch } = options;
+  const role = chooseRole(schema.value, options.role, `${app.config.wiki}/schema.yaml`);
+  if (!role.ok) return role;
+  const { run, task, epoch } = options;
   const caller: Caller = {
     kind: "agent",
-    role,
+    role: role.value,
     turn: newTurn(run, true),
     ...(task ? { task } : {}),
     ...(epoch === undefined ? {} : { epoch }),
@@ -37,7 +39,7 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   recording.unref();
 
   const { transport, input, settled } = drainingStdio();
-  const handle = serveStdio(() => mcpServer(app, caller), { transport });
+  const handle = serveStdio(() => mcpServer(app, caller, options.groups), { transport });
   await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
   await settled();
   clearInterval(recording);

@@ -14,9 +14,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
+import { ok, Refused, type Result } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
 import { allTokens, findToken, insertToken, revokeToken } from "../store/queries/tokens.ts";
 import type { TokenRow } from "../store/tables.ts";
 
@@ -79,7 +80,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
         if (revoked) await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
         return revoked;
       });
-      return done ? ok({ id }) : refuse("not_found", `no token ${id} that is still good; see: scriptorium token list`);
+      return done ? ok({ id }) : noSuch(db.read, "token", id);
     },
   };
 }
@@ -111,7 +112,7 @@ function readOwn(file: string): string | undefined {
     if (found.mode & 0o077) fchmodSync(handle, 0o600);
     const token = readFileSync(handle, "utf8").trim();
     // A truncated token could be guessed.
-    if (token.length < 32) throw unfit(`${file} holds no token; remove it and start again`);
+    if (token.length < 32) throw unfit(`${file} does not contain a token; delete it and start again`);
     return token;
   } finally {
     closeSync(handle);
@@ -139,7 +140,8 @@ function makeOwn(file: string): string {
 }
 
 const unfit = (message: string) => new Refused({ code: "refused", message });
-const planted = (path: string) => unfit(`${path} is a link, or belongs to someone else; remove it and start again`);
+const planted = (path: string) =>
+  unfit(`${path} is a symbolic link or belongs to another user; delete it and start again`);
 
 export function sameToken(a: string, b: string): boolean {
   return timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));

@@ -2,6 +2,7 @@ import type { Rank } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
 import { changeRankOfTokens, revokeTokensOf } from "../store/queries/tokens.ts";
 import { allUsers, findUser, findUserRow, putUser, updateUser } from "../store/queries/users.ts";
 import type { UserRow } from "../store/tables.ts";
@@ -17,7 +18,7 @@ export function userStore(db: Database, now: () => Date) {
       const row: UserRow = { name, email: email ?? null, role, created_at: now().toISOString(), removed_at: null };
       return db.write(async (tx): Promise<Result<User>> => {
         const there = await findUserRow(tx, name);
-        if (there && !there.removed_at) return refuse("conflict", `there is a user ${name} already, ${there.role}`);
+        if (there && !there.removed_at) return refuse("conflict", `user ${name} already exists (${there.role})`);
         await putUser(tx, row);
         const event = { at: row.created_at, actor: by, subject: `user:${name}` };
         await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
@@ -30,7 +31,7 @@ export function userStore(db: Database, now: () => Date) {
       return db.write(async (tx): Promise<Result<User>> => {
         const before = await findUser(tx, name);
         const row = await updateUser(tx, name, { role });
-        if (!row || !before) return noUser(name);
+        if (!row || !before) return noSuch(tx, "user", name);
         await changeRankOfTokens(tx, name, { from: before.role, to: role });
         const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
         await appendEvent(tx, { ...event, kind: "user-changed", data: { rank: role } });
@@ -43,7 +44,7 @@ export function userStore(db: Database, now: () => Date) {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<User>> => {
         const row = await updateUser(tx, name, { removed_at: at });
-        if (!row) return noUser(name);
+        if (!row) return noSuch(tx, "user", name);
         await revokeTokensOf(tx, name, at);
         await appendEvent(tx, { at, actor: by, kind: "user-removed", subject: `user:${name}`, data: {} });
         return ok(row);
@@ -56,5 +57,3 @@ export function userStore(db: Database, now: () => Date) {
 }
 
 export type UserStore = ReturnType<typeof userStore>;
-
-const noUser = (name: string) => refuse("not_found", `there is no user ${name}; see: scriptorium user list`);

@@ -30,6 +30,8 @@ type Deps = {
   indexer: ReturnType<typeof indexer>;
   meaning: Meaning;
   speller: Speller;
+  /** By kind. */
+  weights: Map<string, number>;
 };
 
 export type SearchOptions = {
@@ -39,13 +41,15 @@ export type SearchOptions = {
   through?: string[];
   /** Parts to leave out, for speed or to measure the others. */
   without?: ("meaning" | "links")[];
+  /** How long to wait for changes that are not indexed yet; 3 s if not given. */
+  catchUpMs?: number;
 };
 
 /** Maximum number of passages from words, and from vectors, that are combined. */
 const maxCandidates = 300;
 /** The same for the kinds of `through`. */
 const maxBridges = 50;
-const catchUpMs = 3000;
+const usualCatchUpMs = 3000;
 const maxCorrected = 5;
 /** The weight of a link against its source; with more, pages that only facts link to outrank pages that answer. */
 const linkWeight = 0.25;
@@ -54,7 +58,7 @@ const minForPages = 100;
 /** Maximum number of further passages shown for a page. */
 const maxFurther = 3;
 
-export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
+export function finder({ db, places, words, indexer, meaning, speller, weights }: Deps) {
   /** The best passages. Only they are loaded, marked and explained, which costs more than ranking. */
   async function passages(query: string, options: SearchOptions): Promise<SearchResult> {
     const { chosen, explain, ...result } = await rank(query, options, options.limit);
@@ -97,13 +101,13 @@ export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
   }
 
   async function rank(query: string, options: SearchOptions, limit: number) {
-    const { scope, without } = options;
-    const notes: string[] = [];
+    const { scope, without, catchUpMs = usualCatchUpMs } = options;
+    const notes = await indexer.refresh(scope.kinds);
     const [counted, nearest] = await Promise.all([
-      count(query),
+      count(query, catchUpMs),
       without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
-    if (counted.left > 0) notes.push(`${counted.left} changes are not in the index yet`);
+    if (counted.left > 0) notes.push(`${counted.left} changes are not indexed yet`);
     const { terms, suggestion } = await corrected(query, counted.terms, scope);
     const through = (options.through ?? []).filter((kind) => !scope.kinds.includes(kind));
     const bridgeScope: Scope = { ...withoutFilters(scope), kinds: through };
@@ -129,34 +133,41 @@ export function finder({ db, places, words, indexer, meaning, speller }: Deps) {
         ])
       : own;
 
-    const chosen = best(scores, limit);
+    const chosen = best(await weighed(scores, scope), limit);
     const nearNums = new Set(near?.hits.slice(0, options.limit).map((hit) => hit.num));
     const explain = ({ num, score }: ScoredPassage, row: StoredPassage | undefined): Hit[] => {
       if (!row) return [];
       const { text, found } = snippetOf(row, terms);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
-        ...(nearNums.has(num) ? ["near in meaning"] : []),
+        ...(nearNums.has(num) ? ["similar meaning"] : []),
         ...(linked?.from.has(num) ? [`linked from ${linked.from.get(num)}`] : []),
       ];
-      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["beside what matches"] }];
+      return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["next to a match"] }];
     };
     return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
   }
 
+  /** The scores times the weights of their kinds. */
+  async function weighed(scores: Scores, { kinds }: Scope): Promise<Scores> {
+    if (new Set(kinds.map((kind) => weights.get(kind))).size < 2) return scores;
+    const known = await places.of([...scores.keys()]);
+    return new Map([...scores].map(([num, score]) => [num, score * (weights.get(known.get(num)?.kind ?? "") ?? 1)]));
+  }
+
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
-  async function count(query: string): Promise<{ terms: Term[]; left: number }> {
+  async function count(query: string, catchUpMs: number): Promise<{ terms: Term[]; left: number }> {
     await indexer.noticeSections();
     const queryWords = searchTerms(query);
     const { terms, isBehind } = await words.count(queryWords);
     if (!isBehind) return { terms, left: 0 };
-    const left = await catchUp();
+    const left = await catchUp(catchUpMs);
     return { terms: (await words.count(queryWords)).terms, left };
   }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
-  async function catchUp(): Promise<number> {
-    const until = Date.now() + catchUpMs;
+  async function catchUp(ms: number): Promise<number> {
+    const until = Date.now() + ms;
     while ((await indexer.catchUp()) > 0) if (Date.now() > until) return indexer.pending();
     return 0;
   }
@@ -208,7 +219,7 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
   try {
     return await nearest?.(scope, maxCandidates);
   } catch (error) {
-    notes.push(`only words were compared: ${error instanceof Error ? error.message : String(error)}`);
+    notes.push(`searched by words only: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }

@@ -20,4 +20,8 @@ export type Kind = {
   all(): Promise<string[]>;
   /** Undefined when it was deleted or must not be found. */
   read(id: string): Promise<Readable | undefined>;
+  /** Finds changes that no trigger reports, such as edits of files. Returns what a search must say about its results. */
+  refresh?(): Promise<string[]>;
+  /** What a match counts beside one of another kind; 1 if not given. */
+  weight?: number;
 };

@@ -54,10 +54,12 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders, sectio
     indexer: index,
     meaning: vectors,
     speller: speller(db),
+    weights: new Map(kinds.map(({ name, weight = 1 }) => [name, weight])),
   });
 
   return {
     catchUp: index.catchUp,
+    refresh: index.refresh,
     pending: index.pending,
     rebuild: index.rebuild,
     find,

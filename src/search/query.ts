@@ -33,7 +33,7 @@ function addFilter(parsed: ParsedQuery, name: string, value: string): void {
   else if (name === "section") parsed.section = value.replace(/(?<!\/)\/+$/, "");
   else if (name === "author") parsed.author = value;
   else if (!day.test(value))
-    parsed.complaints.push(`${name}: takes a day such as 2026-11-15, a month or a year; not ${value}`);
+    parsed.complaints.push(`${name}: expected a date such as 2026-11-15, 2026-11 or 2026, not ${value}`);
   else if (name === "before") parsed.before = value;
   else parsed.after = value;
 }

@@ -6,6 +6,4 @@ export interface SearchApp extends CoreApp {
   search: Search;
   /** The wiki's schema, as far as search needs it. */
   schema(): Promise<Result<{ sections: { id: string }[] }>>;
-  /** Present when entries are files: edits by people are indexed before a search. */
-  files: { refresh(): Promise<unknown> } | undefined;
 }

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { EventKind } from "../kernel/noun.ts";
+import type { EventKind } from "../kernel/event-kinds.ts";
 import type { WireData } from "../kernel/wire.ts";
 import type { Database, Query } from "./database.ts";
 import { parseJsonOr } from "./json.ts";

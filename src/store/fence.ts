@@ -15,8 +15,11 @@ type Held = { id: string; epoch: number; state: string; holder: string | null; l
 /** The reason why a claim of this epoch has expired, by the store's clock; undefined while it is valid. */
 export function lateness(task: Held, clock: number, epoch: number): string | undefined {
   if (epoch === task.epoch && task.holder !== null && (task.leaseUntil ?? 0) >= clock) return undefined;
-  const why = epoch < task.epoch ? `epoch ${epoch} is over, the task is at ${task.epoch}` : "its lease has run out";
-  return `task ${task.id}: ${why}; nothing was written`;
+  const why =
+    epoch < task.epoch
+      ? `the claim with epoch ${epoch} has ended; the task is at epoch ${task.epoch}`
+      : "its lease has expired";
+  return `task ${task.id}: ${why}; nothing was saved`;
 }
 
 /**

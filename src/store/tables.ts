@@ -16,6 +16,7 @@ export interface Tables extends CrewTables {
   passage_links: { passage: number; target: string };
   vocabulary: { word: string };
   vectors: { seq: Generated<number>; model: string; hash: string; vector: Buffer };
+  pages: { path: string; stat: string; blob: string };
   source_texts: { sha256: string; format: string; text: string };
   git_queue: GitQueueRow;
   handoffs: HandoffRow;

@@ -1,9 +1,11 @@
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { EventKind } from "../kernel/event-kinds.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import type { WrittenEvent } from "../store/events.ts";
 import { type Change, type Lease, saveTasks } from "../store/queries/claims.ts";
 import { waitAgain } from "../store/queries/descendants.ts";
 import { freeDependents, lockShape, tellDescendants } from "../store/queries/tasks.ts";
+import { changedMeanwhile } from "./holder.ts";
 import { isLost, type State, type Task } from "./task.ts";
 import { type Next, type Step, transition } from "./transition.ts";
 
@@ -32,7 +34,7 @@ export async function applySteps(
   const answers = decided.map(({ step: { task }, next }): Result<Task> => {
     if (!next.ok) return next;
     const lease = leases.get(task.num);
-    if (!lease) return refuse("conflict", `task ${task.id} changed while you were at it`);
+    if (!lease) return changedMeanwhile(task.id);
     return ok(taskAfter(task, next.value, lease, at));
   });
   await updateDependents(
@@ -73,7 +75,8 @@ export const taskAfter = (task: Task, next: Next, lease: Lease, at: string): Tas
 function eventOf({ task: { id, run }, step, actor }: TaskStep, next: Next, at: string): WrittenEvent {
   const { state, attempt, epoch, holder } = next;
   const data = JSON.stringify({ state, attempt, epoch, holder, run, ...step, type: undefined });
-  return { at, actor, kind: `task-${step.type}`, subject: `task:${id}`, data };
+  const kind: EventKind = `task-${step.type}`;
+  return { at, actor, kind, subject: `task:${id}`, data };
 }
 
 const losing = (from: State, to: State) => Number(isLost(to)) - Number(isLost(from));

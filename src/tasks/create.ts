@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvents } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
 import { insertTasks, lockShape, lockTasks, lostAncestors, type NewTaskRow } from "../store/queries/tasks.ts";
 import { fromRow, isLost, type State, type Task } from "./task.ts";
 import { findCycle, inOrder } from "./topological-order.ts";
@@ -32,15 +33,18 @@ export async function createTasks(tx: Query, deps: Deps, list: NewTask[], by: st
   const names = new Set(planned.map(({ name }) => name));
   if (names.size < planned.length) {
     const double = planned.find(({ name }, at) => planned.findIndex((other) => other.name === name) < at);
-    return refuse("invalid", `two tasks are called ${double?.name}`);
+    return refuse("invalid", `two tasks have the key ${double?.name}`);
   }
   const cycle = findCycle(planned);
-  if (cycle) return refuse("invalid", `depends_on goes round in a circle: ${cycle.join(" → ")}`, { cycle });
+  if (cycle) return refuse("invalid", `depends_on has a cycle: ${cycle.join(" → ")}`, { cycle });
 
   const outside = [...new Set(planned.flatMap(({ dependsOn }) => dependsOn))].filter((name) => !names.has(name));
   const existing = await dependenciesAt(tx, deps.engine, outside);
   const unknown = outside.filter((id) => !existing.has(id));
-  if (unknown.length > 0) return refuse("invalid", `depends_on: there is no task ${unknown.join(", ")}`);
+  if (unknown[0] !== undefined) {
+    const { message, details } = (await noSuch(tx, "task", unknown[0])).problem;
+    return refuse("invalid", `depends_on: ${message}`, details);
+  }
   return ok(await insert(tx, deps, planned, existing, by));
 }
 

@@ -2,6 +2,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordLate } from "../store/fence.ts";
+import { noSuch } from "../store/no-such.ts";
 import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/queries/claims.ts";
 import {
   dependenciesOf,
@@ -14,7 +15,7 @@ import {
 } from "../store/queries/tasks.ts";
 import { batched } from "./batched.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
-import { claimCache, fence, type Held, heldBy, iso } from "./holder.ts";
+import { changedMeanwhile, claimCache, fence, type Held, heldBy, iso } from "./holder.ts";
 import {
   type ClaimRequest,
   claimOf,
@@ -23,10 +24,10 @@ import {
   freeExpired,
   type Move,
   move,
-  noTask,
   stepAndClaim,
 } from "./moves.ts";
-import { fromRow, type Task } from "./task.ts";
+import { wordsFor } from "./state-words.ts";
+import { fromRow, shownState, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";
 
 export type Strategy = "queue" | "lease" | "optimistic";
@@ -155,7 +156,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
     optimistic: (worker, run) =>
       amongReady(run, async ({ id, version }, known) => {
         const decide = (task: Task): Result<Step> =>
-          task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "it has changed");
+          task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "the task has changed");
         const taken = await askMove({ id, actor: worker, decide, leaseMs, known });
         return taken.ok ? heldClaim(taken.value) : undefined;
       }),
@@ -237,13 +238,13 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
   ): Promise<Result<Task>> {
     return db.write(async (tx): Promise<Result<Task>> => {
       const [row] = await lockTasks(tx, engine, [id]);
-      if (!row) return noTask(id);
+      if (!row) return noSuch(tx, "task", id);
       const fenced = fence(fromRow(row), Number(row.now), epoch);
       if (!fenced.ok) return fenced;
       const at = now().toISOString();
       const turn = change.priority === undefined ? {} : { turn_at: turnAt(row.created_at, change.priority) };
       const saved = await saveWords(tx, row, { ...change, ...turn }, at);
-      if (!saved) return refuse("conflict", `task ${id} changed while you were at it`);
+      if (!saved) return changedMeanwhile(id);
       await appendEvent(tx, { at, actor, kind: "task-edited", subject: `task:${id}`, data: change });
       return ok(fromRow(saved));
     });
@@ -272,7 +273,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
     async renew(id: string, epoch: number, ms = leaseMs): Promise<Result<{ expiresAt: string }>> {
       const until = await db.write((tx) => renewLease(tx, engine, { id, epoch, ms }));
       if (until !== undefined) return ok({ expiresAt: iso(until) });
-      return refuse("conflict", `task ${id}: epoch ${epoch} holds it no longer`, { late: true });
+      return refuse("conflict", `task ${id}: the claim with epoch ${epoch} has ended`, {
+        late: true,
+        next: [{ operation: "lock_todo", input: { id }, to: "claim it again" }],
+      });
     },
 
     /** Releases a task; with `force`, whoever holds it. Returns the claim that ended. */
@@ -283,13 +287,14 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
     ): Promise<Result<{ task: Task; from: Held }>> {
       let from: Held | undefined;
       const decide = (task: Task, clock: number): Result<Step> => {
-        if (task.holder === null) return refuse("conflict", `nobody holds task ${id}; it is ${task.state}`);
+        if (task.holder === null)
+          return refuse("conflict", `task ${id} is not claimed; it is ${wordsFor(shownState(task))}`);
         from = heldBy(task, clock);
         if ("epoch" in how && how.epoch !== task.epoch) {
-          const message = `task ${id}: epoch ${how.epoch} is over, ${task.holder} holds it at ${task.epoch}`;
+          const message = `task ${id}: the claim with epoch ${how.epoch} has ended; ${task.holder} holds epoch ${task.epoch}`;
           return refuse("conflict", message, { late: true });
         }
-        return ok({ type: "release", reason: "force" in how ? `broken by ${actor}` : "given back" });
+        return ok({ type: "release", reason: "force" in how ? `released by ${actor}` : "released" });
       };
       const released = await askMove({ id, actor, decide });
       return released.ok ? ok({ task: released.value, from: from as Held }) : released;

@@ -19,7 +19,7 @@ export function fence(task: Task, clock: number, epoch: number | undefined): Res
   if (epoch === undefined && task.holder === null) return ok(true);
   if (epoch === undefined) {
     const held = heldBy(task, clock);
-    const message = `task ${task.id} is held by ${held.holder} until ${held.until}; a write under a claim names its epoch`;
+    const message = `${held.holder} has claimed task ${task.id} until ${held.until}; if that is you, send the epoch of the claim`;
     return refuse("conflict", message, held);
   }
   const late = lateness(task, clock, epoch);
@@ -45,5 +45,11 @@ export function claimCache() {
     },
   };
 }
+
+/** The refusal of a write that lost a race. */
+export const changedMeanwhile = (id: string) =>
+  refuse("conflict", `task ${id} changed since it was read; nothing was saved`, {
+    next: [{ operation: "get_task_context", input: { id }, to: "read it again" }],
+  });
 
 export const iso = (ms: number | null) => new Date(Number(ms ?? 0)).toISOString();

@@ -1,5 +1,6 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, Query } from "../store/database.ts";
+import { noSuch } from "../store/no-such.ts";
 import { type ClaimEffect, saveAndClaim } from "../store/queries/claim-at-once.ts";
 import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/queries/claims.ts";
 import { lockTasks } from "../store/queries/tasks.ts";
@@ -46,7 +47,8 @@ export const claimOf = (id: string, worker: string, leaseMs: number): Move => ({
   leaseMs,
   decide(task, clock) {
     const held = heldBy(task, clock);
-    if (task.holder !== null && held.alive) return refuse("conflict", `task ${id} is held by ${held.holder}`, held);
+    if (task.holder !== null && held.alive)
+      return refuse("conflict", `${held.holder} has claimed task ${id} until ${held.until}`, held);
     return ok({ type: task.state === "worker_completed" ? "verify" : "claim", by: worker });
   },
 });
@@ -88,13 +90,16 @@ async function moveAfterRead(tx: Query, deps: MoveDeps, round: Map<string, Move>
   for (const [id, move] of round) {
     const row = rows.get(id);
     const task = row && fromRow(row);
-    const step = task ? move.decide(task, Number(row.now)) : noTask(id);
+    const step = task ? move.decide(task, Number(row.now)) : await noSuch(tx, "task", id);
     if (task && step.ok) steps.push({ task, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
     else if (!step.ok) answers.set(move, step);
   }
   const admitted = await withinLimits(tx, deps, steps);
   for (const { move, task } of steps)
-    answers.set(move, refuse("conflict", `run ${task.run} has all it may have in work`));
+    answers.set(
+      move,
+      refuse("conflict", `run ${task.run} is at its concurrency limit; try again when one of its tasks ends`),
+    );
   const saved = await applySteps(tx, deps, admitted);
   admitted.forEach(({ move }, index) => {
     answers.set(move, saved[index] as Result<Task>);
@@ -181,7 +186,7 @@ async function readyWithinLimits(
 /** Releases tasks whose lease ran out; called before ready tasks are looked up. */
 export async function freeExpired(tx: Query, deps: MoveDeps): Promise<void> {
   const rows = await expiredTasks(tx, deps.engine, expiredPerTransaction);
-  const step: Step = { type: "release", reason: "the lease ran out" };
+  const step: Step = { type: "release", reason: "the lease expired" };
   await applySteps(
     tx,
     deps,
@@ -233,5 +238,3 @@ const claimEffect: ClaimEffect = (() => {
   }
   return effect;
 })();
-
-export const noTask = (id: string) => refuse("not_found", `there is no task ${id}; see: scriptorium task list`);

@@ -1,8 +1,10 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
+import { noSuch } from "../store/no-such.ts";
 import { descendantsOf } from "../store/queries/descendants.ts";
 import { lockShape, lockTasks } from "../store/queries/tasks.ts";
-import { type Move, type MoveDeps, move, noTask } from "./moves.ts";
+import { type Move, type MoveDeps, move } from "./moves.ts";
+import { wordsFor } from "./state-words.ts";
 import { fromRow, isLost, shownState, type Task } from "./task.ts";
 import type { Step } from "./transition.ts";
 
@@ -20,9 +22,9 @@ export type Fallout = {
 /** The tasks that would be affected if this one were overturned; changes nothing. */
 export async function falloutOf(tx: Query, { engine }: MoveDeps, id: string): Promise<Result<Fallout>> {
   const [task, ...behind] = await lockWithDescendants(tx, engine, id);
-  if (!task) return noTask(id);
+  if (!task) return noSuch(tx, "task", id);
   if (task.state !== "completed")
-    return refuse("conflict", `task ${id} is ${shownState(task)}; only what was completed can be overturned`);
+    return refuse("conflict", `task ${id} is ${wordsFor(shownState(task))}; only a completed task can be overturned`);
   const open = behind.filter((other) => !isLost(other.state));
   return ok({
     task,
@@ -46,7 +48,7 @@ export async function overturn(
   const fallout = await falloutOf(tx, deps, id);
   if (!fallout.ok) return fallout;
   const { task, stale, stopped } = fallout.value;
-  const why = `it was made from task ${id} (${task.title}), which was overturned: ${reason}`;
+  const why = `its input, task ${id} (${task.title}), was overturned: ${reason}`;
   await moveAll(tx, deps, actor, [
     [task, { type: "overturn", reason }],
     ...[...stale, ...stopped].map((other): [Task, Step] => [other, { type: "overturn", reason: why, because: id }]),
@@ -62,7 +64,7 @@ export async function reopen(
   actor: string,
 ): Promise<Result<{ task: Task; also: Task[] }>> {
   const [task, ...behind] = await lockWithDescendants(tx, deps.engine, id);
-  if (!task) return noTask(id);
+  if (!task) return noSuch(tx, "task", id);
   const also = behind.filter((other) => shownState(other) === "stale");
   const [opened] = await moveAll(
     tx,
@@ -70,7 +72,7 @@ export async function reopen(
     actor,
     [task, ...also].map((other) => [other, { type: "reopen" }]),
   );
-  return opened?.ok ? ok({ task: opened.value, also }) : (opened ?? noTask(id));
+  return opened?.ok ? ok({ task: opened.value, also }) : (opened ?? noSuch(tx, "task", id));
 }
 
 /** The task and all its descendants, the task first, locked until the transaction ends. */

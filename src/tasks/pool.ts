@@ -44,7 +44,7 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       },
       abandon() {
         lease?.end();
-        return store({ type: "release", reason: "the work did not end when it was asked to" });
+        return store({ type: "release", reason: "the worker did not stop when asked" });
       },
     };
   }

@@ -1,4 +1,5 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { wordsFor } from "./state-words.ts";
 import type { State, Task } from "./task.ts";
 
 /**
@@ -34,6 +35,23 @@ export type Step =
   | { type: "overturn"; reason: string; because?: string }
   | { type: "cancel"; reason: string };
 
+const participles: Record<Step["type"], string> = {
+  claim: "claimed",
+  release: "released",
+  submit: "submitted",
+  finish: "completed",
+  fail: "failed",
+  verify: "verified",
+  pass: "passed",
+  reject: "rejected",
+  accept: "accepted",
+  retry: "retried",
+  give_up: "marked as failed",
+  reopen: "reopened",
+  overturn: "overturned",
+  cancel: "cancelled",
+};
+
 const inProgress = { cancel: "cancelled", overturn: "pending" } as const;
 
 const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
@@ -67,7 +85,10 @@ type Current = Next & Pick<Task, "blockersLeft" | "run" | "maxRetries">;
 /** The only code that assigns `state`. Leases are the store's, which has the clock. */
 export function transition(task: Current, step: Step): Result<Next> {
   const state = leadsTo[task.state][step.type];
-  if (!state) return refuse("conflict", `cannot ${step.type} a task that is ${task.state}`, { state: task.state });
+  if (!state) {
+    const message = `the task is ${wordsFor(task.state)} and cannot be ${participles[step.type]}`;
+    return refuse("conflict", message, { state: task.state });
+  }
   const refusal = objection(task, step);
   if (refusal) return refuse("conflict", refusal, { state: task.state });
 
@@ -95,12 +116,15 @@ export function transition(task: Current, step: Step): Result<Next> {
 }
 
 function objection(task: Current, step: Step): string | undefined {
-  if (step.type === "claim" && task.blockersLeft > 0) return `it waits for ${task.blockersLeft} tasks it depends on`;
-  if (step.type === "finish" && task.run !== null) return "a task of a run is verified before it is completed";
-  if (step.type === "fail" && task.run === null) return "only a task of a run has attempts that fail; release it";
+  if (step.type === "claim" && task.blockersLeft > 0)
+    return `the task waits for ${task.blockersLeft} of its dependencies`;
+  if (step.type === "finish" && task.run !== null)
+    return "a task of a run must be verified before it is completed; submit its output";
+  if (step.type === "fail" && task.run === null) return "a task that belongs to no run has no attempts; release it";
   if (step.type === "pass" && !(step.score >= passAt))
-    return `a score of ${step.score} does not pass; it takes ${passAt}`;
-  if (step.type === "retry" && task.attempt > task.maxRetries) return `all ${task.maxRetries + 1} attempts are used`;
+    return `a score of ${step.score} does not pass; the minimum is ${passAt}`;
+  if (step.type === "retry" && task.attempt > task.maxRetries)
+    return `all ${task.maxRetries + 1} attempts have been used`;
   return undefined;
 }
 

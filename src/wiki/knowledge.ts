@@ -4,7 +4,7 @@ import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { recordingLate } from "../store/fence.ts";
 import { lastStep, saveHandoff, waitingFor } from "../store/queries/handoffs.ts";
-import { checkText, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
+import { checkText, handsOver, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
 import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
 import type { Schema } from "./schema.ts";
 
@@ -60,7 +60,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
     if (turn.lasting) turn.run ??= deps.newId("r");
     const last = turn.run === undefined ? undefined : await lastStep(db.read, turn.run);
     if (last && last.to_role === null) {
-      return refuse("refused", `the run ${turn.run} has ended after ${last.step} steps; start another run`, {
+      return refuse("refused", `run ${turn.run} ended after ${last.step} steps; start a new run`, {
         run: turn.run,
       });
     }
@@ -84,6 +84,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       if (!entered.ok) return entered;
       const list = await entries.list();
       if (caller.kind === "person") return ok({ entries: list });
+      if (!handsOver(entered.value, caller.role)) caller.turn.reads.clear();
       const waiting = await waitingFor(db.read, caller.role, caller.turn.run);
       const handoff = waiting && {
         from: waiting.from_role,
@@ -100,7 +101,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       const section = requireSection(entered.value, id);
       if (!section.ok) return section;
       if (caller.kind === "agent") {
-        const may = mayRead(entered.value, caller.turn.reads, id);
+        const may = mayRead(entered.value, caller.role, caller.turn.reads, id);
         if (!may.ok) return may;
         caller.turn.reads.add(id);
       }
@@ -130,7 +131,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
     },
 
     async transferFocus(target, summary) {
-      if (caller.kind === "person") return refuse("denied", "only an agent in a role hands over");
+      if (caller.kind === "person") return refuse("denied", "only an agent with a role can hand off");
       const entered = await enter();
       if (!entered.ok) return entered;
       caller.turn.run ??= deps.newId("r");
@@ -173,4 +174,4 @@ function beginAgain(turn: Turn): void {
 }
 
 const forcedMessage = (from: string, asked: string, to: string | null) =>
-  `handoffs only move forward: ${from} asked for ${asked}, and ${to === null ? "the pipeline ends here" : `the focus goes to ${to}`}`;
+  `handoffs only move forward in the pipeline: ${from} asked for ${asked}; ${to === null ? "the pipeline is complete" : `the focus goes to ${to}`}`;

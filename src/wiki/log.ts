@@ -7,15 +7,16 @@ const breaksLine = /[\n\r\u2028\u2029\u0000-\u0008\u000b-\u001f\u007f]/;
 /** An appended line without its time: `engineer (run r-1): text`. */
 export function logRemark(line: string, by: Author): Result<string> {
   const text = line.trim();
-  if (text === "") return refuse("invalid", "the line is empty; write one sentence that says what happened");
+  if (text === "") return refuse("invalid", "the line is empty; write what happened in one sentence");
   // A line break in the text or in the author's name would make one append look like two.
   const label = `${by.role ?? by.name}${by.run ? ` (run ${by.run})` : ""}`;
   if (breaksLine.test(text)) {
-    return refuse("invalid", "the line has a line break or control character; append one line at a time");
+    return refuse("invalid", "the line contains a line break or control character; append one line at a time");
   }
-  if (breaksLine.test(label)) return refuse("invalid", "the role, name or run has a line break or control character");
+  if (breaksLine.test(label))
+    return refuse("invalid", "the role, name or run contains a line break or control character");
   if (text.length > longest) {
-    return refuse("invalid", `the line has ${text.length} characters; a log takes at most ${longest}`);
+    return refuse("invalid", `the line has ${text.length} characters; the maximum is ${longest}`);
   }
   return ok(`${label}: ${text}`);
 }

@@ -35,7 +35,7 @@ export function schemaReader(file: string, shownAs: string, db: Database): () =>
 
   return async () => {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-    if (!found) return refuse("not_found", `${shownAs} is missing; restore it from git or run: scriptorium init`);
+    if (!found) return refuse("not_found", `${shownAs} is missing; restore it from git, or run: scriptorium init`);
     const now = `${found.ino} ${found.size} ${found.mtimeNs}`;
     const young = Date.now() - Number(found.mtimeMs) < 50;
     // Callers that ask during a read share its result.

@@ -21,17 +21,17 @@ export const roleName = z
 const oneLine = z
   .string()
   .trim()
-  .min(1, "expected some text")
+  .min(1, "must not be empty")
   .regex(/^[^\n\r]*$/, "expected a single line");
 
 export const section = z.strictObject({
-  id: sectionId.describe("The entry's id, and its file: vision is vision.md, api/errors is api/errors.md"),
-  title: oneLine.max(200).describe("What people and agents call it"),
+  id: sectionId.describe("The id of the entry and its file: vision is vision.md, api/errors is api/errors.md"),
+  title: oneLine.max(200).describe("The name that people and agents see"),
   mode: z
     .enum(["snapshot", "log"], { error: "expected snapshot or log" })
     .describe("snapshot: each commit replaces the body. log: append-only"),
-  writable_by: z.array(roleName).describe("The roles that may write it; people always may"),
-  description: z.string().trim().min(1).max(2000).describe("What belongs here, and what does not"),
+  writable_by: z.array(roleName).describe("Roles that may write it; people may always write"),
+  description: z.string().trim().min(1).max(2000).describe("What belongs here and what does not; agents read it"),
   summary: oneLine.max(300).optional().describe("One line for the catalogue"),
 });
 export type Section = z.infer<typeof section>;
@@ -40,9 +40,14 @@ export const schemaFile = z.strictObject({
   schema: z.strictObject({
     sections: z.array(section).min(1, "expected at least one section"),
   }),
-  pipeline: z.array(roleName).min(1, "expected at least one role").describe("The order in which roles hand over"),
-  max_steps: z.int().min(1).max(100_000).describe("How many handoffs a run may take before it is ended"),
-  read_cap: z.int().min(1).max(1000).default(4).describe("How many entries a role may fetch in one turn"),
+  pipeline: z.array(roleName).describe("Roles in the order of their turns; [] for no handoffs"),
+  max_steps: z.int().min(1).max(100_000).default(12).describe("Maximum number of handoffs in a run"),
+  read_cap: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(4)
+    .describe("Maximum number of different entries a role fetches in one turn"),
 });
 
 export type Schema = {
@@ -58,10 +63,10 @@ export function parseSchema(text: string, file: string): Result<Schema> {
   const { value, document } = read.value;
 
   const twins = repeated(value.schema.sections.map((s) => s.id)).map((index) =>
-    place(text, document, file, ["schema", "sections", index, "id"], "this id is used above already"),
+    place(text, document, file, ["schema", "sections", index, "id"], "this id is already used above"),
   );
   const loops = repeated(value.pipeline).map((index) =>
-    place(text, document, file, ["pipeline", index], `${value.pipeline[index]} is in the pipeline above already`),
+    place(text, document, file, ["pipeline", index], `${value.pipeline[index]} is already in the pipeline above`),
   );
   if (twins.length + loops.length > 0) return complain([...twins, ...loops]);
   return ok({
@@ -83,7 +88,7 @@ export const rolesOf = (schema: Schema) => [
 export function addSection(text: string, added: Section, file: string): Result<string> {
   const before = parseSchema(text, file);
   if (!before.ok) return before;
-  if (findSection(before.value, added.id)) return refuse("conflict", `there is a section ${added.id} already`);
+  if (findSection(before.value, added.id)) return refuse("conflict", `section ${added.id} already exists`);
 
   const document = parseDocument(text);
   const list = document.getIn(["schema", "sections"]);

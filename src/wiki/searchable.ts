@@ -10,7 +10,15 @@ import type { EntryStore } from "./entry.ts";
 import type { Section } from "./schema.ts";
 import { type Extractor, extractor } from "./sources/extract.ts";
 
-export const entryKind = (db: Database, entries: EntryStore, sections: () => Promise<Section[]>): Kind => ({
+type EntryKindDeps = {
+  db: Database;
+  entries: EntryStore;
+  sections(): Promise<Section[]>;
+  /** Makes versions of edits to files, where entries are files. */
+  refresh?(): Promise<void>;
+};
+
+export const entryKind = ({ db, entries, sections, refresh }: EntryKindDeps): Kind => ({
   name: "entry",
   readers: everyone,
   all: () => entryIds(db.read),
@@ -19,6 +27,10 @@ export const entryKind = (db: Database, entries: EntryStore, sections: () => Pro
     if (!known || !(await sections()).some((section) => section.id === id)) return undefined;
     const { content, metadata } = await entries.fetch(id);
     return { title: metadata.title, text: content, author: metadata.lastAuthor, at: metadata.updatedAt };
+  },
+  async refresh() {
+    await refresh?.();
+    return [];
   },
 });
 

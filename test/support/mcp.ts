@@ -14,25 +14,25 @@ const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
 /** An agent's client of `scriptorium mcp`, the process as it ships. */
 export const overStdio = (
   root: string,
-  role: string,
+  role: string | undefined,
   { era = "2025-11-25", args = [] }: { era?: Era; args?: string[] } = {},
 ) =>
   connect(
     era,
     new StdioClientTransport({
       command: process.execPath,
-      args: [command, "mcp", "--role", role, ...args],
+      args: [command, "mcp", ...(role ? ["--role", role] : []), ...args],
       cwd: root,
       env: testEnvironment(),
       stderr: "pipe",
     }),
   );
 
-/** An agent's client of `/mcp` on a served workspace. */
-export const overHttp = (url: string, token: string, era: Era = eras[0]) =>
+/** An agent's client of `/mcp` on a served workspace; `tools` names the groups that it lists. */
+export const overHttp = (url: string, token: string, era: Era = eras[0], tools?: string) =>
   connect(
     era,
-    new StreamableHTTPClientTransport(new URL("/mcp", url), {
+    new StreamableHTTPClientTransport(new URL(tools === undefined ? "/mcp" : `/mcp?tools=${tools}`, url), {
       requestInit: { headers: { authorization: `Bearer ${token}` } },
     }),
   );

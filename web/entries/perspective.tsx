@@ -104,7 +104,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
       {found.isPending && <Loading />}
       {found.data && (
         <div className={isBeside ? "side-by-side" : ""}>
-          <Markdown text={found.data.text} />
+          <Markdown text={found.data.content} />
           {isBeside && (
             <section aria-label="The page itself">
               <Rendered html={page.html} title={page.title} />

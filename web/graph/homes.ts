@@ -21,3 +21,9 @@ export function homeOf(id: string): string | undefined {
       return undefined;
   }
 }
+
+/** Where a search result is read: its own page, or for a node of the graph the graph around it. */
+export function linkToHit({ type, id }: { type: string; id: string }) {
+  const home = homeOf(`${type}:${id}`);
+  return home ? { to: home } : { to: "/graph", search: { node: id } as never };
+}

@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
-import { homeOf } from "../graph/homes.ts";
+import { linkToHit } from "../graph/homes.ts";
 import { Search as SearchIcon } from "../parts/icons.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -111,12 +111,10 @@ export function Search() {
 }
 
 function Found({ hit }: { hit: Hit }) {
-  const home = homeOf(`${hit.type}:${hit.id}`);
-  const to = home ? { to: home } : { to: "/graph", search: { node: hit.id } as never };
   return (
     <li>
       <h2>
-        <Link {...to}>
+        <Link {...linkToHit(hit)}>
           <Shown text={hit.title || hit.id} />
         </Link>
       </h2>

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
+import { linkToHit } from "../graph/homes.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { CornerDownLeft } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
@@ -28,7 +29,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   const tasks = useOperation("list_todos", { limit: 200 });
   const runs = useOperation("list_runs", { limit: 100 });
   const topics = useOperation("list_topics", { limit: 100 });
-  const hits = useOperation("search_entries", { query: wanted, limit: 6 }, { enabled: wanted.length > 2, keep: true });
+  const hits = useOperation("search", { query: wanted, limit: 6 }, { enabled: wanted.length > 2, keep: true });
 
   const choices = useMemo((): Choice[] => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -85,12 +86,12 @@ export function Palette({ onClose }: { onClose(): void }) {
     const inTexts =
       words.length === 0 || wanted.length <= 2
         ? []
-        : (hits.data?.results ?? []).map(({ id, title, snippet }) => ({
-            key: `h${id}`,
+        : (hits.data?.results ?? []).map((hit) => ({
+            key: `h${hit.type}:${hit.id}`,
             kind: "Text",
-            label: title,
-            detail: withoutSigns(snippet.replace(/[«»]/g, "")),
-            run: open(`/entries/${id}`),
+            label: hit.title || hit.id,
+            detail: withoutSigns(hit.snippet.replace(/[«»]/g, "")),
+            run: () => void navigate(linkToHit(hit)),
           }));
     return [...found, ...files, ...talks, ...carried, ...work, ...doable, ...inTexts];
   }, [text, wanted, entries.data, pages.data, tasks.data, runs.data, topics.data, hits.data, actions, navigate]);

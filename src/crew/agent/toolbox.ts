@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Toolset } from "../../agents/runner.ts";
 import type { Agent } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
-import { type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
+import { onlySteps, type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Bounds, trip } from "../rules/breakers.ts";
 
@@ -58,7 +58,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     }
     calls += 1;
     const began = performance.now();
-    const result = await operation.perform(app, raw ?? {}, caller);
+    const result = within(await operation.perform(app, raw ?? {}, caller));
     const answer = result.ok ? result.value : refusalFor(result.problem);
     remember(asked, answer);
     if (name === delivers && result.ok) {
@@ -78,6 +78,10 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     });
     return withCall(result, id);
   }
+
+  /** A next step that this agent has no tool for would only mislead it. */
+  const within = (result: Result<unknown>): Result<unknown> =>
+    result.ok ? result : { ok: false, problem: onlySteps(result.problem, (step) => byName.has(step)) };
 
   const shown = operations.map((operation) => ({ ...operation, output: anyAnswer }));
   return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };

@@ -2,6 +2,7 @@ import { type Caller, newTurn } from "../../kernel/caller.ts";
 import { type Attempt, lastAttempt, unlearntTasks } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
+import { crewRole } from "../../wiki/role.ts";
 import type { Schema } from "../../wiki/schema.ts";
 import type { Crew } from "./crew.ts";
 
@@ -22,7 +23,7 @@ export async function learn(crew: Crew, id: string): Promise<void> {
   const verdict = (await verdictsOf(app.db.read, { task: id })).findLast((row) => row.epoch === attempt.epoch);
   for (const { section, part, line } of lessonsOf(detail, task, attempt, verdict)) {
     const playing = crew.agents(part);
-    const role = playing.ok ? playing.value.role : undefined;
+    const role = playing.ok ? crewRole(schema.value, playing.value.role) : undefined;
     if (role === undefined || !isOpenTo(schema.value, section, role)) continue;
     if ((await app.entries.fetch(section)).content.includes(line)) continue;
     // No epoch: the claim is over by now.

@@ -1,5 +1,6 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { findQuestion, findSameQuestion, insertQuestion, saveAnswer } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { lockTasks } from "../../store/queries/tasks.ts";
@@ -17,9 +18,7 @@ export async function askQuestion(
 ): Promise<Result<QuestionState>> {
   if (id !== undefined) {
     const found = await findQuestion(app.db.read, id);
-    return found?.task_id === fence.task
-      ? ok(stateOf(found))
-      : refuse("not_found", `there is no question ${id} on this task`);
+    return found?.task_id === fence.task ? ok(stateOf(found)) : noSuch(app.db.read, "question", id);
   }
   if (question === undefined) return refuse("invalid", "question: say what you want to know");
   return app.db.write(async (tx): Promise<Result<QuestionState>> => {
@@ -61,7 +60,7 @@ export async function answer(
 ): Promise<Result<{ id: string; task: string }>> {
   return app.db.write(async (tx): Promise<Result<{ id: string; task: string }>> => {
     const found = await findQuestion(tx, given.id);
-    if (!found) return refuse("not_found", `there is no question ${given.id}`);
+    if (!found) return noSuch(tx, "question", given.id);
     if (found.answer !== null)
       return refuse("conflict", `${found.answered_by} answered question ${given.id} already`, { answer: found.answer });
     const at = app.now().toISOString();

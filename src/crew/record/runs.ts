@@ -4,6 +4,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { openTasks } from "../../store/queries/crew-queue.ts";
 import {
   deleteUnstartedTasks,
@@ -69,7 +70,7 @@ export function runStore(deps: CrewDeps) {
   /** `step` in an open transaction. */
   async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
     const row = await findRun(tx, id);
-    if (!row) return noRun(id);
+    if (!row) return noSuch(tx, "run", id);
     const at = stamp();
     const change = runTransition(row, wanted, at);
     if (!change.ok) return change;
@@ -98,7 +99,7 @@ export function runStore(deps: CrewDeps) {
   async function setBrief(id: string, brief: string, by: string): Promise<Result<Run>> {
     return db.write(async (tx): Promise<Result<Run>> => {
       const row = await findRun(tx, id);
-      if (!row) return noRun(id);
+      if (!row) return noSuch(tx, "run", id);
       if (row.state !== "planning")
         return refuse("conflict", `run ${id} is ${row.state}; a brief comes before its plan`);
       if (!(await saveRun(tx, row, { brief }))) return busy(id);
@@ -113,11 +114,11 @@ export function runStore(deps: CrewDeps) {
    */
   async function adopt(id: string, plan: Plan, by: string, base?: string): Promise<Result<AdoptedPlan>> {
     const before = await findRun(db.read, id);
-    if (!before) return noRun(id);
+    if (!before) return noSuch(db.read, "run", id);
     const adopted = await db.write(async (tx): Promise<Result<AdoptedPlan>> => {
       // The lock keeps a concurrent adopt from inserting its tasks between our delete and our insert.
       const row = await lockRun(tx, db.engine, id);
-      if (!row) return noRun(id);
+      if (!row) return noSuch(tx, "run", id);
       if (row.version !== before.version || (base !== undefined && row.plan_hash !== base)) return busy(id);
       const at = stamp();
       const change = runTransition(row, { type: "plan" }, at);
@@ -142,7 +143,7 @@ export function runStore(deps: CrewDeps) {
   /** Adopts a person's edits of the plan file, if there are any; called before a run starts. */
   async function readBack(id: string, by: string): Promise<Result<Run>> {
     const run = await find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(db.read, "run", id);
     if (run.state !== "planned" || !run.plan) return ok(run);
     const text = await readFile(chainPath(id), "utf8").catch(() => undefined);
     if (text === undefined) {
@@ -181,9 +182,8 @@ export function runStore(deps: CrewDeps) {
 }
 
 export type RunStore = ReturnType<typeof runStore>;
-type Also = { budget_tokens?: number; budget_usd?: number; carried_by?: string };
+type Also = { budget_tokens?: number | null; budget_usd?: number | null; carried_by?: string };
 
-export const noRun = (id: string) => refuse("not_found", `there is no run ${id}; see: scriptorium run list`);
 const busy = (id: string) => refuse("conflict", `run ${id} changed while you were at it; try again`);
 
 const titleFrom = (request: string) => {

@@ -1,6 +1,7 @@
 import { nodesAround } from "../../graph/walk.ts";
-import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { ok, type Result } from "../../kernel/result.ts";
 import type { Statement } from "../../store/crew-tables.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { attemptsOf } from "../../store/queries/attempts.ts";
 import { toolCallsOf } from "../../store/queries/contexts.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
@@ -30,7 +31,7 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
   const detail = await runTask(query, id);
   const run = detail && (await app.runs.find(detail.run_id));
   const planned = run?.plan?.tasks.find((task) => task.number === detail?.number);
-  if (!detail || !run?.plan || !planned) return refuse("not_found", `there is no task ${id} of a run; see list_todos`);
+  if (!detail || !run?.plan || !planned) return noSuch(query, "task", id);
   const attempts = await attemptsOf(query, { task: id });
   const last = attempts.findLast((row) => row.phase !== "abandoned");
   return ok({

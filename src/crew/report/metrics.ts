@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { type FigureRows, figureRows } from "../../store/queries/figures.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { noRun } from "../record/runs.ts";
 
 const names = [
   "deduplication_rate",
@@ -189,7 +189,7 @@ const longest = (values: number[]): number | null => (values.length === 0 ? null
 export const metricsOf = {
   schema,
   async of(app: CrewApp, run?: string): Promise<Result<z.infer<typeof schema>>> {
-    if (run !== undefined && !(await app.runs.find(run))) return noRun(run);
+    if (run !== undefined && !(await app.runs.find(run))) return noSuch(app.db.read, "run", run);
     return ok({ run: run ?? null, figures: figures(await figureRows(app.db.read, run)) });
   },
 };

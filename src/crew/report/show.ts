@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ok, type Result } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { noSuch } from "../../store/no-such.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
@@ -8,7 +9,6 @@ import { tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { noRun } from "../record/runs.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
 
@@ -65,7 +65,7 @@ export const runDetails = {
   schema,
   async of(app: CrewApp, id: string): Promise<Result<z.infer<typeof schema>>> {
     const run = await app.runs.find(id);
-    if (!run) return noRun(id);
+    if (!run) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
     const [tasks, tally, contexts, questions] = await Promise.all([
       tasksOfRun(query, id),

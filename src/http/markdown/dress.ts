@@ -104,7 +104,7 @@ function wikiLink(inner: string, linkTo: LinkTo, start?: number): Element | unde
   const shown = revealed(label, at === undefined ? undefined : { from: at, to: at + label.length });
   return target
     ? element("a", { className: ["wiki-link"], ...target }, shown)
-    : element("span", { className: ["missing-link"], title: "no such entry" }, shown);
+    : element("span", { className: ["missing-link"], title: "this entry does not exist" }, shown);
 }
 
 /** Also resolves `vision#Some heading` and `entry:vision`. */

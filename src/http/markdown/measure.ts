@@ -26,6 +26,6 @@ export function oversized(root: MarkdownRoot): string | undefined {
   const referenced = uses.reduce((sum, identifier) => sum + (definitions.get(identifier) ?? 0), 0);
   if (cells > max.tableCells) return "its tables have too many cells";
   if (calls > max.footnoteCalls) return "it has too many footnotes";
-  if (referenced > max.referencedCharacters) return "its link definitions are used too often";
+  if (referenced > max.referencedCharacters) return "it uses its link definitions too often";
   return undefined;
 }

@@ -27,7 +27,7 @@ export function tangled(text: string): string | undefined {
         if (char === "[") brackets++;
         else if (char === "]") brackets = Math.max(0, brackets - 1);
         else if ((char === "*" || char === "_" || char === "~") && char !== text[at - 1]) marks++;
-        if (brackets > max.openBrackets) return "it has too many brackets inside each other";
+        if (brackets > max.openBrackets) return "it has too many nested brackets";
         if (marks > max.emphasisMarks) return "it has too many emphasis marks in one paragraph";
       }
     }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type Persona, personaFrom, personaList } from "../../config/persona.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { readYaml } from "../../kernel/yaml.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
@@ -24,11 +25,12 @@ export async function personaOf(app: ReviewApp, path: string, name: string): Pro
   if (!personas.ok) return personas;
   const found = personas.value.find((persona) => persona.name === name);
   if (found) return ok({ ...found, page: page.value });
-  const known = personas.value.map((persona) => persona.name).join(", ");
-  const hint = known
-    ? `there are ${known}`
-    : "add one under personas: in scriptorium.yaml or in the page's frontmatter";
-  return refuse("not_found", `no persona ${JSON.stringify(name)} for ${path}; ${hint}`);
+  const known = personas.value.map((persona) => persona.name);
+  const hint =
+    known.length > 0
+      ? suggest(name, known)
+      : "define one under personas: in scriptorium.yaml or in the page's frontmatter";
+  return refuse("not_found", `${path} has no persona ${JSON.stringify(name)}; ${hint}`);
 }
 
 function ownPersonas(page: Page): Result<Persona[]> {

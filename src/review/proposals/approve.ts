@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { noSuch } from "../../store/no-such.ts";
 import {
   begunApprovals,
   decideProposal,
@@ -46,9 +47,11 @@ export function proposalDecisions({ db, effects, now }: Deps) {
 
   async function findOpen(id: string): Promise<Result<WholeProposal>> {
     const row = await findProposal(db.read, id);
-    if (!row) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
+    if (!row) return noSuch(db.read, "proposal", id);
     if (row.status === "superseded") {
-      return refuse("conflict", `proposal ${id} was superseded by a later revision; see: scriptorium proposal list`);
+      return refuse("conflict", `proposal ${id} was superseded by a later revision`, {
+        next: [{ operation: "list_proposals", to: "see the open ones" }],
+      });
     }
     if (row.status !== "open") {
       return refuse("conflict", `proposal ${id} was ${row.status} by ${row.decided_by} at ${row.decided_at}`);
@@ -60,7 +63,7 @@ export function proposalDecisions({ db, effects, now }: Deps) {
 
   async function decide(tx: Query, id: string, { status, by, note }: Decision, at: string) {
     const decided = await decideProposal(tx, id, { status, at, by: by.name, note });
-    if (!decided) return refuse("conflict", `proposal ${id} was decided by someone else just now`);
+    if (!decided) return refuse("conflict", `someone else just decided proposal ${id}`);
     const { kind, subject, topic_id } = decided;
     const event = { at, actor: by.name, kind: `proposal-${status}` as const, subject: `proposal:${id}` };
     await appendEvent(tx, { ...event, data: { kind, subject, topic_id, note: note ?? null } });

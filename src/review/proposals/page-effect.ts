@@ -115,7 +115,7 @@ async function writePage(
   await advisoryLock(tx, db.engine, `page:${path}`);
   const bytes = Buffer.from(text);
   const written = replaceBlob(join(root, path), bytes, base, root, noteFor(approval.proposal));
-  if (!written) return refuse("conflict", `${path} changed while you approved; look at it again`);
+  if (!written) return refuse("conflict", `${path} changed during the approval; review the proposal again`);
   await enqueue(tx, {
     path,
     content: bytes,
@@ -144,7 +144,7 @@ function authorOf(
   if (!author) {
     return refuse(
       "invalid",
-      "scriptorium.yaml does not say in whose name agents' texts are committed; add to it: agent: { author_name: …, author_email: … }",
+      "scriptorium.yaml does not name the author of agents' commits; add: agent: { author_name: …, author_email: … }",
     );
   }
   const forged = nameProblem(author) ?? nameProblem(approver);
@@ -158,30 +158,26 @@ function authorOf(
 /** The page must equal the branch's: an approval must not commit a person's uncommitted changes. */
 async function readyForCommit({ git, recorder }: Deps, path: string, blob: string): Promise<Result<true>> {
   const busy = await git.underWay();
-  if (busy) return refuse("conflict", `${busy} is under way in this repository; finish it, then approve`);
+  if (busy) return refuse("conflict", `${busy} is in progress in this repository; finish it, then approve`);
   const head = await git.head();
   if (!head.branch) return refuse("conflict", "HEAD is detached; check out a branch, then approve");
   if (!head.commit) {
     const name = head.branch.replace("refs/heads/", "");
-    return refuse("conflict", `the branch ${name} has no commit yet; make a first one, then approve`);
+    return refuse("conflict", `the branch ${name} has no commits; make the first one, then approve`);
   }
   const waits = await recorder.drain(5000);
-  if (waits) return refuse("conflict", `git cannot take a commit now: ${waits}; try again`);
+  if (waits) return refuse("conflict", `git cannot commit now: ${waits}; try again`);
   const [atHead, staged] = await Promise.all([git.blobAtHead(path), git.stagedAt(path)]);
   if (!atHead) return refuse("conflict", `${path} is not committed yet; commit it, then approve`);
   if (atHead !== blob) {
-    return refuse("conflict", `${path} has changes that are not committed; commit or stash them, then approve`, {
+    return refuse("conflict", `${path} has uncommitted changes; commit or stash them, then approve`, {
       uncommitted: true,
     });
   }
   if (staged !== `100644 ${atHead} 0` && staged !== `100755 ${atHead} 0`) {
-    return refuse(
-      "conflict",
-      `${path} has staged changes that are not committed; commit or unstage them, then approve`,
-      {
-        uncommitted: true,
-      },
-    );
+    return refuse("conflict", `${path} has staged changes; commit or unstage them, then approve`, {
+      uncommitted: true,
+    });
   }
   return ok(true);
 }

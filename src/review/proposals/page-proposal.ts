@@ -14,23 +14,25 @@ export type AnsweredTopic = { id: string; path: string; kind: string; status: st
 /** Whether this topic may be answered with a proposal. */
 export function takesProposals(topic: AnsweredTopic): Result<true> {
   if (topic.kind === "question") {
-    return refuse(
-      "refused",
-      `topic ${topic.id} is a question: answer by replying with reply_topic, and change nothing`,
-    );
+    return refuse("refused", `topic ${topic.id} is a question; it needs an answer, not a change to the page`, {
+      next: [{ operation: "reply_topic", input: { id: topic.id }, to: "answer it" }],
+    });
   }
-  if (topic.status !== "open") return refuse("conflict", `topic ${topic.id} is ${topic.status}; reopen it first`);
+  if (topic.status !== "open") {
+    return refuse("conflict", `topic ${topic.id} is ${topic.status}`, {
+      next: [{ operation: "reopen_topic", input: { id: topic.id }, to: "reopen it" }],
+    });
+  }
   return ok(true);
 }
 
 /** Returns the text as it would be written, with the line ends and byte order mark of the page. */
 export function checkProposal(page: Page, base: string, text: string): Result<string> {
   if (/\p{Surrogate}/u.test(text))
-    return refuse("invalid", "the text has half of a character (a lone surrogate); send UTF-8");
+    return refuse("invalid", "the text contains an invalid character (a lone surrogate); send UTF-8");
   const kept = inStyleOf(base, text);
-  if (kept.trim() === "") return refuse("invalid", "the text is empty; send the whole new text of the page on stdin");
-  if (kept === base)
-    return refuse("invalid", `the text is what ${page.path} says already; change what the topic asks for`);
+  if (kept.trim() === "") return refuse("invalid", "the text is empty; send the whole new text of the page");
+  if (kept === base) return refuse("invalid", `the text is identical to ${page.path}; change what the topic asks for`);
   return fitsPage(page, base, kept);
 }
 
@@ -41,10 +43,7 @@ function fitsPage(page: Page, before: string, after: string): Result<string> {
   if (!page.entry) return ok(after);
   const document = parseDocument(Buffer.from(after));
   if (page.entry.mode === "log" && !keepsLog(parseDocument(Buffer.from(before)).body, document.body)) {
-    return refuse(
-      "denied",
-      `${page.entry.id} is a log and only grows: keep every earlier line and add yours at the end`,
-    );
+    return refuse("denied", `${page.entry.id} is a log: keep every existing line and add new ones at the end`);
   }
   const { complaint } = readFront(document, page.path);
   return complaint ? refuse("invalid", complaint) : ok(after);
@@ -61,16 +60,19 @@ export function approvedText(
 ): Result<string> {
   const { path, blob } = page;
   if (onto !== undefined && onto !== blob) {
-    return refuse("conflict", `${path} has changed since you looked at it; look at the proposal again`, {
+    return refuse("conflict", `${path} changed since you opened the proposal`, {
       source_sha: blob,
+      next: [{ operation: "show_proposal", input: { id: proposal.id }, to: "review it again" }],
     });
   }
   if (blob === proposal.baseSourceSha) return fitsPage(page, page.text, proposal.text);
   if (page.text === proposal.text) {
-    return refuse("conflict", `${path} says this already; reject the proposal with that as the reason`);
+    return refuse("conflict", `${path} already has this text`, {
+      next: [{ operation: "reject_proposal", input: { id: proposal.id }, to: "close the proposal" }],
+    });
   }
   const merged = mergeLines(proposal.baseText, page.text, proposal.text);
-  const moved = `${path} has changed since proposal ${proposal.id} was made`;
+  const moved = `${path} changed since proposal ${proposal.id} was made`;
   const details = {
     base_moved: true,
     base_source_sha: proposal.baseSourceSha,
@@ -78,22 +80,30 @@ export function approvedText(
     merges_cleanly: merged !== undefined,
   };
   if (merged === undefined) {
-    return refuse("conflict", `${moved}, in the same lines: ask for another revision`, details);
+    return refuse("conflict", `${moved}, in the same lines, so the two cannot be merged`, {
+      ...details,
+      next: [{ operation: "request_revision", input: { id: proposal.id }, to: "request a new revision" }],
+    });
   }
   if (!merge) {
-    const how = "look at the merged text (scriptorium proposal show) and approve that with --merge";
-    return refuse("conflict", `${moved}; both changes fit together: ${how}`, details);
+    return refuse("conflict", `${moved}; the two changes merge cleanly`, {
+      ...details,
+      next: [
+        { operation: "show_proposal", input: { id: proposal.id }, to: "review the merged text" },
+        { operation: "approve_proposal", input: { id: proposal.id, merge: true }, to: "approve the merged text" },
+      ],
+    });
   }
   return fitsPage(page, page.text, merged);
 }
 
 /** The reason why a name must not be in a commit: a line break in it would forge a trailer. */
 export function nameProblem({ name, email = "" }: { name: string; email?: string }): string | undefined {
-  if (name.trim() === "") return "a commit needs a name; set one with: git config user.name";
+  if (name.trim() === "") return "the author has no name; set one with: git config user.name";
   const bad = [name, email].find((text) => /[\p{Cc}\p{Zl}\p{Zp}<>]/u.test(text));
   return bad === undefined
     ? undefined
-    : `${JSON.stringify(bad)} cannot stand in a commit: it has a line break, a control character, < or >`;
+    : `${JSON.stringify(bad)} cannot be the author of a commit: it contains a line break, a control character, < or >`;
 }
 
 function inStyleOf(base: string, text: string): string {

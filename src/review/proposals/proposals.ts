@@ -2,6 +2,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { noSuch } from "../../store/no-such.ts";
 import {
   commentsOn,
   findProposal,
@@ -15,7 +16,7 @@ import type { ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
 import { type Approver, type Effect, proposalDecisions } from "./approve.ts";
 import { type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
 
-export type Comment = { id: string; author: string; text: string; wantsRevision: boolean; at: string };
+export type Comment = { id: string; author: string; content: string; wantsRevision: boolean; at: string };
 
 /** A checked proposal for a new text of a page. */
 export type NewPageProposal = {
@@ -49,7 +50,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
       const fields = { id: newId("p"), kind, subject, data, proposed_by: proposedBy, created_at: now().toISOString() };
       return db.write(async (tx): Promise<Result<Proposal>> => {
         const opened = await insertProposal(tx, fields);
-        if (!opened) return refuse("conflict", `a proposal for the ${kind} ${subject} waits for a person already`);
+        if (!opened) return refuse("conflict", `a proposal for ${kind} ${subject} is already open`);
         const event = { at: fields.created_at, actor: proposedBy, subject: `proposal:${opened.id}` };
         await appendEvent(tx, { ...event, kind: "proposal-opened", data: { kind, subject } });
         return ok(proposalOf(opened));
@@ -63,7 +64,7 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
         await advisoryLock(tx, db.engine, `topic:${topicId}`);
         const revision = (await lastRevisionNumber(tx, topicId)) + 1;
         if (revision > mostRevisions) {
-          return refuse("refused", `topic ${topicId} has ${mostRevisions} revisions already; open a new topic`);
+          return refuse("refused", `topic ${topicId} has the maximum of ${mostRevisions} revisions; open a new topic`);
         }
         const at = now().toISOString();
         await supersedeProposals(tx, topicId, at);
@@ -103,10 +104,13 @@ export function proposalStore({ db, effects, now, newId }: Deps) {
 
     async comment(id: string, by: Approver, text: string, wantsRevision: boolean): Promise<Result<Comment>> {
       const found = await findProposal(db.read, id);
-      if (!found) return refuse("not_found", `no proposal ${id}; see: scriptorium proposal list`);
+      if (!found) return noSuch(db.read, "proposal", id);
       if (wantsRevision && (found.kind !== "page" || found.status === "approved")) {
-        const why = found.kind === "page" ? "was approved already; open a topic" : `is for a ${found.kind}; reject it`;
-        return refuse("conflict", `proposal ${id} ${why} and say what you want`);
+        const why =
+          found.kind === "page"
+            ? "is already approved; open a topic for further changes"
+            : `is for a ${found.kind}, which has no revisions; reject it and say why`;
+        return refuse("conflict", `proposal ${id} ${why}`);
       }
       const at = now().toISOString();
       const row = { id: newId("c"), proposal_id: id, author: by.name, text, wants_revision: wantsRevision ? 1 : 0, at };
@@ -141,7 +145,7 @@ export type ProposalStore = ReturnType<typeof proposalStore>;
 const commentOf = ({ id, author, text, wants_revision, at }: ProposalCommentRow): Comment => ({
   id,
   author,
-  text,
+  content: text,
   wantsRevision: wants_revision === 1,
   at,
 });

@@ -16,7 +16,7 @@ export async function proposePage(
   const open = takesProposals(topic);
   if (!open.ok) return open;
   if (path.startsWith(`${app.config.sources}/`)) {
-    return refuse("refused", `${path} is a source, and sources never change: propose a page that tells it better`);
+    return refuse("refused", `${path} is a source, and sources are immutable; propose a change to a page instead`);
   }
   const schema = await app.schema();
   if (!schema.ok && path.startsWith(`${app.config.wiki}/`)) return schema;
@@ -25,10 +25,8 @@ export async function proposePage(
   const { db, git, entries, files } = app;
   const base = await textNamed({ db, git, entries, onDisk: files !== undefined }, page.value, asked.baseSha);
   if (base === undefined) {
-    const message = `${asked.baseSha} names no version of ${path} that is known; its text now is ${page.value.blob}`;
-    return refuse("invalid", `${message}: read that and propose a text made from it`, {
-      source_sha: page.value.blob,
-    });
+    const message = `base_sha ${asked.baseSha} is not a known version of ${path}; the current version is ${page.value.blob}`;
+    return refuse("invalid", `${message}. Start from the current text`, { source_sha: page.value.blob });
   }
   const text = checkProposal(page.value, base, asked.text);
   if (!text.ok) return text;

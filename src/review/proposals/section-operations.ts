@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import { operation, writers } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { findSection, rolesOf, section } from "../../wiki/schema.ts";
@@ -7,32 +8,31 @@ import type { ReviewApp } from "../review-app.ts";
 
 export const createSection = operation({
   name: "create_section",
-  summary: "Propose a new section; it takes effect when a person approves it.",
+  summary: "Propose a new section; a person must approve it.",
   guidance:
-    "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
-    "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
+    "Use it only when no existing section fits. The section does not exist until it is approved: continue with the existing ones.",
   effect: "writes",
   touches: ["proposal"],
   callers: writers,
+  group: "core",
   http: { method: "post", path: "/sections" },
   input: section,
   output: z.object({ status: z.literal("pending"), proposal_id: z.string(), message: z.string() }),
   async run(app: ReviewApp, wanted, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    if (findSection(schema.value, wanted.id)) return refuse("conflict", `there is a section ${wanted.id} already`);
-    const strangers = wanted.writable_by.filter((role) => !rolesOf(schema.value).includes(role));
-    if (strangers.length > 0) {
-      const roles = rolesOf(schema.value).join(", ");
-      return refuse("invalid", `writable_by: no role ${strangers.join(", ")} in this workspace; there are ${roles}`);
-    }
+    if (findSection(schema.value, wanted.id)) return refuse("conflict", `section ${wanted.id} already exists`);
+    const roles = rolesOf(schema.value);
+    const unknown = wanted.writable_by.find((role) => !roles.includes(role));
+    if (unknown !== undefined)
+      return refuse("invalid", `writable_by: role ${unknown} is not in schema.yaml; ${suggest(unknown, roles)}`);
     const opened = await app.proposals.open("section", wanted.id, wanted, nameOf(caller));
     if (!opened.ok) return opened;
     const { id } = opened.value;
     return ok({
       status: "pending" as const,
       proposal_id: id,
-      message: `${wanted.id} waits for a person to approve ${id}`,
+      message: `section ${wanted.id} is proposed; a person approves proposal ${id}`,
     });
   },
 });

@@ -209,24 +209,28 @@ type Which = {
 
 /** The anchor for a quote, either of the source or of the rendered page. */
 export function anchorFor(text: string, quote: string, { blob, nth, context }: Which): Result<Anchor> {
-  if (quote.trim() === "") return refuse("invalid", "the quote is empty; give some words of the page");
+  if (quote.trim() === "") return refuse("invalid", "the quote is empty; quote some words of the page");
   const places = placesOf(text, quote);
   if (places.length === 0) {
-    return refuse("not_found", `the page does not say ${quoted(quote)}; copy the words from the page as it is now`);
+    return refuse("not_found", `the page does not contain ${quoted(quote)}; copy the words from the current page`);
   }
   const near = context === undefined ? places : nearest(text, places, context);
-  if (near.length === 0) return refuse("not_found", `${quoted(quote)} never stands beside ${quoted(context ?? "")}`);
+  if (near.length === 0)
+    return refuse("not_found", `the page does not contain ${quoted(quote)} near ${quoted(context ?? "")}`);
   if (nth !== undefined) {
     const chosen = near[nth - 1];
     if (chosen) return ok(anchorAt(text, chosen.start, chosen.end, blob));
-    return refuse("invalid", `${quoted(quote)} stands there ${near.length} times, so there is no number ${nth}`);
+    return refuse(
+      "invalid",
+      `the page contains ${quoted(quote)} ${near.length} times; nth must be at most ${near.length}, not ${nth}`,
+    );
   }
   const [only, ...more] = near;
   if (only && more.length === 0) return ok(anchorAt(text, only.start, only.end, blob));
   const lines = near.slice(0, 20).map(({ start }) => lineAt(text, start));
   return refuse(
     "conflict",
-    `${quoted(quote)} stands there ${near.length} times (lines ${lines.join(", ")}); quote more, or say which with nth or context`,
+    `the page contains ${quoted(quote)} ${near.length} times (lines ${lines.join(", ")}); quote more words, or choose one with nth or context`,
     { lines },
   );
 }

@@ -1,3 +1,4 @@
+import type { EventKind } from "../../kernel/event-kinds.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import type { TopicRow } from "../../store/tables.ts";
 import type { Span } from "./anchor/views.ts";
@@ -76,7 +77,7 @@ export const withoutPage = (row: TopicRow): TopicRow =>
   row.anchor === null ? { ...row, seen_blob: "" } : { ...row, anchor_state: "orphaned", place: null, seen_blob: "" };
 
 /** The kind of event for a change of anchor state; none for an anchor that stays in place. */
-export function newsOf(was: TopicRow, now: TopicRow): `anchor-${string}` | undefined {
+export function newsOf(was: TopicRow, now: TopicRow): EventKind | undefined {
   const [before, after] = [was.anchor_state, now.anchor_state];
   if (after === null) return undefined;
   if (after === "anchored") return before === "needs-review" || before === "orphaned" ? "anchor-found" : undefined;

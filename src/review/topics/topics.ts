@@ -1,6 +1,7 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { noSuch } from "../../store/no-such.ts";
 import {
   addMessage,
   dropUnused,
@@ -28,7 +29,7 @@ export type Message = {
   seq: number;
   author: string;
   authorKind: MessageRow["author_kind"];
-  text: string;
+  content: string;
   at: string;
   editedAt: string | null;
 };
@@ -45,7 +46,6 @@ type Deps = {
 /** Discussions on pages (R1). */
 export function topicStore({ db, nodeOf, now, newId }: Deps) {
   const subject = (id: string) => `topic:${id}`;
-  const missing = (id: string) => refuse("not_found", `there is no topic ${id}; see: scriptorium topic list`);
 
   async function setStatus(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
     const at = now().toISOString();
@@ -54,7 +54,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       const row = await setTopicStatus(tx, id, status, { by: by.name, at });
       if (!row) {
         const found = await findTopic(tx, id);
-        return found ? refuse("conflict", `topic ${id} is ${found.status} already`) : missing(id);
+        return found ? refuse("conflict", `topic ${id} is already ${found.status}`) : noSuch(tx, "topic", id);
       }
       const kind = resolved ? "topic-resolved" : "topic-reopened";
       await appendEvent(tx, { at, actor: by.name, kind, subject: subject(id), data: { source_path: row.path } });
@@ -117,7 +117,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<{ seq: number }>> => {
         const seq = await addMessage(tx, messageFrom(id, text, by, at));
-        if (seq === undefined) return missing(id);
+        if (seq === undefined) return noSuch(tx, "topic", id);
         const data = { seq, by: by.kind };
         await appendEvent(tx, { at, actor: by.name, kind: "topic-replied", subject: subject(id), data });
         return ok({ seq });
@@ -130,7 +130,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         const row = await findMessage(tx, id, seq);
         if (!row) return refuse("not_found", `topic ${id} has no message ${seq}`);
         if (row.author !== by.name || row.author_kind !== by.kind) {
-          return refuse("denied", `message ${seq} is ${row.author}'s, and only its author may edit it; reply instead`);
+          return refuse("denied", `only ${row.author} may edit message ${seq}; reply instead`);
         }
         await editMessage(tx, id, seq, { text, at });
         const data = { seq, was: row.text };
@@ -147,12 +147,12 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       return db.write(async (tx): Promise<Result<Topic>> => {
         await lockTexts(tx, db.engine);
         const was = await findTopic(tx, id);
-        if (!was) return missing(id);
+        if (!was) return noSuch(tx, "topic", id);
         const quote = was.first_quote ?? anchor.quote;
         const row: TopicRow = { ...was, ...anchorColumns(anchor), first_quote: quote, seen_blob: page.blob };
         await keepText(tx, page.blob, page.text);
         if (!(await saveAnchor(tx, was, row)))
-          return refuse("conflict", `topic ${id} changed meanwhile; read it again`);
+          return refuse("conflict", `topic ${id} changed since it was read; read it again`);
         await dropUnused(tx, was.anchor_blob ? [was.anchor_blob] : []);
         const data = { source_path: row.path, from: was.anchor_state, quote: anchor.quote, start: anchor.start };
         const event = { at: now().toISOString(), actor: by.name, subject: subject(id) };
@@ -177,7 +177,7 @@ const messageOf = (row: MessageRow): Message => ({
   seq: row.seq,
   author: row.author,
   authorKind: row.author_kind,
-  text: row.text,
+  content: row.text,
   at: row.created_at,
   editedAt: row.edited_at,
 });

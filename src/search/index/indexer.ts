@@ -77,6 +77,11 @@ export function indexer(db: Database, kinds: readonly Kind[], { folders, section
   return {
     catchUp,
     noticeSections,
+    /** Queues changes that no trigger reports, of these kinds or of all. Returns notes for the result of a search. */
+    async refresh(names: readonly string[] = [...byName.keys()]): Promise<string[]> {
+      const notes = await Promise.all(names.map((name) => byName.get(name)?.refresh?.()));
+      return notes.flatMap((some) => some ?? []);
+    },
     /** Empties the index and indexes everything; needed after a change of how texts are split. */
     async rebuild(): Promise<number> {
       const ids = await Promise.all(

@@ -9,8 +9,7 @@ export function linksIn(text: string, from: { kind: string; id: string }, folder
   const found = new Set<string>();
   for (const target of linkTargets(text)) {
     const id = nodeOfLink(target, folder, folders);
-    // Search has no pages outside the wiki.
-    if (id !== undefined && !id.startsWith("page:")) found.add(id + lineOf(target));
+    if (id !== undefined) found.add(id + lineOf(target));
   }
   return [...found].slice(0, maxLinks);
 }
@@ -18,6 +17,7 @@ export function linksIn(text: string, from: { kind: string; id: string }, folder
 /** The folder that relative links start from; for things that are not files, the wiki's. */
 function folderOf({ kind, id }: { kind: string; id: string }, { wiki, sources }: Folders): string {
   if (kind === "source") return posix.dirname(`${sources}/${id}`);
+  if (kind === "page") return posix.dirname(id);
   return kind === "entry" ? posix.dirname(`${wiki}/${id}`) : wiki;
 }
 

@@ -11,7 +11,9 @@ export async function searchNodes(
   query: string,
   { limit, type }: Options,
 ): Promise<Hit[]> {
-  const scope = search.scope(caller, type === undefined ? {} : { type });
+  // A page is a node only while an entry or a topic points to it.
+  const kinds = search.kinds.filter((kind) => kind !== "page");
+  const scope = search.scope(caller, type === undefined ? { kinds } : { kinds, type });
   const { hits } = await search.find.pages(query, { scope, limit, without: ["links"] });
   return hits.map((hit) => ({ ...hit, id: refOf(hit) }));
 }

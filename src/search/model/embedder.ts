@@ -36,7 +36,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
       else one?.resolve(answer.vectors);
     });
     fresh.on("error", fail);
-    fresh.on("exit", () => fail(new Error("the thread of the embedding model ended")));
+    fresh.on("exit", () => fail(new Error("the embedding worker thread exited")));
     return fresh;
   }
 

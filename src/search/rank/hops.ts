@@ -86,7 +86,7 @@ async function passagesAt(db: Database, targets: string[], scope: Scope): Promis
 }
 
 /** `kind:id` of a ref. Refs of graph nodes have no kind in front. */
-export const nameOfRef = (ref: string) => (/^(entry|source|task|topic|run):/.test(ref) ? ref : `node:${ref}`);
+export const nameOfRef = (ref: string) => (/^(entry|source|page|task|topic|run):/.test(ref) ? ref : `node:${ref}`);
 
 const thingOf = (target: string) => target.replace(/#L\d+$/, "");
 const lineOf = (target: string) => {

@@ -29,7 +29,7 @@ export function inFolder<T>(path: string, root: string, work: (path: string) => 
 }
 
 export const leadsOut = (path: string, root: string) => {
-  const message = `${relative(root, path)} leads out of the workspace by a link; replace the link by a file`;
+  const message = `${relative(root, path)} goes through a symbolic link out of the workspace; replace the link with a file`;
   return new Refused({ code: "invalid", message });
 };
 
@@ -118,11 +118,14 @@ async function refusing<T>(path: string, work: () => Promise<Result<T>>): Promis
   } catch (error) {
     const code = codeOf(error);
     if (code === "ELOOP" || code === "ENOTDIR")
-      return refuse("denied", `${path} leads over a link or a file; only plain files in folders are read and written`);
+      return refuse(
+        "denied",
+        `${path} goes through a symbolic link or a file; only regular files in folders can be read and written`,
+      );
     if (code === "ENOENT" || code === "EISDIR" || code === "ENXIO") return noFile(path);
     throw error;
   }
 }
 
-const noFile = (path: string) => refuse("not_found", `there is no file ${path}; see list_files`);
+const noFile = (path: string) => refuse("not_found", `file ${path} does not exist`);
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;

@@ -44,7 +44,7 @@ export function gitAt(root: string, environment: Record<string, string | undefin
   const findPlace = async (): Promise<Place> => {
     const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
     const lines = await maybe(asked);
-    const message = `${root} is in no git repository any more, and history is kept in git; run: scriptorium init ${root}`;
+    const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
     if (lines === undefined) throw new Refused({ code: "not_found", message });
     const [gitDir = "", commonDir = "", prefix = ""] = lines.split("\n");
     return { gitDir, commonDir, prefix };

@@ -41,7 +41,7 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
   async function record(): Promise<Outcome> {
     if (!(await hasQueued(db.read))) return { recorded: 0, waits: undefined };
     const lock = openLock(lockFile);
-    if (!lock) return { recorded: 0, waits: "another process is recording" };
+    if (!lock) return { recorded: 0, waits: "another process is writing the git history" };
     try {
       let recorded = 0;
       for (;;) {
@@ -61,7 +61,7 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
       const until = Date.now() + patienceMs;
       for (;;) {
         const { waits } = await record();
-        if (waits !== "another process is recording" || Date.now() > until) return waits;
+        if (waits !== "another process is writing the git history" || Date.now() > until) return waits;
         await sleep(20);
       }
     },
@@ -79,7 +79,7 @@ async function recordHistory(db: Database, git: Git, attempt = 1): Promise<numbe
     const commit = await importCommits(git, tip, await withBytes(git, prefix, missing));
     crashPoint("history-imported");
     if (!(await git.moveRef(historyRef, commit, tip ?? null))) {
-      if (attempt >= 10) throw new Error(`${historyRef} is locked or keeps moving`);
+      if (attempt >= 10) throw new Error(`${historyRef} is locked or keeps changing`);
       return recordHistory(db, git, attempt + 1);
     }
     crashPoint("history-moved");
@@ -115,7 +115,8 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
     let bytes = row.content ?? Buffer.alloc(0);
     if (row.appended && row.base) {
       const start = texts.get(row.base) ?? (await git.readBlob(row.base));
-      if (!start) throw new Error(`git has lost ${row.base}, the version of ${row.path} that a line was appended to`);
+      if (!start)
+        throw new Error(`git object ${row.base} is missing: the version of ${row.path} that a line was appended to`);
       bytes = Buffer.concat([start, bytes]);
       texts.delete(row.base);
     }
@@ -131,7 +132,7 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
 
   for (let attempt = 1; ; attempt++) {
     const busy = await git.underWay();
-    if (busy) return `${busy} is under way`;
+    if (busy) return `${busy} is in progress`;
     const head = await git.head();
     if (!head.branch) return "HEAD is detached";
 
@@ -141,7 +142,7 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
     const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
     const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
     if (wanted.length > 0 && !(await moveBranch(git, head as { branch: string; commit?: string }, wanted, prefix))) {
-      if (attempt >= 10) return "the branch keeps moving";
+      if (attempt >= 10) return "the branch keeps changing";
       continue;
     }
     crashPoint("branch-moved");

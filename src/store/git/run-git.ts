@@ -47,7 +47,7 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
       exceeded ??= reason;
       child.kill("SIGKILL");
     };
-    const timer = setTimeout(() => stop(`did not end within ${timeoutMs / 1000} s`), timeoutMs);
+    const timer = setTimeout(() => stop(`timed out after ${timeoutMs / 1000} s`), timeoutMs);
 
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
@@ -59,7 +59,7 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     });
     child.on("error", (error: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      const missing = "git is not installed, and Scriptorium keeps its history in it";
+      const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
       fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
     });
     child.on("close", (code) => {

@@ -1,3 +1,4 @@
+import type { NextStep } from "../../kernel/next-step.ts";
 import { type Result, refuse } from "../../kernel/result.ts";
 import type { EntryStore } from "../entry.ts";
 import { mergeByHeading } from "./merge.ts";
@@ -11,21 +12,43 @@ export async function staleCommit(
 ): Promise<Result<never>> {
   const latest = await store.fetch(id);
   const now = { latestContent: latest.content, latestVersion: latest.version };
-  const said = `${id} is at version ${latest.version}, last written by ${latest.metadata.lastAuthor || "nobody"}, and you wrote on version ${version}`;
-  if (version > latest.version) return refuse("conflict", `${said}; fetch it and start from there`, now);
+  const by = latest.metadata.lastAuthor ? ` by ${latest.metadata.lastAuthor}` : "";
+  const said = `${id} is at version ${latest.version}${by}, and you committed on version ${version}`;
+  const fetchIt: NextStep = { operation: "fetch_entry", input: { id } };
+  if (version > latest.version) return refuse("conflict", said, { ...now, next: [fetchIt] });
 
   const base = await store.contentAt(id, version);
+  const nothingNew = whyNothingToMerge(
+    yours,
+    { base, latest: latest.content },
+    { version, latestVersion: latest.version },
+  );
+  if (nothingNew) return refuse("conflict", `${said}; ${nothingNew}`, now);
   const merged = base === undefined ? undefined : mergeByHeading(base, latest.content, yours);
   if (merged !== undefined) {
     return refuse(
       "conflict",
-      `${said}; the two changes are under different headings: check \`merged\` and commit it with version ${latest.version}`,
+      `${said}; the two changes are under different headings: check \`merged\`, then commit it with version ${latest.version}`,
       { ...now, merged, merged_version: latest.version },
     );
   }
   return refuse(
     "conflict",
-    `${said}; both changed the same part: bring your change into latestContent and commit it with version ${latest.version}`,
+    `${said}; both changes are under the same heading: merge yours into latestContent, then commit that with version ${latest.version}`,
     base === undefined ? now : { ...now, base, theirs: latest.content, yours },
   );
+}
+
+/** A commit that adds nothing has no headings to compare, and merging an empty one would delete what it did not read. */
+function whyNothingToMerge(
+  yours: string,
+  texts: { base: string | undefined; latest: string },
+  { version, latestVersion }: { version: number; latestVersion: number },
+): string | undefined {
+  if (yours.trim() === texts.latest.trim())
+    return `version ${latestVersion} already has this text, so there is nothing to commit`;
+  if (yours === texts.base) return `your text is the same as version ${version}, so there is nothing to merge`;
+  if (yours.trim() === "")
+    return `your text is empty: to empty the entry, commit it again with version ${latestVersion}`;
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix } from "node:path";
+import { nearest } from "../../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
@@ -14,8 +15,8 @@ export type PageEntry = { id: string; mode: "snapshot" | "log"; metadata: EntryM
 
 export interface PageReader {
   read(raw: string): Promise<Result<Page>>;
-  /** The paths of all pages that pass the filter, sorted. */
-  list(isWanted?: (path: string) => boolean): Promise<string[]>;
+  /** The paths of all pages, or of those that are not entries, sorted. */
+  list(which?: "all" | "others"): Promise<string[]>;
   /** The entry's id when the page belongs to a section. */
   entryId(path: string): Promise<string | undefined>;
 }
@@ -31,6 +32,8 @@ type Deps = {
   onDisk: boolean;
 };
 
+/** Some repositories do not ignore the packages that are installed in them. */
+const notInstalled = ":(exclude,glob)**/node_modules/**";
 const mostBytes = 4 * 1024 * 1024;
 const longestPath = 400;
 const longestPart = 200;
@@ -56,17 +59,18 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
       const bytes = readInside(root, path.value);
       if (!bytes.ok) return bytes;
       const text = decode(bytes.value);
-      if (text === undefined) return refuse("invalid", `${path.value} is not UTF-8 text; save it as UTF-8`);
+      if (text === undefined) return refuse("invalid", `${path.value} is not UTF-8; save it as UTF-8`);
       const page = { path: path.value, text, blob: blobOf(bytes.value) };
       return ok(entry ? { ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } } : page);
     },
 
-    async list(isWanted = () => true) {
-      const found = await git.files("*.md", "*.markdown");
-      const files = found.filter((path) => isWanted(path) && pagePath(path).ok && isPlainFile(root, path));
-      const read = onDisk ? undefined : await schema();
-      const kept = read?.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
-      return [...new Set([...files, ...kept.filter(isWanted)])].sort();
+    async list(which = "all") {
+      const [found, read] = await Promise.all([git.files("*.md", "*.markdown", notInstalled), schema()]);
+      const entryPaths = read.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
+      const skipped = new Set(which === "others" ? entryPaths : []);
+      const files = found.filter((path) => !skipped.has(path) && pagePath(path).ok && isPlainFile(root, path));
+      const kept = which === "others" || onDisk ? [] : entryPaths;
+      return [...new Set([...files, ...kept])].sort();
     },
 
     async entryId(path) {
@@ -80,24 +84,26 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
  * refused rather than normalised, so that a page never has two names.
  */
 export function pagePath(raw: string): Result<string> {
-  const bad = (why: string) => refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is no page's path: ${why}`);
-  if (raw === "") return bad("it is empty; write it as docs/deploy.md");
+  const bad = (why: string) =>
+    refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is not a valid page path: ${why}`);
+  if (raw === "") return bad("it is empty; expected a path such as docs/deploy.md");
   if (raw.length > longestPath) return bad(`it is longer than ${longestPath} characters`);
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(raw)) return bad("it has a control, hidden or unassigned character");
-  if (raw.normalize("NFC") !== raw) return bad("its letters are not in their composed form (NFC)");
-  if (separators(raw.normalize("NFKC")) !== separators(raw)) return bad("it has a look-alike of a dot, slash or colon");
-  if (/[\\:*?"<>|]/.test(raw)) return bad('it has one of \\ : * ? " < > |; write it with /');
-  if (/%[0-9a-f]{2}/i.test(raw)) return bad("it is percent-encoded; write it plainly");
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(raw)) return bad("it contains a control, hidden or unassigned character");
+  if (raw.normalize("NFC") !== raw) return bad("it is not in Unicode normal form C (NFC)");
+  if (separators(raw.normalize("NFKC")) !== separators(raw))
+    return bad("it contains a look-alike of a dot, slash or colon");
+  if (/[\\:*?"<>|]/.test(raw)) return bad('it contains one of \\ : * ? " < > |; separate folders with /');
+  if (/%[0-9a-f]{2}/i.test(raw)) return bad("it is percent-encoded; write the characters themselves");
   if (raw.startsWith("/") || raw.startsWith("~")) return bad("it must be relative to the workspace");
   for (const part of raw.split("/")) {
-    if (part === "" || part === "." || part === "..") return bad("a part of it is empty, . or ..");
-    if (part.startsWith(".")) return bad("hidden files and folders hold no pages");
+    if (part === "" || part === "." || part === "..") return bad("it has an empty part, . or ..");
+    if (part.startsWith(".")) return bad("files and folders that start with a dot are not pages");
     if (part !== part.trim() || part.endsWith("."))
-      return bad("a part begins or ends with a space, or ends with a dot");
-    if (Buffer.byteLength(part) > longestPart) return bad("a part of it is too long for a file's name");
-    if (/~\d/.test(part)) return bad(`${part} could be another file's short name`);
+      return bad("a part of it starts or ends with a space, or ends with a dot");
+    if (Buffer.byteLength(part) > longestPart) return bad("a part of it is too long for a file name");
+    if (/~\d/.test(part)) return bad(`${part} could be the short name of another file on Windows`);
     if (/^(con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)(\.|$)/i.test(part))
-      return bad(`${part} is a device on some systems`);
+      return bad(`${part} is a reserved name on Windows`);
   }
   if (!/[^/]\.(md|markdown)$/.test(raw)) return bad("only .md and .markdown files are pages");
   return ok(raw);
@@ -108,27 +114,31 @@ const separators = (path: string) => path.replace(/[^./\\:]/g, "").length;
 /** Reads a file whose path has no link and no sibling that differs only in case or Unicode form. */
 function readInside(root: string, path: string): Result<Buffer> {
   const file = join(root, path);
-  const missing = () => refuse("not_found", `there is no page ${path}${nearest(root, path)}`);
+  const missing = () => refuse("not_found", `page ${path} does not exist${hintFor(root, path)}`);
   const handle = openPlain(file);
   if (handle === undefined) {
-    return isLink(file) ? refuse("invalid", `${path} is a link, and pages are plain files`) : missing();
+    return isLink(file) ? refuse("invalid", `${path} is a symbolic link; pages must be regular files`) : missing();
   }
   try {
     const opened = fstatSync(handle);
-    if (!opened.isFile()) return refuse("invalid", `${path} is not a plain file`);
+    if (!opened.isFile()) return refuse("invalid", `${path} is not a regular file`);
     if (opened.size > mostBytes)
-      return refuse("invalid", `${path} has ${opened.size} bytes; a page takes at most ${mostBytes}`);
+      return refuse("invalid", `${path} has ${opened.size} bytes; the maximum for a page is ${mostBytes}`);
     const bytes = readFileSync(handle);
     // Checked after opening: whatever was swapped before, these bytes came from inside the workspace.
     const real = realpathSync.native(file);
     const now = lstatSync(real);
     if (real !== join(realpathSync.native(root), path)) {
-      return refuse("invalid", `${path} leads elsewhere by a link or is spelt otherwise on disk; name the file itself`);
+      return refuse(
+        "invalid",
+        `${path} goes through a symbolic link, or its name on disk has other capitals; use the path of the file itself`,
+      );
     }
     if (now.ino !== opened.ino || now.dev !== opened.dev)
-      return refuse("conflict", `${path} was replaced meanwhile; read it again`);
+      return refuse("conflict", `${path} was replaced during the read; read it again`);
     const twin = twinOf(root, path);
-    if (twin) return refuse("invalid", `${path} and ${twin} are one file on some systems; rename one of them`);
+    if (twin)
+      return refuse("invalid", `${path} and ${twin} are the same file on systems that ignore case; rename one of them`);
     return ok(bytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return missing();
@@ -160,15 +170,21 @@ function twinOf(root: string, path: string): string | undefined {
   return undefined;
 }
 
-/** A hint for a path in the wrong case. */
-function nearest(root: string, path: string): string {
+/** The existing path with the nearest name in each folder. */
+function hintFor(root: string, path: string): string {
   let found = "";
-  for (const part of path.split("/")) {
-    const name = namesIn(join(root, found)).find((known) => folded(known) === folded(part));
+  const parts = path.split("/");
+  for (const [depth, part] of parts.entries()) {
+    if (isLink(join(root, found))) return "";
+    const isFile = depth === parts.length - 1;
+    const names = namesIn(join(root, found)).filter(
+      (name) => !name.startsWith(".") && (!isFile || name.endsWith(".md")),
+    );
+    const name = names.includes(part) ? part : nearest(part, names);
     if (name === undefined) return "";
     found = posix.join(found, name);
   }
-  return found === path ? "" : `; do you mean ${found}`;
+  return found === path ? "" : `; did you mean ${found}?`;
 }
 
 const folded = (name: string) => name.normalize("NFKC").toUpperCase().toLowerCase();

@@ -73,10 +73,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
 
   /** Lists the pages, watches their folders, and marks added and removed pages as touched. */
   async function list(): Promise<void> {
-    const schema = await app.schema();
-    const ids = schema.ok ? schema.value.sections.map(({ id }) => `${config.wiki}/${id}.md`) : [];
-    const entries = new Set(ids);
-    const paths = new Set(await pages.list((path) => !entries.has(path)));
+    const paths = new Set(await pages.list("others"));
     for (const path of [...paths, ...known.keys()]) if (known.has(path) !== paths.has(path)) touched.add(path);
     for (const folder of new Set([...paths].flatMap(foldersOf))) watchFolder(folder);
   }

@@ -93,7 +93,10 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
 }
 
 export const tooLarge = (name: string, size: number) =>
-  refuse("invalid", `${name} has ${size} bytes; a source takes at most ${largestSource}: add the part that matters`);
+  refuse(
+    "invalid",
+    `${name} has ${size} bytes; the maximum for a source is ${largestSource}. Add only the part that you need`,
+  );
 
 /** Creates the file; true also when it exists with the same bytes. */
 function putOnce(file: string, bytes: Buffer, root: string): boolean {
@@ -106,7 +109,7 @@ function putOnce(file: string, bytes: Buffer, root: string): boolean {
 const alreadyThere = (path: string, sha256: string) =>
   refuse(
     "conflict",
-    `the source ${path} is there already with other bytes (${sha256.slice(0, 12)}…) and sources never change: add yours under another name`,
+    `source ${path} already exists with other content (${sha256.slice(0, 12)}…), and sources are immutable; add this one under another name`,
     {
       path,
       sha256,
@@ -123,16 +126,18 @@ const fromRow = (row: NewSource): Source => ({
 
 /** Accepts a relative path that is safe on every operating system (R19). */
 function checkName(name: string): Result<string> {
-  const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} cannot be a source's name: ${why}`);
-  if (name.length === 0 || name.length > 240) return bad("it takes 1 to 240 characters");
-  if (name.normalize("NFC") !== name) return bad("its letters are not in normal form (NFC)");
-  if (/[\u0000-\u001f\u007f\\:*?"<>|]/.test(name)) return bad('it has a control character or one of \\ : * ? " < > |');
-  if (/%[0-9a-f]{2}/i.test(name)) return bad("it looks percent-encoded");
+  const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} is not a valid source name: ${why}`);
+  if (name.length === 0 || name.length > 240) return bad("expected 1 to 240 characters");
+  if (name.normalize("NFC") !== name) return bad("it is not in Unicode normal form C (NFC)");
+  if (/[\u0000-\u001f\u007f\\:*?"<>|]/.test(name))
+    return bad('it contains a control character or one of \\ : * ? " < > |');
+  if (/%[0-9a-f]{2}/i.test(name)) return bad("it is percent-encoded; write the characters themselves");
   for (const part of name.split("/")) {
-    if (part === "" || part === "." || part === "..") return bad("it must be a plain relative path");
-    if (part.startsWith(".")) return bad("hidden files are not taken");
-    if (/[. ]$/.test(part) || part.startsWith(" ")) return bad("a part begins or ends with a space or ends with a dot");
-    if (/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(part)) return bad(`${part} is a device name on some systems`);
+    if (part === "" || part === "." || part === "..") return bad("it has an empty part, . or ..");
+    if (part.startsWith(".")) return bad("files and folders that start with a dot are not accepted");
+    if (/[. ]$/.test(part) || part.startsWith(" "))
+      return bad("a part of it starts or ends with a space, or ends with a dot");
+    if (/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(part)) return bad(`${part} is a reserved name on Windows`);
   }
   return ok(name);
 }
@@ -140,7 +145,7 @@ function checkName(name: string): Result<string> {
 async function hashFile(file: string): Promise<string | undefined> {
   const found = await lstat(file).catch(() => undefined);
   if (!found) return undefined;
-  if (!found.isFile()) return "not a plain file";
+  if (!found.isFile()) return "not a regular file";
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file)) hash.update(chunk);
   return hash.digest("hex");

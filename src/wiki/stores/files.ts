@@ -156,7 +156,7 @@ export function fileStore(deps: Deps): FileStore {
     const row = await findEntry(tx, id);
     // After a crash another process may have found the approved text in the file and made a version of it.
     if (row?.blob === blob) return ok({ version: row.version });
-    const changed = refuse("conflict", `${pathOf(id)} changed while you approved; look at it again`);
+    const changed = refuse("conflict", `${pathOf(id)} changed during the approval; review the proposal again`);
     if (row?.blob !== base) return changed;
     const written = replaceBlob(fileOf(id), bytes, base, root, authorNote(blob, by));
     if (!written) return changed;

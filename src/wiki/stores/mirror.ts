@@ -32,7 +32,7 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   async function record(): Promise<Outcome> {
     if (known && (await eventsAfter(db, known.event, 1)).length === 0) return { more: false };
     hasRepository ??= git.isRepository();
-    if (!(await hasRepository)) return { more: false, waits: "there is no git repository" };
+    if (!(await hasRepository)) return { more: false, waits: "the workspace is not in a git repository" };
     const lock = openLock(lockFile);
     if (!lock) return { more: false };
     try {
@@ -47,11 +47,12 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     const tip = await tipOf(git);
     if (!known || known.tip !== tip) {
       const made = tip === undefined ? undefined : await madeFrom(git, tip);
-      if (made?.event === "") return { more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` };
+      if (made?.event === "")
+        return { more: false, waits: `the branch ${mirrorBranch} was not created by Scriptorium; rename it` };
       if (made && !(await isOfThis(made)))
         return {
           more: false,
-          waits: `${mirrorBranch} was made from another database; rename it, and a new one is made`,
+          waits: `the branch ${mirrorBranch} was created from another database; rename it, and a new one is created`,
         };
       known = { tip, event: made?.event };
     }

@@ -50,7 +50,7 @@ export function reconciler({ db, git, root, files, folders, sections }: Deps) {
       const again = await findEntry(db.read, id);
       if (again?.version === row?.version) await adopt(id, row);
     }
-    throw new Error(`${pathOf(id)} changes faster than it can be read`);
+    throw new Error(`${pathOf(id)} keeps changing while it is read; try again when the other program is done`);
   }
 
   /** Makes a version of the file's content, unless another process has done so in the meantime. */

@@ -100,7 +100,8 @@ export function rowStore({ db, sections, wiki, sources, now }: Deps): EntryStore
       await advisoryLock(tx, db.engine, id);
       const row = await findEntry(tx, id);
       const held = row ? ((await textAt(tx, id, row.version)) ?? "") : "";
-      if (blobOf(held) !== base) return refuse("conflict", `${id} changed while you approved; look at it again`);
+      if (blobOf(held) !== base)
+        return refuse("conflict", `${id} changed during the approval; review the proposal again`);
       const at = now().toISOString();
       const content = text.replaceAll("\r\n", "\n");
       const links = linksIn(content, id, folders);

@@ -70,7 +70,7 @@ async function load() {
       token_type_ids: tensor(new BigInt64Array(ids.length)),
     };
     const { last_hidden_state: states } = await session.run(input);
-    if (!states) throw new Error("the model gives no last_hidden_state");
+    if (!states) throw new Error("the model has no output last_hidden_state");
     const size = states.dims[2] ?? 0;
     return rows.map((row, at) => meanOf(states.data as Float32Array, at * width * size, row.length, size));
   };

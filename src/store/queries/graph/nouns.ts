@@ -1,3 +1,4 @@
+import type { NextOperation } from "../../../kernel/next-step.ts";
 /**
  * Rows of other tables as nodes and edges of the graph. Nothing is copied, so nothing can be out of date. A
  * new noun is an item of `nouns`, plus an item of `ties` for each kind of edge it has: its columns as SQL for
@@ -20,6 +21,8 @@ export type Noun = {
   order: "asc" | "desc";
   /** How to change such a node, since the graph's tools cannot. */
   instead: string;
+  /** The operation that changes it, if it takes the id. */
+  next?: NextOperation;
 };
 
 export const nouns: Noun[] = [
@@ -38,7 +41,8 @@ export const nouns: Noun[] = [
     updatedAt: "entries.updated_at",
     createdBy: "entries.last_author",
     order: "asc",
-    instead: "change its text with commit_entry or append_log",
+    instead: "change its text",
+    next: "fetch_entry",
   },
   {
     type: "source",
@@ -56,7 +60,7 @@ export const nouns: Noun[] = [
     updatedAt: "sources.at",
     createdBy: "sources.added_by",
     order: "asc",
-    instead: "sources never change; a person adds another",
+    instead: "sources are immutable; a person can add another",
   },
   {
     type: "task",
@@ -77,7 +81,8 @@ export const nouns: Noun[] = [
     updatedAt: "tasks.updated_at",
     createdBy: "tasks.created_by",
     order: "desc",
-    instead: "change it with update_todo",
+    instead: "change the task",
+    next: "update_todo",
   },
   {
     type: "run",
@@ -98,7 +103,7 @@ export const nouns: Noun[] = [
     updatedAt: "runs.updated_at",
     createdBy: "runs.created_by",
     order: "desc",
-    instead: "a run changes as its tasks do",
+    instead: "a run changes with its tasks",
   },
   {
     type: "topic",
@@ -118,7 +123,8 @@ export const nouns: Noun[] = [
     updatedAt: "coalesce(topics.resolved_at, topics.created_at)",
     createdBy: "topics.created_by",
     order: "desc",
-    instead: "answer it with reply_topic",
+    instead: "answer the topic",
+    next: "reply_topic",
   },
   {
     type: "page",
@@ -137,7 +143,7 @@ export const nouns: Noun[] = [
     updatedAt: "''",
     createdBy: "''",
     order: "asc",
-    instead: "it is a file that an entry links to: change the file, or the link",
+    instead: "it is a file that an entry links to; change the file or the link",
   },
 ];
 
@@ -168,7 +174,7 @@ export const ties: Tie[] = [
     properties: {},
     createdAt: "w.updated_at",
     createdBy: "w.last_author",
-    instead: "it stands in the entry's text: change that with commit_entry",
+    instead: "it is a link in an entry; change the entry",
   },
   {
     types: ["written_by"],
@@ -179,7 +185,7 @@ export const ties: Tie[] = [
     properties: { version: "w.version", attempt: "w.attempt", epoch: "w.epoch", role: "w.role" },
     createdAt: "w.at",
     createdBy: "coalesce(w.role, '')",
-    instead: "it is the record of who wrote what, and stays",
+    instead: "it records who wrote what",
   },
   {
     types: ["written_by"],
@@ -191,7 +197,7 @@ export const ties: Tie[] = [
     properties: { version: "n.version", attempt: "n.attempt", epoch: "n.epoch", role: "n.role" },
     createdAt: "n.updated_at",
     createdBy: "coalesce(n.role, '')",
-    instead: "it is the record of who wrote what, and stays",
+    instead: "it records who wrote what",
   },
   {
     types: ["depends_on"],
@@ -202,7 +208,7 @@ export const ties: Tie[] = [
     properties: {},
     createdAt: "w.created_at",
     createdBy: "w.created_by",
-    instead: "a task's dependencies are named when it is created",
+    instead: "dependencies are set when a task is created",
   },
   {
     types: ["part_of"],
@@ -214,7 +220,7 @@ export const ties: Tie[] = [
     properties: {},
     createdAt: "t.created_at",
     createdBy: "t.created_by",
-    instead: "a task's run is named when it is created",
+    instead: "the run is set when a task is created",
   },
   {
     types: ["about"],
@@ -226,7 +232,7 @@ export const ties: Tie[] = [
     properties: {},
     createdAt: "t.created_at",
     createdBy: "t.created_by",
-    instead: "a topic is opened on its page, and follows it",
+    instead: "the page is set when a topic is opened",
   },
 ];
 

@@ -1,0 +1,28 @@
+// Writes docs/reference/ from the operations, schemas and commands: npm run docs:reference
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+// Inside node_modules, so that the bundle resolves its external packages.
+mkdirSync("node_modules/.cache", { recursive: true });
+const folder = mkdtempSync("node_modules/.cache/reference-");
+try {
+  const outfile = join(folder, "scripts", "pages.js");
+  await build({
+    entryPoints: ["scripts/reference/pages.ts"],
+    outfile,
+    bundle: true,
+    packages: "external",
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    logLevel: "warning",
+  });
+  const { referencePages } = await import(pathToFileURL(outfile).href);
+  mkdirSync("docs/reference", { recursive: true });
+  for (const [name, text] of Object.entries(await referencePages())) writeFileSync(join("docs/reference", name), text);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,88 @@
+import { openApi } from "../../src/http/openapi.ts";
+import { fieldsOf, jsonSchema, type Operation } from "../../src/kernel/operation.ts";
+import { allOperations } from "../../src/operation-list.ts";
+import { code, escaped, fenced, page, sentence, table } from "./markdown.ts";
+import { blockOf, typeOf } from "./types.ts";
+
+export const operationsPage = () =>
+  page(
+    "Operations",
+    "Scriptorium defines each operation once. An MCP tool and an HTTP operation id have its name; the `scribe` command has it in kebab case; the library takes it as `workspace.call(name, input)` with fields in camelCase. `callers` lists who may call it; a role in `schema.yaml` restricts agents further.",
+    table(
+      ["operation", "callers", ""],
+      allOperations.map((one) => [`[${one.name}](#${one.name})`, callers(one), one.summary]),
+    ),
+    ...allOperations.map(section),
+  );
+
+const callers = ({ callers }: Pick<Operation, "callers">) => callers.join(", ");
+
+function section(one: Operation): string {
+  const fields = fieldsOf(one);
+  const facts = [
+    `Callers: ${callers(one)}`,
+    one.http ? code(`${one.http.method.toUpperCase()} /api${one.http.path}`) : "no HTTP route",
+    one.effect,
+  ];
+  return [
+    `## ${one.name}`,
+    escaped(sentence(one.summary)),
+    one.guidance ? escaped(one.guidance) : "",
+    `${facts.join(" · ")}`,
+    fields.length === 0
+      ? "No input."
+      : table(
+          ["field", "type", "meaning"],
+          fields.map(({ name, schema, required }) => [
+            code(name),
+            `${code(typeOf(schema))}${required ? "" : ", optional"}`,
+            sentence(schema.description ?? ""),
+          ]),
+        ),
+    "Answer:",
+    fenced("ts", blockOf(jsonSchema(one.output, "output"))),
+  ]
+    .filter(Boolean)
+    .join("\n\n");
+}
+
+type Route = {
+  operationId: string;
+  summary: string;
+  "x-callers"?: string[];
+  responses: Record<string, { description: string }>;
+};
+
+/** From the OpenAPI document that the server answers with. */
+export function httpPage(): string {
+  const { paths } = openApi(allOperations) as { paths: Record<string, Record<string, Route>> };
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, route]) => ({ path, method: method.toUpperCase(), ...route })),
+  );
+  const statuses = new Map(
+    routes
+      .flatMap(({ responses }) => Object.entries(responses).filter(([status]) => status !== "200"))
+      .map(([status, { description }]) => [status, description]),
+  );
+  return page(
+    "HTTP",
+    "`scriptorium serve` answers on `http://127.0.0.1:4750`, or on `port` in scriptorium.yaml. `GET /api/openapi.json` has every route with its schemas. Requests carry `Authorization: Bearer <token>`; bodies are JSON. An id with a slash is one encoded segment: `/api/entries/api%2Ferrors`.",
+    table(
+      ["route", "operation", "callers", ""],
+      routes.map((route) => [
+        code(`${route.method} ${route.path}`),
+        allOperations.some(({ name }) => name === route.operationId)
+          ? `[${route.operationId}](operations.md#${route.operationId})`
+          : route.operationId,
+        route["x-callers"]?.join(", ") ?? "everybody",
+        sentence(route.summary),
+      ]),
+    ),
+    "`/mcp` is the MCP server over Streamable HTTP, for agents' tokens. `GET /metrics` has the Prometheus metrics, for people's tokens.",
+    "## Statuses",
+    table(
+      ["status", "meaning"],
+      [...statuses].sort().map(([status, text]) => [status, sentence(text)]),
+    ),
+  );
+}

@@ -1,0 +1,8 @@
+import { refuse } from "../kernel/result.ts";
+
+const block = `agent:
+  author_name: Scriptorium agent
+  author_email: agent@example.org`;
+
+/** The refusal of a job in a workspace without an agent block. */
+export const noAgent = () => refuse("refused", `no agent is configured for jobs; add to scriptorium.yaml:\n${block}`);

@@ -1,0 +1,72 @@
+import type { NextOperation, NextStep, Wording } from "../kernel/next-step.ts";
+
+type Input = NonNullable<NextStep["input"]>;
+
+const given = (input: Input, field: string) => {
+  const value = input[field];
+  return value === undefined ? `<${field}>` : quoted(String(value));
+};
+const quoted = (word: string) => (/^[\w./:@=-]+$/.test(word) ? word : JSON.stringify(word));
+
+/** The command of `scriptorium` for each next step. */
+const commands: Record<NextOperation, (input: Input) => string> = {
+  append_log: (input) => `entry append ${given(input, "id")} <line>`,
+  approve_proposal: ({ merge, ...input }) => `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}`,
+  cancel_run: (input) => `run cancel ${given(input, "id")}`,
+  commit_entry: (input) => `entry commit ${given(input, "id")} --version ${given(input, "version")} --file <file>`,
+  fetch_entry: (input) => `entry read ${given(input, "id")}`,
+  get_persona: () => "perspective list",
+  get_task_context: (input) => `task show ${given(input, "id")}`,
+  get_topic: (input) => `topic show ${given(input, "id")}`,
+  list_entries: () => "entry list",
+  list_jobs: () => "job list",
+  list_pages: () => "search <words>",
+  list_personas: () => "perspective list",
+  list_proposals: () => "proposal list",
+  list_runs: () => "run list",
+  list_sources: () => "source list",
+  list_todos: () => "task list",
+  list_tokens: () => "token list",
+  list_topics: () => "topic list",
+  list_users: () => "user list",
+  lock_todo: (input) => `task claim ${given(input, "id")} --as <name>`,
+  memory_get_neighbors: (input) => `graph subgraph ${given(input, "id")}`,
+  memory_get_node: (input) => `graph subgraph ${given(input, "id")}`,
+  memory_search_nodes: () => "graph search <words>",
+  memory_update_node: (input) => `graph subgraph ${given(input, "id")}`,
+  open_topic: (input) => `topic open ${given(input, "path")} --message <text>`,
+  read_page: (input) => `topic list ${given(input, "path")}`,
+  refresh_perspective: (input) =>
+    `perspective refresh ${given(input, "source_path")} --persona ${given(input, "persona")}`,
+  release_task: (input) => `task release ${given(input, "id")} --force`,
+  reject_proposal: (input) => `proposal reject ${given(input, "id")}`,
+  reopen_topic: (input) => `topic reopen ${given(input, "id")}`,
+  reply_topic: (input) => `topic reply ${given(input, "id")} --message <text>`,
+  request_revision: (input) => `proposal revise ${given(input, "id")} <text>`,
+  search: () => "search <words>",
+  show_job: (input) => `job show ${given(input, "id")}`,
+  show_plan: (input) => `run show ${given(input, "id")}`,
+  show_proposal: (input) => `proposal show ${given(input, "id")}`,
+  show_run: (input) => `run show ${given(input, "id")}`,
+  transfer_focus: () => "",
+  unlock_todo: (input) => `task release ${given(input, "id")} --epoch ${given(input, "epoch")}`,
+  update_todo: (input) => `task retry ${given(input, "id")}`,
+};
+
+/** For people at a shell. */
+const asCommand: Wording = ({ operation, input = {} }) => {
+  const command = commands[operation](input);
+  return command === "" ? undefined : `run: scriptorium ${command}`;
+};
+
+/** For agents at a shell. */
+const asScribe: Wording = ({ operation, input = {} }) => {
+  const options = Object.entries(input).map(
+    ([field, value]) => ` --${field.replaceAll("_", "-")} ${quoted(String(value))}`,
+  );
+  return `run: scribe ${operation.replaceAll("_", "-")}${options.join("")}`;
+};
+
+/** The two programs, by the words in which they report a problem. */
+export const forPeople = { program: "scriptorium", wording: asCommand };
+export const forAgents: typeof forPeople = { program: "scribe", wording: asScribe };

@@ -1,0 +1,27 @@
+/**
+ * Every environment variable of Scriptorium, with its meaning. docs/reference/environment.md is generated
+ * from these lists, and a test compares them with the names that the source uses.
+ */
+export const userVariables = {
+  SCRIPTORIUM_DATABASE_URL:
+    "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
+  SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",
+  SCRIPTORIUM_EMBEDDINGS_KEY: "API key of the embedding server in `search.embeddings`.",
+  SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
+  SCRIPTORIUM_MODEL_FOLDER:
+    "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
+} as const;
+
+/** Set by Scriptorium for the processes it starts; users do not set them. */
+export const processVariables = {
+  SCRIPTORIUM_JOB: "Id of the job that `scribe` is bound to, in a job with `isolation: workspace`.",
+  SCRIPTORIUM_RUN: "Marks every process of a job or an attempt, so that processes left behind are found and ended.",
+} as const;
+
+/** Variables with a meaning elsewhere that Scriptorium reads too. */
+export const knownVariables = {
+  ANTHROPIC_API_KEY: "API key of the provider `anthropic`, and of Claude Code when it runs for a crew.",
+  OPENAI_API_KEY: "API key of the provider `openai`, and of Codex when it runs for a crew.",
+  EDITOR: "Editor for `scriptorium plan --open`. `VISUAL` overrides it.",
+  XDG_CACHE_HOME: "Parent folder of the cache for the embedding model. The default is `~/.cache`.",
+} as const;
