@@ -156,7 +156,7 @@ describe.each(engines)("planning on %s", (engine) => {
       async preamble(spec) {
         made++;
         await spec.tools?.call("submit_preamble", {
-          text: `You are patient and exact, and you test before you speak. Number ${made}.`,
+          content: `You are patient and exact, and you test before you speak. Number ${made}.`,
         });
         return undefined;
       },

@@ -166,7 +166,7 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
       expect(await store.fetchEntry(id)).toMatchObject({ ok: true });
     const fifth = await store.fetchEntry("decisions");
     expect(fifth).toMatchObject({ ok: false, problem: { code: "refused", details: { read_cap: 4 } } });
-    if (!fifth.ok) expect(fifth.problem.message).toMatch(/search_entries.*transfer_focus/);
+    if (!fifth.ok) expect(fifth.problem.message).toMatch(/search for a passage.*transfer_focus/);
   });
 
   test("K9: the next turn may read again, and listing in the middle of a turn does not start one", async () => {

@@ -126,7 +126,7 @@ describe.each(engines)("search on %s", (engine) => {
     unwrap(await app.sources.add("🦉/åsa.txt", Buffer.from("the owlet"), { name: "Åsa" }));
     for (const query of ["owlet section:🦉", "owlet author:Åsa", "owlet section:🦉/åsa.txt"])
       expect(await types(query), query).toEqual(new Set(["source"]));
-    expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/there is no type poem; there are entry/);
+    expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/no type poem; the types are entry/);
     expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
   });
 
