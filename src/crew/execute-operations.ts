@@ -13,7 +13,7 @@ export const startRun = operation({
   callers: collaborators,
   http: { method: "post", path: "/runs" },
   input: z.object({
-    request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
+    request: z.string().trim().min(1, "must not be empty").max(100_000).describe("What you want done"),
     brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
   }),
   output: z.object({
@@ -53,7 +53,7 @@ export const executeRun = operation({
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
-      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
+      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped run can be executed`);
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
     const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
     if (!started.ok) return started;

@@ -33,7 +33,7 @@ function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: numb
   if (bound?.task !== undefined && said.task !== undefined && said.task !== bound.task)
     return refuse("denied", `you work on task ${bound.task}, not on ${said.task}`);
   if (task === undefined || epoch === undefined)
-    return refuse("invalid", "say which task you hold and the epoch of your claim: lock_todo gives both");
+    return refuse("invalid", "task and epoch: missing; name the task you hold and the epoch of your claim");
   return ok({ task, epoch });
 }
 
@@ -66,8 +66,8 @@ export const submitPlan = operation({
   async run(app: CrewApp, { request, ...wanted }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "pm")
-      return refuse("denied", `a plan is the planner's to submit, not the ${crew.part}'s`);
-    if (!crew && request === undefined) return refuse("invalid", "request: say what was asked for");
+      return refuse("denied", `only the planner may submit a plan; you are the ${crew.part}`);
+    if (!crew && request === undefined) return refuse("invalid", "request: missing; expected what was requested");
     const id = crew?.run ?? (await app.runs.create(request ?? "", actorOf(caller))).id;
     const adopted = await app.runs.adopt(id, wanted, actorOf(caller));
     return adopted.ok ? ok({ run: id, chain: app.runs.chainPath(id), tasks: adopted.value.tasks }) : adopted;
@@ -105,12 +105,15 @@ export const submitOutput = operation({
   async run(app: CrewApp, { task, epoch, ...said }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "worker")
-      return refuse("denied", `output is the worker's to submit, not the ${crew.part}'s`);
+      return refuse("denied", `only the worker may submit an output; you are the ${crew.part}`);
     const fence = fenceOf(caller, { task, epoch });
     if (!fence.ok) return fence;
     if (!crew) {
       const held = await findTask(app.db.read, fence.value.task);
-      if (held && held.run === null) return refuse("invalid", "this task belongs to no run; end it with update_todo");
+      if (held && held.run === null)
+        return refuse("invalid", "this task does not belong to a run", {
+          next: [{ operation: "update_todo", input: { id: held.id, status: "completed" }, to: "complete it" }],
+        });
       const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller));
       if (!begun.ok) return begun;
     }
@@ -120,7 +123,7 @@ export const submitOutput = operation({
       return ok({
         status: "submitted" as const,
         attempt: kept.value.attempt,
-        message: "recorded; you are done, end now",
+        message: "recorded; you are done, stop now",
       });
     const made = { hash: hashOf(said.output), filesChanged: [], branch: null, commit: null };
     const completed = await app.attempts.completeWork(fence.value, made, unknownSpent, actorOf(caller));
@@ -185,13 +188,13 @@ export const submitVerdict = operation({
         context.addIssue({
           code: "custom",
           path: ["issues"],
-          message: "a FAIL says what is wrong or what must be fixed",
+          message: "a FAIL needs at least one issue or required fix",
         });
     }),
   output: z.object({ outcome: z.enum(["PASS", "FAIL"]), objections: z.array(z.string()), state: z.string() }),
   async run(app: CrewApp, { task, epoch, caused_by, required_fixes, ...said }, caller) {
     if (caller.kind !== "agent" || caller.crew?.part !== "qc")
-      return refuse("denied", "a verdict is given only by the agent that the crew started to verify this task");
+      return refuse("denied", "only the agent that was started to verify this task may submit a verdict");
     const fence = fenceOf(caller, { task, epoch });
     if (!fence.ok) return fence;
     const judged = await app.attempts.submitVerdict(
@@ -250,7 +253,7 @@ export const getTaskContext = operation({
   async run(app: CrewApp, { id, kind }, caller) {
     const part = caller.kind === "agent" ? caller.crew?.part : undefined;
     if (part && kind && part !== "pm" && part !== kind)
-      return refuse("denied", `you are started as ${part}; that is the view you have`);
+      return refuse("denied", `you were started as ${part} and can only read that view`);
     const base = await tasks.getTaskContext.perform(app, { id }, caller);
     if (!base.ok || kind === undefined) return base;
     const context = await contextFor(app, id, kind);

@@ -81,7 +81,7 @@ export const answerQuestion = operation({
   http: { method: "post", path: "/questions/{id}" },
   input: z.object({
     id: z.string().max(64).describe("The question's id, as the run shows it"),
-    answer: z.string().trim().min(1, "say something").max(20_000).describe("The answer"),
+    answer: z.string().trim().min(1, "must not be empty").max(20_000).describe("The answer"),
   }),
   output: z.object({ id: z.string(), task: z.string() }),
   run: (app: CrewApp, input, caller) => answer(app, input, actorOf(caller)),

@@ -30,7 +30,7 @@ const mostFiles = 2000;
 const mostHits = 100;
 
 const agents = ["agent"] as const;
-const path = filePath.describe("A path inside your folder, such as src/main.ts");
+const path = filePath.describe("Path in your folder, such as src/main.ts");
 
 /**
  * Tools for one folder. Agents that are programs with tools of their own also write and run commands only
@@ -44,16 +44,16 @@ export function deskTools(desk: Desk): Operation<CrewApp>[] {
 const readTool = (desk: Desk) =>
   operation({
     name: "read_file",
-    summary: "Read a file of your folder.",
+    summary: "Read a file in your folder.",
     guidance:
-      "Lines are numbered from 1. Long files come in parts: give `from` and `lines`, and go on where the answer says there is more.",
+      "Lines are numbered from 1. Long files come in parts: continue with `from` until you have read `of` lines.",
     effect: "reads",
     reads: [],
     callers: agents,
     input: z.object({
       path,
-      from: z.int().min(1).default(1).describe("The first line to read"),
-      lines: z.int().min(1).max(2000).default(400).describe("How many lines"),
+      from: z.int().min(1).default(1).describe("First line to read"),
+      lines: z.int().min(1).max(2000).default(400).describe("Maximum number of lines"),
     }),
     output: z.object({ text: z.string(), from: z.int(), of: z.int() }),
     async run(_app, { path, from, lines }) {
@@ -67,8 +67,8 @@ const readTool = (desk: Desk) =>
 const listTool = (desk: Desk) =>
   operation({
     name: "list_files",
-    summary: "List the files of your folder, or of one folder in it.",
-    guidance: "Paths are relative to your folder, sorted, without .git and node_modules; narrow it down with `under`.",
+    summary: "List the files in your folder.",
+    guidance: "Paths are relative to your folder and sorted, without .git and node_modules. `under` lists one folder.",
     effect: "reads",
     reads: [],
     callers: agents,
@@ -83,14 +83,13 @@ const listTool = (desk: Desk) =>
 const searchTool = (desk: Desk) =>
   operation({
     name: "search_files",
-    summary: "Find the lines of your folder's files that contain a text.",
-    guidance:
-      "The text is taken as it is, no pattern. Answers give path, line number and the line; at most 100 of them.",
+    summary: "Search the files in your folder for a text.",
+    guidance: "The text is literal, not a pattern. Returns path, line number and line of at most 100 matches.",
     effect: "reads",
     reads: [],
     callers: agents,
     input: z.object({
-      text: z.string().min(1).max(500).describe("The text to look for"),
+      text: z.string().min(1).max(500).describe("Text to search for"),
       under: path.optional().describe("Only files under this folder"),
     }),
     output: z.object({ hits: z.array(z.object({ path: z.string(), line: z.int(), text: z.string() })) }),
@@ -111,13 +110,12 @@ const searchTool = (desk: Desk) =>
 const writeTool = (desk: Desk) =>
   operation({
     name: "write_file",
-    summary: "Write a file of your folder, whole; folders on the way are made.",
-    guidance:
-      "It replaces what was there. To change a part of a longer file use edit_file, which leaves the rest alone.",
+    summary: "Write a whole file in your folder. Missing folders are created.",
+    guidance: "Overwrites an existing file. Use edit_file to change a part of a file.",
     effect: "writes",
     touches: [],
     callers: agents,
-    input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
+    input: z.object({ path, text: z.string().max(largest).describe("Whole text of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
     async run(_app, { path, text }) {
       const written = await writeWithin(await folderOf(desk), path, text);
@@ -128,25 +126,26 @@ const writeTool = (desk: Desk) =>
 const editTool = (desk: Desk) =>
   operation({
     name: "edit_file",
-    summary: "Replace one passage of a file by another.",
+    summary: "Replace one passage in a file.",
     guidance:
-      "`old` must stand in the file exactly once, with its spaces and line breaks; take enough of it to be alone.",
+      "`old` must occur in the file exactly once, including spaces and line breaks; include enough context to make it unique.",
     effect: "writes",
     touches: [],
     callers: agents,
     input: z.object({
       path,
-      old: z.string().min(1).max(largest).describe("The passage as it stands in the file"),
-      new: z.string().max(largest).describe("What to put in its place"),
+      old: z.string().min(1).max(largest).describe("Passage exactly as in the file"),
+      new: z.string().max(largest).describe("New text for the passage"),
     }),
     output: z.object({ path: z.string(), line: z.int() }),
     async run(_app, { path, old, new: fresh }) {
       const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const at = text.value.indexOf(old);
-      if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and take it from there`);
+      if (at === -1)
+        return refuse("not_found", `the passage does not occur in ${path}; read the file and copy the passage exactly`);
       if (text.value.indexOf(old, at + 1) !== -1) {
-        return refuse("conflict", `the passage is in ${path} more than once; take more of what is around it`);
+        return refuse("conflict", `the passage occurs in ${path} more than once; include more of the text around it`);
       }
       const changed = text.value.slice(0, at) + fresh + text.value.slice(at + old.length);
       const written = await writeWithin(await folderOf(desk), path, changed);
@@ -158,14 +157,14 @@ const editTool = (desk: Desk) =>
 const runTool = (desk: Desk) =>
   operation({
     name: "run_command",
-    summary: "Run a program in your folder and see what it prints.",
+    summary: "Run a program in your folder and return its output.",
     guidance:
-      'Program and arguments as a list, no shell: for pipes say ["sh", "-c", "…"]. There is no network, and nothing of the machine but its programs and your folder.',
+      'Program and arguments as a list, without a shell; for pipes use ["sh", "-c", "…"]. The command has no network and sees only the installed programs and your folder.',
     effect: "writes",
     touches: [],
     callers: agents,
     input: z.object({
-      run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),
+      run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
     }),
     output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
     async run(_app, { run }) {
@@ -186,7 +185,7 @@ export async function readWithin(folder: string, path: string): Promise<Result<s
   if (!file.ok) return file;
   try {
     const { size } = await file.value.stat();
-    if (size > largest) return refuse("refused", `${path} has ${size} bytes, more than can be read at once`);
+    if (size > largest) return refuse("refused", `${path} has ${size} bytes; the maximum is ${largest}`);
     return ok(await file.value.readFile("utf8"));
   } finally {
     await file.value.close();

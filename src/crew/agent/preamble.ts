@@ -84,9 +84,9 @@ async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<
 const submitPreamble = (wanted: Wanted) =>
   operation({
     name: "submit_preamble",
-    summary: "Hand in the preamble that you wrote for this role.",
+    summary: "Submit the preamble for this role.",
     guidance:
-      "Plain text of 50 to 4,000 characters, addressed to the agent as you. It stands before every task that this role is given.",
+      "Plain text of 50 to 4,000 characters that addresses the agent as you. It precedes the prompt of every task of this role.",
     effect: "writes",
     touches: [],
     callers: ["agent"],
