@@ -63,7 +63,7 @@ export const search = operation({
   callers: everyone,
   http: { method: "get", path: "/graph/search" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "must not be empty").max(2000).describe("Words to look for"),
     type: typeName.optional().describe("Only nodes of this type"),
     limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
   }),

@@ -183,7 +183,7 @@ export const transferFocus = operation({
     summary: z
       .string()
       .trim()
-      .min(1, "the summary is empty; write one for the next role")
+      .min(1, "must not be empty; write a summary for the next role")
       .max(8000)
       .describe("For the next role"),
   }),
@@ -211,7 +211,7 @@ export const searchEntries = operation({
   callers: everyone,
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "must not be empty").max(2000).describe("Words to look for"),
     limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
     section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
   }),
