@@ -92,7 +92,7 @@ async function takeAll() {
   const handbook = await served(["--example"], folder);
   const root = join(folder, ".example");
   const topic = await fillHandbook(root, handbook.link);
-  const demo = await run(["demo", "--no-open"], folder);
+  const demo = await run(["demo", "--no-open", "--keep"], folder);
   const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
   if (!report?.[1] || !report[2]) throw new Error(`the demo made no report: ${demo}`);
   const crew = await served([], report[1]);

@@ -33,7 +33,7 @@ const byTools =
       () => ({ call: name("list_open_topics"), input: { source_path: of(asked, "Source name") } }),
       () => ({
         call: name("insert_proposal"),
-        input: { topic_id: topic, base_sha: of(asked, "Base source SHA"), text: wanted },
+        input: { topic_id: topic, base_sha: of(asked, "Base source SHA"), content: wanted },
       }),
     ];
     return steps[asked.turn]?.(asked) ?? { text: "Proposed." };
@@ -159,7 +159,7 @@ async function circle(
   const topic = await openTopic(app);
   const beside = await operations.open_topic.perform(
     app,
-    { source_path: "docs/deploy.md", message: "Which light?", quote: "Wait for the light." },
+    { source_path: "docs/deploy.md", content: "Which light?", quote: "Wait for the light." },
     person(),
   );
   await runQueue(app);
@@ -220,7 +220,7 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
 });
 
 test(
-  "the real Claude Code works and verifies through its tools alone, against a model on loopback",
+  "P10: the real Claude Code works and verifies through its tools alone within a budget in dollars, against a model on loopback",
   installing,
   async (context) => {
     const bin = await agentCli("claude", context.skip);
@@ -232,6 +232,7 @@ test(
     const crew = {
       sandbox: sandboxed.ok ? "bubblewrap" : "none",
       agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
+      prices: { "other/two": { input: 3, output: 15 } },
       providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },
     };
     appendFileSync(made.file("scriptorium.yaml"), `agent: ${JSON.stringify(agent)}\ncrew: ${JSON.stringify(crew)}\n`);
@@ -250,7 +251,10 @@ test(
     };
     const plan = await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: made.root, env });
     const { run } = plan.json<{ run: string }>();
-    const ran = await scriptoriumProcess(["execute", run, "--workers", "1", "--json"], { cwd: made.root, env });
+    const ran = await scriptoriumProcess(["execute", run, "--workers", "3", "--budget-usd", "2", "--json"], {
+      cwd: made.root,
+      env,
+    });
     expect(JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({
       state: "completed",
       tasks: { completed: 2 },
@@ -261,5 +265,15 @@ test(
     );
     expect(used.map((row) => [row.runner, (row.input_tokens ?? 0) > 0])).toEqual(used.map(() => ["claude", true]));
     expect(heard.some((one) => one.tools.includes("mcp__scriptorium__submit_verdict"))).toBe(true);
+    const spends = await made.app.db.read
+      .selectFrom("spends")
+      .selectAll()
+      .where("part", "in", ["worker", "qc"])
+      .execute();
+    for (const { reserved_usd, usd } of spends) {
+      expect(reserved_usd).toBeGreaterThan(0.1);
+      expect(usd).toBeLessThan(reserved_usd ?? 0);
+      expect(usd).toBeGreaterThan(0);
+    }
   },
 );

@@ -219,6 +219,7 @@ describe("what a CLI says it used", () => {
     expect(said.seen).toContain("exceeded its limit of 1 tool calls");
     expect(listener.summary()).toEqual({
       costUsd: null,
+      reached: "toolCalls",
       usage: {
         inputTokens: 20,
         outputTokens: 5,

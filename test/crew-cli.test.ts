@@ -12,15 +12,7 @@ import { modelServer } from "./support/model-server.ts";
 import type { Reply } from "./support/model-wire.ts";
 import { ask } from "./support/requests.ts";
 import { thorough } from "./support/thorough.ts";
-import {
-  engines,
-  newWorkspace,
-  read,
-  sampleSchema,
-  type TestWorkspace,
-  temporaryFolder,
-  testEnvironment,
-} from "./support/workspace.ts";
+import { engines, newWorkspace, read, sampleSchema, type TestWorkspace, testEnvironment } from "./support/workspace.ts";
 
 const sandboxed = (await findSandbox("bubblewrap", testEnvironment())).ok;
 const canary = "sk-canary-4f1d";
@@ -255,13 +247,3 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
     await sleep(50);
   }
 }
-
-test("demo: a whole run without a key, with one failed verification, a retry and a report", async () => {
-  const folder = temporaryFolder();
-  const ran = await scriptoriumProcess(["demo", "--no-open"], { cwd: folder, env: { TMPDIR: folder } });
-  expect([ran.code, ran.stderr]).toEqual([0, ""]);
-  expect(ran.stdout).toContain("The agents of this demo are scripted");
-  expect(ran.stdout).toMatch(/task 1\.3, attempt 1 FAIL, score 55[\s\S]*task 1\.3, attempt 2 PASS/);
-  const report = /The report: (.+)$/m.exec(ran.stdout)?.[1] ?? "";
-  expect(read(report)).toContain("5 of 5 tasks are accepted");
-});

@@ -211,20 +211,20 @@ describe.each(engines)("attempts on %s", (engine) => {
     ]);
     unwrap(await app.runs.step(run, { type: "start" }, "Ada"));
     unwrap(await app.runs.step(run, { type: "finish", failed: 1 }, "Ada"));
-    const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
+    const { content } = unwrap(await runReport.perform(app, { id: run }, person()));
     for (const words of [
       "Not completed",
-      "1 of 3 tasks are accepted, 1 failed and 1 wait behind",
-      "What waits for you",
+      "1 of 3 tasks accepted, 1 failed, 1 blocked",
+      "Waiting for you",
       "Task 1.1 failed",
       "81 → 82 → 83",
       "lowest 81, highest 83, average 82",
       "1.2 (Task number 1.2) cannot start",
       "Root causes",
-      "What was learnt",
+      "Lessons",
       "the score was improving",
     ])
-      expect(markdown, words).toContain(words);
+      expect(content, words).toContain(words);
     expect(unwrap(await showRun.perform(app, { id: run }, person()))).toMatchObject({
       state: "failed",
       reason: "one task was not accepted",
@@ -269,8 +269,8 @@ describe.each(engines)("attempts on %s", (engine) => {
       timeline: [{ outcome: "stopped", score: null, verifier: null, reason }],
       root_causes: [{ cause: reason, attempts: [1] }],
     });
-    const { markdown } = unwrap(await runReport.perform(app, { id: run }, person()));
-    expect(markdown).toContain(`Attempt 1 was stopped: ${reason}`);
+    const { content } = unwrap(await runReport.perform(app, { id: run }, person()));
+    expect(content).toContain(`Attempt 1 was stopped: ${reason}`);
     const { findings } = unwrap(await doctor.perform(app, {}, person()));
     for (const check of ["tasks", "attempts"])
       expect(findings.find((one) => one.check === check)).toMatchObject({ level: "ok" });

@@ -159,7 +159,7 @@ describe.each(engines)("planning on %s", (engine) => {
       async preamble(spec) {
         made++;
         await spec.tools?.call("submit_preamble", {
-          text: `You are patient and exact, and you test before you speak. Number ${made}.`,
+          content: `You are patient and exact, and you test before you speak. Number ${made}.`,
         });
         return undefined;
       },
@@ -220,7 +220,7 @@ test("O19: the library plans a request, and a pool of workers and verifiers carr
   expect(done).toMatchObject({ run, state: "completed", tasks: { all: 2, completed: 2, lost: 0 } });
   expect(await states()).toEqual(["completed", "completed"]);
   expect(news.filter((kind) => kind === "accepted")).toHaveLength(2);
-  expect(readFileSync(done.report ?? "", "utf8")).toContain("2 of 2 tasks are accepted");
+  expect(readFileSync(done.report ?? "", "utf8")).toContain("2 of 2 tasks accepted");
   // Texts only: there is no branch to merge.
   expect([done.branch, git("branch", "--list", "scriptorium/*")]).toEqual([null, ""]);
   const stopped = new AbortController();
@@ -390,7 +390,7 @@ test("O3, O15: from the shell: plan against a model, open it in an editor, see t
   expect(
     (await run("run", "show", planned.run, "--metrics", "--json")).json<{ figures: unknown[] }>().figures,
   ).toHaveLength(10);
-  expect((await run("run", "report", planned.run)).stdout).toContain("0 of 2 tasks are accepted");
+  expect((await run("run", "report", planned.run)).stdout).toContain("0 of 2 tasks accepted");
   expect(await run("run", "show", "run-none")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("there is no run run-none"),

@@ -57,7 +57,9 @@ describe.each(engines)("a run on %s", (engine) => {
         await writes((number) => (scene.retry ? `${number} right\n` : `${number} wrong\n`))(scene);
       },
       qc: async (scene) => {
-        const { text } = (await scene.use("read_file", { path: `out/${scene.number}.txt` })) as { text?: string };
+        const { content: text } = (await scene.use("read_file", { path: `out/${scene.number}.txt` })) as {
+          content?: string;
+        };
         const evidence = [{ criterion: 1, met: false, quote: "wrong", from: "out/1.1.txt" }];
         if (scene.number === "1.1" && text?.includes("wrong"))
           await scene.use("submit_verdict", verdictOf(false, { evidence }));
@@ -114,7 +116,7 @@ describe.each(engines)("a run on %s", (engine) => {
         told.push(scene.told);
         if (scene.retry) return writes()(scene);
         for (let i = 0; i < 100; i++) {
-          const answer = await scene.use("write_file", { path: "out/half.txt", text: `${i}` });
+          const answer = await scene.use("write_file", { path: "out/half.txt", content: `${i}` });
           if (answer.code !== "refused") calls++;
         }
       },
@@ -138,11 +140,11 @@ describe.each(engines)("a run on %s", (engine) => {
         if (scene.number === "0" || scene.retry) return writes()(scene);
         // The same call with other answers is work, not a circle.
         for (let i = 0; i < 8; i++) {
-          await scene.use("write_file", { path: "out/1.1.txt", text: `${i}` });
+          await scene.use("write_file", { path: "out/1.1.txt", content: `${i}` });
           await scene.use("read_file", { path: "out/1.1.txt" });
         }
         for (let i = 0; i < 7; i++) answers.push((await scene.use("read_file", { path: "out/1.1.txt" })).code);
-        answers.push((await scene.use("write_file", { path: "out/1.1.txt", text: "late" })).code);
+        answers.push((await scene.use("write_file", { path: "out/1.1.txt", content: "late" })).code);
       },
     });
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
@@ -186,8 +188,8 @@ describe.each(engines)("a run on %s", (engine) => {
         if (scene.retry) told.push(scene.told);
         else if (++here === 2) waiting?.();
         await both;
-        const before = (await scene.use("read_file", { path: "shared.txt" })) as { text?: string };
-        await scene.use("write_file", { path: "shared.txt", text: `${before.text ?? ""}${scene.number}\n` });
+        const before = (await scene.use("read_file", { path: "shared.txt" })) as { content?: string };
+        await scene.use("write_file", { path: "shared.txt", content: `${before.content ?? ""}${scene.number}\n` });
         await scene.use("submit_output", { output: `made ${scene.number}` });
       },
     });
@@ -336,13 +338,13 @@ describe.each(engines)("a run on %s", (engine) => {
       "    - { id: handoffs, title: Handoffs, mode: log, writable_by: [engineer, architect], description: x. }\n";
     const { app, root } = await workspace(engine, "", sampleSchema.replace("pipeline:", `${handoffs}pipeline:`));
     writeFileSync(join(root, "guide.md"), "# Guide\n\nRetry for ever.\n");
-    const topic = { source_path: "guide.md", quote: "Retry for ever.", message: "Say how often." };
+    const topic = { source_path: "guide.md", quote: "Retry for ever.", content: "Say how often." };
     unwrap(await operations.open_topic.perform(app, topic, person()));
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { max_retries: 0 })]);
     const criteria: string[] = [];
     const agents = playing({
       worker: async ({ number, use }) => {
-        if (number === "1.1") await use("write_file", { path: "guide.md", text: "# Guide\n\nRetry three times.\n" });
+        if (number === "1.1") await use("write_file", { path: "guide.md", content: "# Guide\n\nRetry three times.\n" });
         await use("submit_output", {
           output: `made ${number}`,
           decisions: number === "1.1" ? ["Three tries,\nno more."] : [],

@@ -81,7 +81,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
         network: spawnSync("cat", ["/proc/net/dev"]).stdout.toString().split("\\n").filter((line) => line.includes(":")).length,
         others: spawnSync("sh", ["-c", "ls /proc | grep -c '^[0-9]'"]).stdout.toString().trim(),
       };
-      await use("write_file", { path: "by-tool.txt", text: "through the desk\\n" });
+      await use("write_file", { path: "by-tool.txt", content: "through the desk\\n" });
       await use("submit_output", { output: JSON.stringify(tried) });`;
     const { app, agents, git } = await workspaceWith(report);
     app.config.environment = {

@@ -383,6 +383,8 @@ describe("help", () => {
       "transfer-focus",
       "search-entries",
       "create-section",
+      "list-sources",
+      "read-source",
       "memory-search-nodes",
       "memory-query-nodes",
       "memory-get-node",
@@ -413,6 +415,7 @@ describe("help", () => {
       "submit-output",
       "submit-verdict",
       "ask",
+      "search",
       "recall",
     ]);
   });

@@ -224,7 +224,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
       unwrap(
         await operations.open_topic.perform(
           app,
-          { source_path: path, kind: "question", message: "Why?", quote },
+          { source_path: path, kind: "question", content: "Why?", quote },
           person(),
         ),
       ).id;

@@ -73,7 +73,7 @@ describe("a job from the shell", () => {
     const job = ran.json<{ job_id: string }>();
     expect(job).toMatchObject({ status: "failed", exit_code: 4, error_tail: "out of credit\n" });
     const env = { SCRIPTORIUM_JOB: job.job_id };
-    const late = await scribe(["reply-topic", "--id", topic, "--text", "late"], { cwd: root, env });
+    const late = await scribe(["reply-topic", "--id", topic, "--content", "late"], { cwd: root, env });
     expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining("is over") });
     const unbound = await scribe(["get-topic", "--id", topic], { cwd: root });
     expect(unbound.json()).toMatchObject({ id: topic });
@@ -113,7 +113,7 @@ describe("R15: jobs over HTTP", () => {
     expect(await post("/api/agent/jobs", body, reader.token)).toMatchObject({ status: 403 });
 
     const waited = scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
-    expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is in flight") });
+    expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is already running") });
     expect((await post(`/api/agent/jobs/${job_id}/cancel`, {})).status).toBe(200);
     await expect.poll(async () => (await get(`/api/agent/jobs/${job_id}`)).status).toBe("failed");
 

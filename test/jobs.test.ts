@@ -19,13 +19,13 @@ const proposes: Script = async ({ tools, prompt }) => {
   const base_sha = /Base source SHA: (\w+)/.exec(prompt)?.[1];
   const topic_id = /Topic ID: (\S+)/.exec(prompt)?.[1];
   const text = pageText.replace("the button", "the green button");
-  unwrap((await tools?.call("insert_proposal", { topic_id, base_sha, text })) ?? { ok: true, value: 0 });
+  unwrap((await tools?.call("insert_proposal", { topic_id, base_sha, content: text })) ?? { ok: true, value: 0 });
   return undefined;
 };
 
 const replies: Script = async ({ tools, prompt }) => {
   unwrap(
-    (await tools?.call("reply_topic", { id: /Topic ID: (\S+)/.exec(prompt)?.[1], text: "The green one." })) ?? {
+    (await tools?.call("reply_topic", { id: /Topic ID: (\S+)/.exec(prompt)?.[1], content: "The green one." })) ?? {
       ok: true,
       value: 0,
     },
@@ -38,7 +38,7 @@ const retells: Script = async ({ tools, prompt }) => {
   const source = { source_path: of("Source name"), persona: of("Persona name") };
   const shas = { source_sha: of("Source SHA"), persona_sha: of("Persona SHA") };
   unwrap(
-    (await tools?.call("put_perspective", { ...source, ...shas, text: "# Your first deploy\n" })) ?? {
+    (await tools?.call("put_perspective", { ...source, ...shas, content: "# Your first deploy\n" })) ?? {
       ok: true,
       value: 0,
     },
@@ -299,7 +299,7 @@ test("R3: the next job for a topic sees the earlier revision and what people sai
   });
   await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
   const [first] = await app.proposals.list("open");
-  unwrap(await operations.request_revision.perform(app, { id: first?.id, text: "Say why it is green." }, person()));
+  unwrap(await operations.request_revision.perform(app, { id: first?.id, content: "Say why it is green." }, person()));
   await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
   expect(earlier[0]).toBe("none");
   expect(earlier[1]).toMatch(/^Revision 1, .*\nAda Lovelace wrote: Say why it is green\.[\s\S]*the green button/);
@@ -435,9 +435,9 @@ describe("T6, T28: what a job may do", () => {
         ["list_open_topics", { source_path: join(app.config.root, "docs/deploy.md") }],
         ["get_topic", { id: elsewhere }],
         ["list_open_topics", { source_path: "wiki/vision.md" }],
-        ["reply_topic", { id: beside, text: "hello" }],
-        ["insert_proposal", { topic_id: beside, base_sha: "x", text: "y" }],
-        ["put_perspective", { source_path: "docs/deploy.md", persona: "newcomer", text: "x" }],
+        ["reply_topic", { id: beside, content: "hello" }],
+        ["insert_proposal", { topic_id: beside, base_sha: "x", content: "y" }],
+        ["put_perspective", { source_path: "docs/deploy.md", persona: "newcomer", content: "x" }],
         ["append_log", { id: "decisions", line: "I was here" }],
         ["approve_proposal", { id: "p" }],
       ];
@@ -450,7 +450,7 @@ describe("T6, T28: what a job may do", () => {
     const { job_id } = unwrap(await startJob(app, { topic_id: mine }));
     await over(app, job_id);
     expect(seen).toEqual([...Array(4).fill("ok"), ...Array(7).fill("denied")]);
-    expect(await late?.call("reply_topic", { id: mine, text: "too late" })).toMatchObject({
+    expect(await late?.call("reply_topic", { id: mine, content: "too late" })).toMatchObject({
       ok: false,
       problem: { code: "denied", message: expect.stringContaining("has ended") },
     });

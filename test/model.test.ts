@@ -18,6 +18,7 @@ const note = operation({
   effect: "writes",
   touches: [],
   callers: everyone,
+  group: "crew",
   input: z.object({ text: z.string() }),
   output: z.object({ kept: z.string() }),
   run: async (_app, { text }) => ok({ kept: text }),

@@ -104,7 +104,7 @@ describe.each(engines)("T8: a task that turns out to be wrong (%s)", (engine) =>
     );
     const report = read(app.runs.reportPath(run));
     expect(report).toContain(reason);
-    expect(report).toContain("1 of 3 tasks are accepted, 1 failed, 1 is stale");
+    expect(report).toContain("1 of 3 tasks accepted, 1 failed, 1 stale");
 
     unwrap(await operations.update_todo.perform(app, { id: one, status: "reopened" }, person()));
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed", tasks: { completed: 3 } });

@@ -108,14 +108,14 @@ describe("pages in a browser", needs("chromium"), () => {
       await context.route(/\/api\/topics\/t-/, async (route) => {
         const answer = await route.fetch();
         const topic = await answer.json();
-        const messages = texts.map((text, seq) => ({ ...topic.messages[0], seq, text }));
+        const messages = texts.map((text, seq) => ({ ...topic.messages[0], seq, content: text }));
         await route.fulfill({ response: answer, json: { ...topic, messages: [...topic.messages, ...messages] } });
       });
       context.on("request", (request) => {
         if (request.url().includes("/api/rendered/texts")) asked.push(request.url());
       });
     });
-    const body = { source_path: "wiki/vision.md", kind: "change", message: "# Please\n\nMake it **short**." };
+    const body = { source_path: "wiki/vision.md", kind: "change", content: "# Please\n\nMake it **short**." };
     const { id } = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
     await page.goto(`${url}/topics/${id}`);
     await page.waitForURL(/\/entries\/vision/);

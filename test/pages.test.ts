@@ -177,7 +177,7 @@ describe("R19: a page that is not what its path says", () => {
     expect(await refused("docs/folder.md")).toMatch(/not a regular file/);
     expect(await refused("docs/pipe.md")).toMatch(/not a regular file/);
     expect(await refused("docs/latin.md")).toMatch(/not UTF-8/);
-    expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are one file/);
+    expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are the same file/);
     expect(await refused("docs/café.md")).toMatch(/no page docs\/café\.md/);
     expect(await refused("DOCS/latin.md")).toMatch(/did you mean docs\/latin\.md/);
     expect(await refused("docs/large.md")).toMatch(/at most/);
@@ -204,17 +204,17 @@ describe.each(backends)("pages, with entries in $store on $engine", (backend) =>
     expect(deploy).toMatchObject({
       title: "How we deploy",
       entry: null,
-      source_sha: blobOf(deploy.text),
+      source_sha: blobOf(deploy.content),
       lastAuthor: null,
     });
     const vision = unwrap(await readPage.perform(app, { path: "wiki/vision.md" }, person("reader")));
     expect(vision).toMatchObject({
       title: backend.store === "files" ? "Vision" : "Far",
       entry: { id: "vision", version: version + 1, mode: "snapshot" },
-      source_sha: blobOf(vision.text),
+      source_sha: blobOf(vision.content),
       lastAuthor: "planner",
     });
-    expect(vision.text).toContain("# Far\n\nAhead.\n");
+    expect(vision.content).toContain("# Far\n\nAhead.\n");
     expect(await readPage.perform(app, { path: "docs/deploy.md" }, agent("planner"))).toMatchObject({
       ok: false,
       problem: { code: "denied" },

@@ -30,7 +30,7 @@ const persona = async (app: App, name = "new colleague", page = path) =>
 
 async function tell(app: App, words: string, changed: object = {}, page = path) {
   const { name, persona_sha, source_sha } = await persona(app, "new colleague", page);
-  const told = { source_path: page, persona: name, persona_sha, source_sha, text: words, ...changed };
+  const told = { source_path: page, persona: name, persona_sha, source_sha, content: words, ...changed };
   return putPerspective.perform(app, told, { ...agent("engineer"), job: "j-1" } as Caller);
 }
 
@@ -46,7 +46,7 @@ describe.each(backends)("R5: perspectives, with entries in $store on $engine", (
     expect(await show(app, "new colleague", page)).toMatchObject({ problem: { code: "not_found" } });
     expect(unwrap(await tell(app, "# Hello\n\nYou are new.\n", {}, page))).toEqual({ status: "success", stale: false });
     expect(unwrap(await show(app, "new colleague", page))).toMatchObject({
-      text: "# Hello\n\nYou are new.\n",
+      content: "# Hello\n\nYou are new.\n",
       stale: false,
       because: [],
       job_id: "j-1",
@@ -57,7 +57,7 @@ describe.each(backends)("R5: perspectives, with entries in $store on $engine", (
     const late = await tell(app, "# Late\n", { source_sha: before.source_sha }, page);
     expect(unwrap(late), "the page moved while the agent wrote").toEqual({ status: "success", stale: true });
     unwrap(await tell(app, "# Anew\n", {}, page));
-    expect(unwrap(await show(app, "new colleague", page))).toMatchObject({ text: "# Anew\n", stale: false });
+    expect(unwrap(await show(app, "new colleague", page))).toMatchObject({ content: "# Anew\n", stale: false });
 
     for (let i = 0; i < 6; i++) {
       const { version } = await app.entries.fetch("vision");
@@ -96,7 +96,7 @@ describe("R5: personas", () => {
     const { persona_sha } = await persona(app);
     writeFileSync(join(root, "scriptorium.yaml"), `name: Test\n${config.replace("knows git", "knows nothing at all")}`);
     const later = await open();
-    expect(unwrap(await show(later))).toMatchObject({ stale: true, because: ["persona"], text: "# Hello\n" });
+    expect(unwrap(await show(later))).toMatchObject({ stale: true, because: ["persona"], content: "# Hello\n" });
     expect(await tell(later, "# Late\n", { persona_sha })).toMatchObject({ problem: { code: "conflict" } });
     const made = { sourceSha: "a", personaSha: "b", skillSha: "c" };
     expect(staleBecause(made, { sourceSha: "x", personaSha: "b", skillSha: "y" })).toEqual(["page", "skill"]);
@@ -127,11 +127,11 @@ test("R5: what is no perspective of a page is refused, and nothing is kept", asy
   const refused: [object, string, RegExp][] = [
     [{ source_sha: "0".repeat(40) }, "invalid", /is not a known version/],
     [{ persona: "king" }, "not_found", /no persona "king"/],
-    [{ persona_sha: "x" }, "conflict", /described anew/],
+    [{ persona_sha: "x" }, "conflict", /the description of persona .* changed/],
     [{ source_path: "../deploy.md" }, "invalid", /not a valid page path/],
-    [{ text: "  \n" }, "invalid", /empty/],
-    [{ text: "a\0b" }, "invalid", /NUL/],
-    [{ text: "a\ud800" }, "invalid", /UTF-8/],
+    [{ content: "  \n" }, "invalid", /empty/],
+    [{ content: "a\0b" }, "invalid", /NUL/],
+    [{ content: "a\ud800" }, "invalid", /UTF-8/],
   ];
   for (const [changed, code, said] of refused) {
     expect(await tell(app, "# Hello\n", changed), said.source).toMatchObject({

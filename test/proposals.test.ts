@@ -87,9 +87,9 @@ describe.each(engines)("R3: proposals for pages, on %s", (engine) => {
   test("R3: a person comments, asks for another revision, approves with a note or rejects with a reason", async () => {
     const { app } = await workspace({ engine });
     const first = unwrap(await propose(app));
-    unwrap(await requestRevision.perform(app, { id: first.id, text: "Keep the word Fridays." }, person()));
+    unwrap(await requestRevision.perform(app, { id: first.id, content: "Keep the word Fridays." }, person()));
     expect((await show(app, first.id)).comments).toMatchObject([
-      { author: "Ada Lovelace", text: "Keep the word Fridays.", wants_revision: true },
+      { author: "Ada Lovelace", content: "Keep the word Fridays.", wants_revision: true },
     ]);
     const second = unwrap(await propose(app, text.replace("Pray", "Watch")));
     unwrap(await rejectProposal.perform(app, { id: second.id, note: "watching is not enough" }, person()));
@@ -203,7 +203,7 @@ describe("R3: what a proposal would do is worked out beforehand", () => {
   test("R3: the diff as text and as data, and nothing moved", async () => {
     const { app } = await workspace();
     const { id } = unwrap(await propose(app));
-    const { impact, text: wanted } = await show(app, id);
+    const { impact, content: wanted } = await show(app, id);
     expect(wanted).toBe(better);
     expect(impact).toMatchObject({
       added: 1,
@@ -333,7 +333,7 @@ describe.each(engines)("R4: approval, on %s", (engine) => {
     const { id } = unwrap(await propose(app));
     for (const operation of [approveProposal, rejectProposal, requestRevision]) {
       for (const caller of [agent("planner"), { ...agent("planner"), job: "j-1" }, person("reader")]) {
-        const answer = await operation.perform(app, { id, text: "approved by a person", note: "approved" }, caller);
+        const answer = await operation.perform(app, { id, content: "approved by a person", note: "approved" }, caller);
         expect(answer).toMatchObject({ problem: { code: "denied" } });
       }
     }
@@ -479,7 +479,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
   test("R3, R4: a topic is answered by scribe, foreseen, sent back, answered again, approved, and the other topics follow", async () => {
     const { app, root } = await workspace({ engine });
     const open = async (quote: string, kind = "change") =>
-      unwrap(await openTopic.perform(app, { source_path: deploy, kind, message: `About ${quote}`, quote }, person()));
+      unwrap(await openTopic.perform(app, { source_path: deploy, kind, content: `About ${quote}`, quote }, person()));
     const [about, kept, endangered, question] = [
       await open("on Fridays"),
       await open("sleep until the pager rings"),
@@ -487,7 +487,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
       await open("Build", "question"),
     ];
     const answer = async (id: string, wanted: string, base = blobOf(text)) =>
-      insertProposal.perform(app, { topic_id: id, base_sha: base, text: wanted }, {
+      insertProposal.perform(app, { topic_id: id, base_sha: base, content: wanted }, {
         ...agent("engineer"),
         job: "j-9",
       } as Caller);
@@ -504,11 +504,11 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
     const foreseen = (await show(app, first.id)).impact?.topics ?? [];
     expect(foreseen.find((topic) => topic.id === kept.id)?.to).toMatch(/anchored|moved/);
     expect(foreseen.find((topic) => topic.id === endangered.id)?.to).toBe("orphaned");
-    unwrap(await requestRevision.perform(app, { id: first.id, text: "Keep the steps." }, person()));
+    unwrap(await requestRevision.perform(app, { id: first.id, content: "Keep the steps." }, person()));
 
     const { revisions } = unwrap(await getTopic.perform(app, { id: about.id }, agent("engineer")));
     expect(revisions).toMatchObject([
-      { revision_number: 1, status: "open", comments: [{ text: "Keep the steps.", wants_revision: true }] },
+      { revision_number: 1, status: "open", comments: [{ content: "Keep the steps.", wants_revision: true }] },
     ]);
     expect(revisions?.[0]?.diff).toContain("-2. Pray.");
 
@@ -529,7 +529,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
 test("R11: scribe takes the text on stdin and prints the id; a person proposes through scriptorium", async () => {
   const { app, root } = await workspace();
   const { id, source_sha } = unwrap(
-    await openTopic.perform(app, { source_path: deploy, message: "Tuesdays", quote: "Fridays" }, person()),
+    await openTopic.perform(app, { source_path: deploy, content: "Tuesdays", quote: "Fridays" }, person()),
   );
   const args = ["insert-proposal", "--topic-id", id, "--base-sha", source_sha ?? ""];
   const made = await scribe(args, { cwd: root, input: better });

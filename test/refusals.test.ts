@@ -71,16 +71,16 @@ describe.each(engines)("W11: two people save different plans of one run at the s
     const wanted = planOf([{ number: "0" }, { number: "1.1" }]);
     const { run } = unwrap(await submitPlan.perform(app, { ...wanted, request: "Race" }, agent("planner")));
     const shown = async () => unwrap(await showPlan.perform(app, { id: run }, person()));
-    const { text } = await shown();
+    const { content } = await shown();
     const titled = (name: string) =>
-      text.replace("Task number 0", `${name} zero`).replace("Task number 1.1", `${name} one`);
+      content.replace("Task number 0", `${name} zero`).replace("Task number 1.1", `${name} one`);
 
     for (let race = 0; race < races; race++) {
       const names = [`left ${race}`, `right ${race}`];
       const base_hash = (await shown()).plan_hash ?? "";
       const answers = await Promise.all(
         [app, other].map((side, at) =>
-          savePlan.perform(side, { id: run, text: titled(names[at] ?? ""), base_hash }, person()),
+          savePlan.perform(side, { id: run, content: titled(names[at] ?? ""), base_hash }, person()),
         ),
       );
       const winners = names.filter((_, at) => answers[at]?.ok);

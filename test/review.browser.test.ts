@@ -92,7 +92,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     const body = {
       source_path: "wiki/notes.md",
       kind: "change",
-      message: "Which light?",
+      content: "Which light?",
       quote: "Wait for the light.",
     };
     const topic = (await ask(url, "/api/topics", { method: "POST", token, body })).json();

@@ -71,23 +71,23 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
 
   test("O3, O5, O9, O11: the demo is watched from its request to its report", async () => {
     const env = { BROWSER: "true", TMPDIR: temporaryFolder() };
-    const child = start("scriptorium.js", ["demo"], temporaryFolder(), env, { detached: true });
-    // As Ctrl-C does it: the demo and the server that it started.
+    const child = start("scriptorium.js", ["demo", "--open"], temporaryFolder(), env, { detached: true });
+    // As Ctrl-C does it.
     onTestFinished(() => void process.kill(-(child.pid ?? 0), "SIGINT"));
     let said = "";
     child.stdout?.on("data", (chunk) => {
       said += chunk;
     });
-    await expect.poll(() => said).toMatch(/Watch it at http:\S+\n/);
-    const { page, faults, url } = await visit(/Watch it at (\S+)/.exec(said)?.[1] ?? "");
+    await expect.poll(() => said).toMatch(/Watch it in your browser: http:\S+\n/);
+    const { page, faults, url } = await visit(/Watch it in your browser: (\S+)/.exec(said)?.[1] ?? "");
     await page.goto(`${url}/runs`);
-    await page.getByRole("link", { name: "Teach the greeter to say goodbye" }).click();
+    await page.getByRole("link", { name: "Add farewell to the greeter" }).click();
     await page.locator(".task-node.tone-busy").first().waitFor();
     await page.getByText("5 of 5 accepted").waitFor();
     await page.locator(".facts .state").getByText("completed").waitFor();
     await page.locator(".task-node").getByText("attempt 2").waitFor();
     await page.keyboard.press("4");
-    await page.locator(".report").getByText("5 of 5 tasks are accepted").waitFor();
+    await page.locator(".report").getByText("5 of 5 tasks accepted").waitFor();
     expect(faults).toEqual([]);
   });
 

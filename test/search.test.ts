@@ -84,7 +84,7 @@ describe.each(engines)("search on %s", (engine) => {
     expect(await first("quaywise")).toMatchObject({ type: "task", title: "Measure the webhook" });
     expect(await first("quarry")).toMatchObject({ type: "node", title: "Heron" });
     expect(await first("when was the migration")).toMatchObject({ id: "chat.txt" });
-    await call("open_topic", { source_path: "wiki/notes.md", message: "is the pelican meant here?" });
+    await call("open_topic", { source_path: "wiki/notes.md", content: "is the pelican meant here?" });
     expect(await first("pelican")).toMatchObject({ type: "topic", title: "open change on wiki/notes.md" });
   });
 
@@ -126,7 +126,7 @@ describe.each(engines)("search on %s", (engine) => {
     unwrap(await app.sources.add("🦉/åsa.txt", Buffer.from("the owlet"), { name: "Åsa" }));
     for (const query of ["owlet section:🦉", "owlet author:Åsa", "owlet section:🦉/åsa.txt"])
       expect(await types(query), query).toEqual(new Set(["source"]));
-    expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/unknown type poem; expected /);
+    expect((await call("search", { query: "x type:poem" })).notes[0]).toMatch(/unknown type poem; expected entry/);
     expect((await call("search", { query: "type:entry" })).notes[0]).toMatch(/needs a word/);
   });
 

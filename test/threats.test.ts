@@ -39,14 +39,14 @@ describe("T1: texts that give orders", () => {
     { tool: "update_todo", input: { id: "TODO", status: "cancelled" } },
     { tool: "submit_verdict", input: { verdict: "PASS", score: 100, feedback: "fine", evidence: [] } },
     { tool: "submit_plan", input: { title: "mine", tasks: [] } },
-    { tool: "save_plan", input: { id: "RUN", text: "mine" } },
+    { tool: "save_plan", input: { id: "RUN", content: "mine" } },
     { tool: "commit_entry", input: { id: "vision", content: "All to mallory.", version: 1 } },
     { tool: "follow_folder", input: { folder: "/etc" } },
     { tool: "install_model", input: {} },
     { tool: "start_job", input: { kind: "incorporate", source_path: "wiki/vision.md" } },
-    { tool: "write_file", input: { path: "../../../outside.txt", text: "mallory" } },
-    { tool: "write_file", input: { path: ".git/hooks/post-commit", text: "#!/bin/sh" } },
-    { tool: "write_file", input: { path: "/etc/mallory", text: "mallory" } },
+    { tool: "write_file", input: { path: "../../../outside.txt", content: "mallory" } },
+    { tool: "write_file", input: { path: ".git/hooks/post-commit", content: "#!/bin/sh" } },
+    { tool: "write_file", input: { path: "/etc/mallory", content: "mallory" } },
     { tool: "constructor", input: {} },
   ];
 
@@ -288,7 +288,7 @@ describe.each(engines)("T29: a damaged record (%s)", (engine) => {
     const section = { title: "X", mode: "snapshot", writable_by: ["planner"], description: "d" };
     for (const id of ["x", "y"]) await operations.create_section.perform(app, { ...section, id }, person());
     for (const quote of ["One", "three"])
-      unwrap(await operations.open_topic.perform(app, { source_path: "docs/a.md", quote, message: "why" }, person()));
+      unwrap(await operations.open_topic.perform(app, { source_path: "docs/a.md", quote, content: "why" }, person()));
     const broken = "{broken";
     await app.db.write(async (tx) => {
       await tx.updateTable("tasks").set({ result: broken }).where("id", "=", first).execute();

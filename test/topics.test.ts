@@ -45,7 +45,7 @@ async function handbook(engine: (typeof engines)[number] = "sqlite", text = page
 
 const about = (quote: string, more: object = {}) => ({
   source_path: "docs/deploy.md",
-  message: "Why?",
+  content: "Why?",
   quote,
   ...more,
 });
@@ -67,19 +67,23 @@ describe.each(engines)("topics on %s", (engine) => {
     const whole = await perform("open_topic", {
       source_path: "docs/deploy.md",
       kind: "question",
-      message: "Is this *true*?",
+      content: "Is this *true*?",
     });
     expect(whole).toMatchObject({ kind: "question", anchor: null });
 
     const { id } = topic;
-    expect(await call(app, agent("engineer"))("reply_topic", { id, text: "Because." })).toEqual({ id, seq: 2 });
-    expect(await call(app, other)("reply_topic", { id, text: "I see." })).toEqual({ id, seq: 3 });
-    expect(await perform("edit_message", { id, seq: 1, text: "Why so slow?" })).toMatchObject({ text: "Why so slow?" });
+    expect(await call(app, agent("engineer"))("reply_topic", { id, content: "Because." })).toEqual({ id, seq: 2 });
+    expect(await call(app, other)("reply_topic", { id, content: "I see." })).toEqual({ id, seq: 3 });
+    expect(await perform("edit_message", { id, seq: 1, content: "Why so slow?" })).toMatchObject({
+      content: "Why so slow?",
+    });
     for (const seq of [2, 3]) {
-      expect(await perform("edit_message", { id, seq, text: "No." })).toMatchObject({ status: "denied" });
+      expect(await perform("edit_message", { id, seq, content: "No." })).toMatchObject({ status: "denied" });
     }
     const impostor: Caller = { kind: "person", name: "engineer", rank: "admin" };
-    expect(await call(app, impostor)("edit_message", { id, seq: 2, text: "No." })).toMatchObject({ status: "denied" });
+    expect(await call(app, impostor)("edit_message", { id, seq: 2, content: "No." })).toMatchObject({
+      status: "denied",
+    });
 
     expect(await perform("resolve_topic", { id })).toMatchObject({ status: "resolved", resolved_by: "Ada Lovelace" });
     expect(await perform("resolve_topic", { id })).toMatchObject({ status: "conflict" });
@@ -87,8 +91,14 @@ describe.each(engines)("topics on %s", (engine) => {
     expect(await perform("reopen_topic", { id })).toMatchObject({ status: "open", resolved_at: null });
     expect(await perform("get_topic", { id })).toMatchObject({
       messages: [
-        { seq: 1, author: "Ada Lovelace", author_kind: "person", text: "Why so slow?", edited_at: expect.any(String) },
-        { seq: 2, author: "engineer", author_kind: "agent", text: "Because.", edited_at: null },
+        {
+          seq: 1,
+          author: "Ada Lovelace",
+          author_kind: "person",
+          content: "Why so slow?",
+          edited_at: expect.any(String),
+        },
+        { seq: 2, author: "engineer", author_kind: "agent", content: "Because.", edited_at: null },
         { seq: 3, author: "Grace Hopper", author_kind: "person" },
       ],
     });
@@ -108,7 +118,7 @@ describe.each(engines)("topics on %s", (engine) => {
     const { id } = await perform("open_topic", about("smoke tests"));
     const doors = [app, await open()];
     const replies = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => call(doors[n % 2] as App)("reply_topic", { id, text: `Reply ${n}` })),
+      Array.from({ length: 20 }, (_, n) => call(doors[n % 2] as App)("reply_topic", { id, content: `Reply ${n}` })),
     );
     expect(replies.map((reply) => reply.seq).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 20 }, (_, n) => n + 2),
@@ -167,7 +177,7 @@ test("words that the page has twice or not at all are refused with what to do, a
   const near = await perform("open_topic", about(quote, { context: "error rate settle. See" }));
   expect(near.anchor.place).toMatchObject({ line: 13, heading: "Production" });
   const start = page.indexOf("smoke");
-  const range = { source_path: "docs/deploy.md", message: "Which?", start, end: start + 5 };
+  const range = { source_path: "docs/deploy.md", content: "Which?", start, end: start + 5 };
   expect(await perform("open_topic", { ...range, source_sha: near.source_sha })).toMatchObject({
     anchor: { quote: "smoke" },
   });
@@ -200,7 +210,7 @@ test("anchors follow a commit of an agent, a git pull and a renamed page; a dele
   const vision = await perform("open_topic", {
     source_path: "wiki/vision.md",
     quote: "arrive on time",
-    message: "Always?",
+    content: "Always?",
   });
   const longer = "# Vision\n\nWe promise little.\n\nParcels arrive on time.\n";
   await call(app, planner)("commit_entry", { id: "vision", content: longer, version: 2 });
@@ -260,7 +270,7 @@ test("what a proposed text would do to each open topic is known beforehand, and 
 test("a long topic comes in parts of bounded size (R1)", async () => {
   const { do: perform } = await handbook();
   const { id } = await perform("open_topic", about("smoke tests"));
-  for (let n = 0; n < 6; n++) await perform("reply_topic", { id, text: "x".repeat(10_000) });
+  for (let n = 0; n < 6; n++) await perform("reply_topic", { id, content: "x".repeat(10_000) });
   const seqs: number[] = [];
   let cursor: string | undefined;
   do {
@@ -283,8 +293,8 @@ test("the commands open, show, answer and resolve a topic, and hostile text stay
   const { id } = opened.json<{ id: string }>();
   expect(opened.stdout).not.toMatch(/[\u001b\u0007\u009b]/);
   const said = await scribe(["get-topic", "--role", "engineer", "--id", id], cwd);
-  expect(said.json()).toMatchObject({ id, messages: [{ text: hostile }] });
-  await scribe(["reply-topic", "--role", "engineer", "--id", id, "--text", "It is done."], cwd);
+  expect(said.json()).toMatchObject({ id, messages: [{ content: hostile }] });
+  await scribe(["reply-topic", "--role", "engineer", "--id", id, "--content", "It is done."], cwd);
   const shown = await scriptorium(["topic", "show", id], cwd);
   expect(shown.stdout).toContain("docs/deploy.md:7");
   expect(shown.stdout).toContain("engineer (agent)");

@@ -87,19 +87,19 @@ describe("H5: on the wire every name is snake_case, but for those that are promi
     const topic = unwrap(
       await operations.open_topic.perform(
         app,
-        { source_path: "docs/deploy.md", quote: "Fridays", message: "Really?" },
+        { source_path: "docs/deploy.md", quote: "Fridays", content: "Really?" },
         admin,
       ),
     );
-    unwrap(await operations.reply_topic.perform(app, { id: topic.id, text: "Yes." }, admin));
+    unwrap(await operations.reply_topic.perform(app, { id: topic.id, content: "Yes." }, admin));
     const proposed = unwrap(
       await operations.insert_proposal.perform(
         app,
-        { topic_id: topic.id, base_sha: topic.source_sha, text: page.replace("Fridays", "Mondays") },
+        { topic_id: topic.id, base_sha: topic.source_sha, content: page.replace("Fridays", "Mondays") },
         admin,
       ),
     );
-    unwrap(await operations.request_revision.perform(app, { id: proposed.id, text: "Tuesdays" }, admin));
+    unwrap(await operations.request_revision.perform(app, { id: proposed.id, content: "Tuesdays" }, admin));
     unwrap(await operations.approve_proposal.perform(app, { id: proposed.id }, admin));
     const todo = unwrap(await operations.create_todo.perform(app, { title: "Do it" }, admin));
     unwrap(await operations.lock_todo.perform(app, { id: todo.id, agent_id: "e-1" }, planner));

@@ -1,46 +1,64 @@
-import type { McpServer, StandardSchemaWithJSON } from "@modelcontextprotocol/server";
+import { type McpServer, ProtocolError, ProtocolErrorCode, type Tool } from "@modelcontextprotocol/server";
+import { nearest } from "../kernel/nearest.ts";
 import { jsonSchema, type Operation } from "../kernel/operation.ts";
 import { type Result, refusalFor } from "../kernel/result.ts";
 
-/** Registers an operation as an MCP tool. */
-export function addTool(
-  server: McpServer,
-  operation: Operation,
-  perform: (raw: unknown) => Promise<Result<unknown>>,
-): void {
-  const { name, summary, guidance, effect, input, output } = operation;
-  server.registerTool(
-    name,
-    {
-      description: guidance ? `${summary} ${guidance}` : summary,
-      inputSchema: unchecked(jsonSchema(input)),
-      // MCP requires `type: object` at the top level; the JSON Schema of a union has it only inside.
-      outputSchema: unchecked({ type: "object", ...jsonSchema(output, "output") }),
-      annotations: {
-        readOnlyHint: effect === "reads",
-        destructiveHint: effect === "destroys",
-        idempotentHint: effect === "reads",
-        openWorldHint: false,
-      },
-    },
-    async (raw: unknown) => {
-      const result = await perform(raw ?? {});
-      const answer = result.ok ? (result.value as Record<string, unknown>) : refusalFor(result.problem);
-      return {
-        content: [{ type: "text" as const, text: JSON.stringify(answer) }],
-        structuredContent: answer,
-        isError: !result.ok,
-      };
-    },
-  );
+export type McpTools = {
+  /** The tools in the answer to tools/list. */
+  listed: readonly Operation[];
+  /** The names of all tools that can be called, listed or not. */
+  callable: readonly string[];
+  call(name: string, raw: unknown): Promise<Result<unknown>>;
+};
+
+/**
+ * Serves operations as MCP tools. The handlers are our own, because those of the SDK refuse calls of tools that they
+ * do not list.
+ */
+export function serveTools({ server }: McpServer, { listed, callable, call }: McpTools): void {
+  server.registerCapabilities({ tools: {} });
+  server.setRequestHandler("tools/list", () => ({ tools: listed.map(toolOf) }));
+  server.setRequestHandler("tools/call", async ({ params }) => {
+    const { name, arguments: given = {} } = params;
+    if (!callable.includes(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, noTool(name, callable));
+    const { _meta, ...raw } = given;
+    const { answer, isError } = await call(name, raw).then(answerOf, failure);
+    return { content: [{ type: "text" as const, text: JSON.stringify(answer) }], structuredContent: answer, isError };
+  });
 }
 
-/** Publishes a schema without validating by it: `perform` validates all input. */
-const unchecked = (schema: Record<string, unknown>): StandardSchemaWithJSON => ({
-  "~standard": {
-    version: 1,
-    vendor: "scriptorium",
-    validate: (value) => ({ value }),
-    jsonSchema: { input: () => schema, output: () => schema },
-  },
+type Answer = { answer: Record<string, unknown>; isError: boolean };
+
+const answerOf = (result: Result<unknown>): Answer =>
+  result.ok
+    ? { answer: result.value as Record<string, unknown>, isError: false }
+    : { answer: refusalFor(result.problem), isError: true };
+
+/** A protocol error would hide the reason from the model. */
+const failure = (error: unknown): Answer => ({
+  answer: { status: "failed", error: error instanceof Error ? error.message : String(error) },
+  isError: true,
 });
+
+function noTool(name: string, callable: readonly string[]): string {
+  const meant = nearest(name, callable);
+  return meant ? `no tool ${name}; did you mean ${meant}?` : `no tool ${name}; tools/list has the tools`;
+}
+
+/** An operation as tools/list shows it. Without an output schema: no client passes it to the model, and it costs tokens. */
+export function toolOf({ name, summary, guidance, effect, input }: Operation): Tool {
+  const { $schema: _dialect, ...inputSchema } = jsonSchema(input);
+  return {
+    name,
+    description: guidance ? `${summary} ${guidance}` : summary,
+    inputSchema: { type: "object", ...inputSchema } as Tool["inputSchema"],
+    annotations: annotations[effect],
+  };
+}
+
+/** Hints that the protocol already implies are left out. */
+const annotations = {
+  reads: { readOnlyHint: true, openWorldHint: false },
+  writes: { destructiveHint: false, openWorldHint: false },
+  destroys: { destructiveHint: true, openWorldHint: false },
+} as const satisfies Record<Operation["effect"], Tool["annotations"]>;

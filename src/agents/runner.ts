@@ -1,10 +1,12 @@
 import type { Operation } from "../kernel/operation.ts";
-import type { Result } from "../kernel/result.ts";
+import type { Problem, Result } from "../kernel/result.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** Runs an agent once: a command-line program, a model over an API, or a script. */
 export interface Runner {
   readonly name: string;
+  /** The budget limits at which a run of it stops while it works; others are known when it has ended. */
+  readonly enforces?: readonly ("tokens" | "usd")[];
   /** Resolves when no process of the run is left. Aborting `signal` stops it. Failures are in the result, not thrown. */
   run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>;
 }
@@ -31,15 +33,22 @@ export type RunSpec = {
   logFile?: string;
 };
 
+/** An amount that is requested before it is spent; null dollars are unknown. */
+export type Amount = { tokens: number; usd: number | null };
+/** `least` is the smallest amount that is of use to an agent that stops at its limit; such an agent takes what is left. */
+export type WantedAmount = Amount & { least?: { tokens: number; usd: number } };
+
 /** Reserves the maximum cost of a call before it is made; the reservation is settled with the actual cost. */
 export interface Meter {
-  reserve(wanted: { tokens: number; usd: number | null }): Promise<Result<Reservation>>;
+  reserve(wanted: WantedAmount): Promise<Result<Reservation>>;
 }
 export interface Reservation {
-  /** Whether the budget limits tokens or dollars. A limited amount must not exceed the reservation. */
-  limits?: { tokens: boolean; usd: boolean };
+  /** The reserved amounts, in the units that a budget limits; they must not be exceeded. */
+  limits?: { tokens?: number; usd?: number };
+  /** The budget that had room for less than was wanted. */
+  short?: Problem;
   /** The actual cost; null, when it is unknown, counts the whole reservation as spent. */
-  settle(spent: { tokens: number; usd: number | null } | null): Promise<void>;
+  settle(spent: Amount | null): Promise<void>;
 }
 
 export type Limits = {
@@ -82,6 +91,8 @@ export type RunResult = {
   /** Why it failed, in a sentence, if the runner knows. */
   error?: string;
   ended: EndReason;
+  /** The limit that it reached, if one ended it. */
+  reached?: keyof Limits;
   usage: Usage;
   costUsd: number | null;
   durationMs: number;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFile } from "../kernel/package-files.ts";
 
-/** The bundled plugin folder with the skills. */
-export const skillsFolder = () => fileURLToPath(packageFile("skills/scriptorium/"));
+/** The bundled plugin folder with the skills of jobs, without the hooks and the server of the plugin around it. */
+export const skillsFolder = () => fileURLToPath(packageFile("plugin/jobs/"));
 
 /** Copies the skills to where an agent in the workspace looks for them (R8), overwriting older copies. Returns the paths written. */
 export async function installSkills(root: string): Promise<string[]> {

@@ -7,7 +7,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { builtFile } from "../kernel/package-files.ts";
 import { version } from "../kernel/version.ts";
-import { addTool } from "./mcp-tool.ts";
+import { serveTools } from "./mcp-tool.ts";
 import type { RunSpec, Toolset } from "./runner.ts";
 
 export type ToolSocket = { mcp: NonNullable<RunSpec["mcp"]>; close(): Promise<void> };
@@ -39,6 +39,7 @@ export async function openToolSocket(tools: Toolset, name: string, instructions:
 
 function toolServer(tools: Toolset, name: string, instructions: string): McpServer {
   const server = new McpServer({ name, title: "Scriptorium", version }, { instructions });
-  for (const operation of tools.operations) addTool(server, operation, (raw) => tools.call(operation.name, raw));
+  const callable = tools.operations.map((operation) => operation.name);
+  serveTools(server, { listed: tools.operations, callable, call: tools.call });
   return server;
 }

@@ -6,6 +6,7 @@ import type { Outcome } from "../crew/record/run-host.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
 import { progress } from "./progress.ts";
@@ -18,7 +19,9 @@ export const executeCommand = (common: () => Common) =>
     .argument("[run]", "id of the run, or path of its chain-output.md (default: the newest unfinished run)")
     .option("--workers <n>", "maximum number of tasks in progress at once", count)
     .option("--budget-tokens <n>", "token budget of the run; it stops before a call that would exceed it", count)
+    .option("--no-budget-tokens", "no token budget")
     .option("--budget-usd <x>", "budget of the run in US dollars; it stops before a call that would exceed it", amount)
+    .option("--no-budget-usd", "no budget in US dollars")
     .option("--dry-run", "show tasks, agents and limits without running anything")
     .action((run, { workers, budgetTokens, budgetUsd, dryRun }) =>
       withApp(common(), async (app) => {
@@ -51,7 +54,9 @@ export const resumeCommand = (common: () => Common) =>
     .argument("<run>")
     .option("--workers <n>", "maximum number of tasks in progress at once", count)
     .option("--budget-tokens <n>", "new token budget", count)
+    .option("--no-budget-tokens", "remove the token budget")
     .option("--budget-usd <x>", "new budget in US dollars", amount)
+    .option("--no-budget-usd", "remove the budget in US dollars")
     .action((run, options) =>
       withApp(common(), async (app) => {
         const found = await runNamed(app, run);
@@ -74,7 +79,11 @@ export const cancelCommand = (common: () => Common) =>
       ),
     );
 
-type How = { workers?: number | undefined; budgetTokens?: number | undefined; budgetUsd?: number | undefined };
+/** Commander sets an option to true without its value, and to false by its `--no-` form. */
+type Budget = number | boolean | undefined;
+type How = { workers?: number | undefined; budgetTokens?: Budget; budgetUsd?: Budget };
+
+const budgetFrom = (option: Budget) => (option === false ? null : option === true ? undefined : option);
 
 async function carryOut(
   app: App,
@@ -82,7 +91,8 @@ async function carryOut(
   run: string,
   { workers, budgetTokens, budgetUsd }: How,
 ): Promise<void> {
-  const input = { id: run, workers, budget_tokens: budgetTokens, budget_usd: budgetUsd };
+  const budget = { budget_tokens: budgetFrom(budgetTokens), budget_usd: budgetFrom(budgetUsd) };
+  const input = { id: run, workers, ...budget };
   const done = await watched(app, options, async () => executeRun.perform(app, input, await localPerson(app)));
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
@@ -195,8 +205,12 @@ function stopOnSignal(app: App) {
     process.stderr.write("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
     void app.host.stop();
   };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { end: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+  for (const signal of stopSignals) process.on(signal, onSignal);
+  return {
+    end: () => {
+      for (const signal of stopSignals) process.off(signal, onSignal);
+    },
+  };
 }
 
 function count(text: string): number {

@@ -4,6 +4,7 @@ import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
 import type { JobQueue } from "../jobs/queue.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { allOperations } from "../operation-list.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 import type { OutputOf } from "./output-of.ts";
@@ -77,7 +78,7 @@ export async function startHere(
   const queue = opened.value;
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  for (const signal of stopSignals) process.once(signal, interrupt);
   try {
     const started = await start(caller);
     if (!started.ok || (served && !wait)) return print(options, started, ({ job_id }) => `${job_id} is queued`);
@@ -88,7 +89,7 @@ export async function startHere(
       json: (job) => ({ job_id: job.id, ...job }),
     });
   } finally {
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    for (const signal of stopSignals) process.off(signal, interrupt);
     await queue?.stop();
   }
 }

@@ -36,7 +36,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   reopen_topic: (input) => `topic reopen ${given(input, "id")}`,
   reply_topic: (input) => `topic reply ${given(input, "id")} --message <text>`,
   request_revision: (input) => `proposal revise ${given(input, "id")} <text>`,
-  search_entries: () => "search <words>",
+  search: () => "search <words>",
   show_proposal: (input) => `proposal show ${given(input, "id")}`,
   show_run: (input) => `run show ${given(input, "id")}`,
   transfer_focus: () => undefined,

@@ -23,10 +23,10 @@ export const perspectiveCommand = (common: () => Common) =>
         .argument("<page>", "the page, such as docs/deploy.md")
         .requiredOption("--persona <name>", "persona that the page was written for")
         .action((page, { persona }) =>
-          report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, text }) =>
+          report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, content }) =>
             stale
-              ? `${yellow(`stale: the ${because.join(" and the ")} changed since it was written`)}\n\n${text}`
-              : text,
+              ? `${yellow(`stale: the ${because.join(" and the ")} changed since it was written`)}\n\n${content}`
+              : content,
           ),
         ),
     )

@@ -5,6 +5,7 @@ import { startRun } from "../crew/execute-operations.ts";
 import type { Planned } from "../crew/record/run-host.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
 import { table } from "./text.ts";
 
@@ -32,14 +33,14 @@ export const planCommand = (common: () => Common) =>
 
 async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
   const onSignal = () => void app.host.stop();
-  process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+  for (const signal of stopSignals) process.once(signal, onSignal);
   try {
     const planned = await startRun.perform(app, { request, brief }, await localPerson(app));
     if (!planned.ok) return planned;
     const { run, chain = app.runs.chainPath(run), tasks = [] } = planned.value;
     return ok({ run, chain, tasks });
   } finally {
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    for (const signal of stopSignals) process.off(signal, onSignal);
   }
 }
 

@@ -5,6 +5,7 @@ import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
+import { hookCommand } from "./hook.ts";
 import { inboxCommand } from "./inbox.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
@@ -45,6 +46,7 @@ async function execute(argv: string[]): Promise<void> {
     initCommand(common),
     serveCommand(common),
     mcpCommand(common),
+    hookCommand(common),
     statusCommand(common),
     doctorCommand(common),
     entryCommand(common),
@@ -103,6 +105,8 @@ function acceptEverywhere(program: Command): void {
       const { json, dir } = action.opts();
       if (json) program.setOptionValue("json", true);
       if (dir) program.setOptionValue("dir", dir);
+      // They are not fields of the operation that the command passes its options to.
+      action.setOptionValue("json", undefined).setOptionValue("dir", undefined);
     });
   };
   walk(program);

@@ -45,11 +45,11 @@ export const proposalCommand = (common: () => Common) =>
         .requiredOption("--base <sha>", "source_sha that your text is based on, as shown by `topic show --json`")
         .option("--file <path>", "file with the whole new text; - for stdin", "-")
         .action(async ({ topic, base, file }) => {
-          const text = (await readInput(file)).toString("utf8");
+          const content = (await readInput(file)).toString("utf8");
           await report(
             common(),
             insertProposal,
-            { topic_id: topic, base_sha: base, text },
+            { topic_id: topic, base_sha: base, content },
             (p) => `${p.id} is open for review`,
           );
         }),
@@ -83,7 +83,7 @@ export const proposalCommand = (common: () => Common) =>
         .argument("<id>")
         .argument("<text...>", "the comment")
         .action((id, words) =>
-          report(common(), commentProposal, { id, text: words.join(" ") }, () => `comment added to ${id}`),
+          report(common(), commentProposal, { id, content: words.join(" ") }, () => `comment added to ${id}`),
         ),
     )
     .addCommand(
@@ -95,7 +95,7 @@ export const proposalCommand = (common: () => Common) =>
           report(
             common(),
             requestRevision,
-            { id, text: words.join(" ") },
+            { id, content: words.join(" ") },
             () => `revision of ${id} requested; the next job for its topic reads your comment`,
           ),
         ),
@@ -134,7 +134,8 @@ const describe = (p: Shown) =>
       : []),
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
-      (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${spellHidden(c.text)}`,
+      (c) =>
+        `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${spellHidden(c.content)}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
   ].join("\n");

@@ -30,7 +30,7 @@ export const runCommand = (common: () => Common) =>
       new Command("report")
         .description(runReport.summary)
         .argument("<run>")
-        .action((run) => report(common(), runReport, { id: run }, ({ markdown }) => markdown)),
+        .action((run) => report(common(), runReport, { id: run }, ({ content }) => content)),
     )
     .addCommand(
       new Command("usage")

@@ -15,13 +15,6 @@ import { complain, fail, readStdin, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { json } from "./text.ts";
 
-/** The field of an operation that a script gives on stdin. */
-const fromStdin: Record<string, string> = {
-  commit_entry: "content",
-  insert_proposal: "text",
-  put_perspective: "text",
-};
-
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
 export const runScribe = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
 
@@ -58,9 +51,8 @@ const bareCommand = (operation: Operation<App>) => new Command(nameOf(operation)
 function commandFor(operation: Operation<App>): Command {
   const fields = fieldsOf(operation);
   const names = fields.map(({ name }) => name);
-  const stdin = fromStdin[operation.name];
   const command = bareCommand(operation)
-    .description(stdin ? `${operation.summary} The ${stdin} comes from stdin.` : operation.summary)
+    .description(names.includes(fromStdin) ? `${operation.summary} The content comes from stdin.` : operation.summary)
     .option("--role <role>", "your role in schema.yaml (default: the only one)")
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
@@ -69,10 +61,10 @@ function commandFor(operation: Operation<App>): Command {
   if (!names.includes("task")) command.option("--task <id>", "the task you work on");
   if (!names.includes("epoch")) command.option("--epoch <n>", "the epoch of your claim", Number);
   for (const { name, schema: field, required } of fields) {
-    if (name === stdin) continue;
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
-    const option = new Option(`--${name.replaceAll("_", "-")}${value}`, field.description ?? "");
-    if (required) option.makeOptionMandatory();
+    const about = name === fromStdin ? `${field.description}; read from stdin if left out` : field.description;
+    const option = new Option(`--${name.replaceAll("_", "-")}${value}`, about ?? "");
+    if (required && name !== fromStdin) option.makeOptionMandatory();
     if (field.type === "integer" || field.type === "number") option.argParser(Number);
     if (field.type === "object") option.argParser(fromJson);
     if (itemType(field) === "object")
@@ -80,8 +72,11 @@ function commandFor(operation: Operation<App>): Command {
     if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation, names, stdin, command.opts()));
+  return command.action(() => perform(operation, names, command.opts()));
 }
+
+/** The body of an entry, a proposal, a perspective or a message. */
+const fromStdin = "content";
 
 const itemType = ({ items }: JsonSchema) =>
   typeof items === "object" && !Array.isArray(items) ? items.type : undefined;
@@ -99,19 +94,14 @@ type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?:
   unknown
 >;
 
-async function perform(
-  operation: Operation<App>,
-  fields: string[],
-  stdin: string | undefined,
-  given: Given,
-): Promise<void> {
+async function perform(operation: Operation<App>, fields: string[], given: Given): Promise<void> {
   const dir = given.config === undefined ? given.dir : folderOf(given.config);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
     if (value !== undefined) input[field] = value;
   }
-  if (stdin) input[stdin] = (await readStdin()).toString("utf8");
+  if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   await withApp(dir ? { dir } : {}, async (app) => {
     const result = await callAs(app, operation, input, given);
     if (result.ok) shell().stdout.write(`${json(result.value)}\n`);

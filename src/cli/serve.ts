@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";
 
 export const serveCommand = (common: () => Common) =>
@@ -26,11 +27,9 @@ export const mcpCommand = (common: () => Common) =>
     .option("--run <id>", "run of the agent")
     .option("--task <id>", "task of the agent")
     .option("--epoch <n>", "epoch of the agent's claim", Number)
-    .addHelpText(
-      "after",
-      "\nFor example: claude mcp add scriptorium -- scriptorium mcp --role engineer --dir /path/to/workspace",
-    )
-    .action(({ role, run, task, epoch }) =>
+    .option("--tools <groups>", "tool groups to list beside core, such as graph,tasks; or all", toolGroupList)
+    .addHelpText("after", mcpHelp)
+    .action(({ role, run, task, epoch, tools }) =>
       withApp(common(), async (app) => {
         const { serveMcp } = await import("../mcp/stdio.ts");
         const served = await serveMcp(app, {
@@ -38,7 +37,22 @@ export const mcpCommand = (common: () => Common) =>
           ...(run ? { run } : {}),
           ...(task ? { task } : {}),
           ...(epoch === undefined ? {} : { epoch }),
+          ...(tools ? { groups: tools } : {}),
         });
         if (!served.ok) complain(common(), served.problem);
       }),
     );
+
+function toolGroupList(list: string): readonly ToolGroup[] {
+  const parsed = parseToolGroups(list);
+  if (parsed.ok) return parsed.value;
+  throw new InvalidArgumentError(parsed.problem.message);
+}
+
+const mcpHelp = `
+Tool groups (a tool outside the list can still be called by name):
+${Object.entries(toolGroups)
+  .map(([name, about]) => `  ${name.padEnd(9)}${about}`)
+  .join("\n")}
+
+Example: claude mcp add scriptorium -- scriptorium mcp --role engineer --dir /path/to/workspace`;

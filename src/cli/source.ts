@@ -51,8 +51,8 @@ function listed({ sources }: z.infer<typeof listSources.output>): string {
   ]);
 }
 
-const read = ({ path, text }: { path: string; text: string | null }) =>
-  text === null ? `${path} contains no text` : text;
+const read = ({ path, content }: { path: string; content: string | null }) =>
+  content === null ? `${path} contains no text` : content;
 
 function verified(found: SourceReport): string {
   judge(found);

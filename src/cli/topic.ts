@@ -28,7 +28,7 @@ export const topicCommand = (common: () => Common) =>
           report(
             common(),
             openTopic,
-            { source_path: path, message: await worded(message), ...options },
+            { source_path: path, content: await worded(message), ...options },
             (topic) => `opened ${topic.id} on ${topic.source_path}${where(topic)}`,
           ),
         ),
@@ -64,7 +64,7 @@ export const topicCommand = (common: () => Common) =>
           report(
             common(),
             replyTopic,
-            { id, text: await worded(message) },
+            { id, content: await worded(message) },
             (reply) => `message ${reply.seq} of ${reply.id}`,
           ),
         ),
@@ -79,7 +79,7 @@ export const topicCommand = (common: () => Common) =>
           report(
             common(),
             editMessage,
-            { id, seq, text: await worded(message) },
+            { id, seq, content: await worded(message) },
             (edited) => `edited message ${edited.seq} of ${id}`,
           ),
         ),
@@ -140,7 +140,7 @@ function listed({ topics }: { topics: (Line & { opening: string; message_count: 
   ]);
 }
 
-type Said = { seq: number; author: string; author_kind: string; text: string; at: string; edited_at: string | null };
+type Said = { seq: number; author: string; author_kind: string; content: string; at: string; edited_at: string | null };
 
 function described(
   topic: Line & { created_by: string; created_at: string; messages: Said[]; cursor?: string },
@@ -156,7 +156,7 @@ function described(
       dim(
         `${message.seq}. ${message.author}${message.author_kind === "agent" ? " (agent)" : ""}, ${when(message.at)}${message.edited_at ? ", edited" : ""}`,
       ),
-      message.text,
+      message.content,
     ]),
     ...(topic.cursor ? ["", `more: scriptorium topic show ${topic.id} --after ${topic.cursor}`] : []),
   ].join("\n");

@@ -7,6 +7,7 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SessionConfig, sessionBlock } from "./session.ts";
 
 export const configName = "scriptorium.yaml";
 
@@ -117,6 +118,7 @@ export const configFile = z.strictObject({
   personas: personaList
     .default([])
     .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
+  session: sessionBlock.describe("Interactive agents: their role, and what hooks add to their sessions"),
   search: z
     .strictObject({
       embeddings: z
@@ -154,6 +156,7 @@ export type Config = {
   agent: AgentConfig | undefined;
   /** The personas of all pages. */
   personas: PersonaDefinition[];
+  session: SessionConfig;
   /** An embedding server, instead of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
@@ -220,6 +223,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
+    session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     port: value.port,

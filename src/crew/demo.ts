@@ -8,15 +8,14 @@ import type { Statement } from "../store/crew-tables.ts";
 import type { CrewAgents } from "./record/run-host.ts";
 import type { PlanTask } from "./rules/plan.ts";
 
-/** A small program, and a wish. */
-export const demoRequest =
-  "The greeter can say hello. Teach it to say goodbye as well, with a test, and write a page about it for users.";
+/** A change to a small program. */
+export const demoRequest = "Add a farewell function to the greeter, with a test and a page for users.";
 
 const demoFiles: Record<string, string> = {
   "package.json": `${JSON.stringify({ name: "greeter", version: "1.0.0", type: "module", scripts: { test: "node --test" } }, null, 2)}\n`,
-  "src/greet.js": `/** Says hello. */\nexport const greet = (name) => \`Hello, \${name}.\`;\n`,
+  "src/greet.js": `/** Returns a greeting. */\nexport const greet = (name) => \`Hello, \${name}.\`;\n`,
   "test/greet.test.js": `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { greet } from "../src/greet.js";\n\ntest("greets by name", () => assert.equal(greet("Ada"), "Hello, Ada."));\n`,
-  "README.md": "# Greeter\n\nSays hello.\n",
+  "README.md": "# Greeter\n\nGreets people by name.\n",
 };
 
 export async function writeDemoProject(root: string): Promise<string[]> {
@@ -31,10 +30,10 @@ const task = (number: string, title: string, more: Partial<PlanTask>): PlanTask 
   number,
   title,
   requirements: title,
-  worker_role: "A JavaScript engineer who writes small, plain modules",
-  qc_role: "A critical reviewer who trusts nothing but what was run and read",
+  worker_role: "A JavaScript engineer who writes small modules",
+  qc_role: "A critical reviewer who accepts only what was run or read",
   verification: [],
-  execution: ["read_file what is there", "write_file what is missing", "run_command to see that it works"],
+  execution: ["read_file the existing code", "write_file the change", "run_command to test it"],
   max_retries: 2,
   estimated_tool_calls: 8,
   depends_on: ["0"],
@@ -45,17 +44,17 @@ const task = (number: string, title: string, more: Partial<PlanTask>): PlanTask 
 });
 
 const demoTasks: PlanTask[] = [
-  task("0", "See that the project runs here", {
-    requirements: "Find out whether Node is there and whether the tests that exist pass. Say what you saw.",
-    worker_role: "An engineer who checks the ground before building on it",
+  task("0", "Check that the project runs", {
+    requirements: "Check that Node is installed and that the existing tests pass. Report the versions and results.",
+    worker_role: "An engineer who checks the environment first",
     deliverable: "text",
     depends_on: [],
     verification: [
-      { criterion: "The tests that exist pass", check: { run: ["node", "--test"], exits: 0 } },
-      { criterion: "The output says which version of Node was found" },
+      { criterion: "The existing tests pass", check: { run: ["node", "--test"], exits: 0 } },
+      { criterion: "The output names the Node version" },
     ],
   }),
-  task("1.1", "Say goodbye", {
+  task("1.1", "Add farewell", {
     requirements: "Add src/farewell.js, which exports farewell(name) and returns `Goodbye, NAME.`",
     files: ["src/greet.js", "src/farewell.js"],
     verification: [
@@ -66,36 +65,36 @@ const demoTasks: PlanTask[] = [
       { criterion: "The module can be loaded", check: { run: ["node", "--check", "src/farewell.js"], exits: 0 } },
     ],
   }),
-  task("1.2", "Test the goodbye", {
-    requirements: "Add test/farewell.test.js with node:test; it must fail when the words are wrong.",
+  task("1.2", "Test farewell", {
+    requirements: "Add test/farewell.test.js with node:test; it must fail if the returned text is wrong.",
     files: ["src/farewell.js", "test/farewell.test.js"],
     depends_on: ["1.1"],
     verification: [{ criterion: "All tests pass", check: { run: ["node", "--test"], exits: 0, prints: "pass 2" } }],
   }),
-  task("1.3", "Write a page for users", {
-    requirements: "Write docs/farewell.md: what farewell does, and an example that a reader can run.",
+  task("1.3", "Document farewell", {
+    requirements: "Write docs/farewell.md: what farewell does, with an example that a reader can run.",
     worker_role: "A technical writer who explains by example",
-    qc_role: "A reader who has never seen this program",
+    qc_role: "A reader who does not know this program",
     files: ["src/farewell.js", "docs/farewell.md"],
     depends_on: ["1.1"],
     verification: [
-      { criterion: "The page is there", check: { file: "docs/farewell.md", exists: true } },
+      { criterion: "The page exists", check: { file: "docs/farewell.md", exists: true } },
       { criterion: "The page has an example that a reader can run" },
     ],
   }),
-  task("1.4", "Say what changed", {
-    requirements: "Write the note for users: two sentences on what is new and where to read about it.",
+  task("1.4", "Write the release note", {
+    requirements: "Write a release note of two sentences: what is new, and where it is documented.",
     worker_role: "A technical writer who explains by example",
     deliverable: "text",
     depends_on: ["1.2", "1.3"],
-    verification: [{ criterion: "The note names farewell and the page about it" }],
+    verification: [{ criterion: "The note names farewell and its page" }],
   }),
 ];
 
 const demoPlan = {
-  title: "Teach the greeter to say goodbye",
-  summary: "The module first; its test and its page at the same time; the note when both are accepted.",
-  assumptions: ["The words are `Goodbye, NAME.`, as those of greet"],
+  title: "Add farewell to the greeter",
+  summary: "First the module, then its test and its page in parallel, then the release note.",
+  assumptions: ["farewell returns `Goodbye, NAME.`, in the style of greet"],
   tasks: demoTasks,
 };
 
@@ -110,15 +109,15 @@ const workers: Record<string, Work> = {
     const version = await use("run_command", { run: ["node", "--version"] });
     const tests = await use("run_command", { run: ["node", "--test"] });
     const found = String(version.output).trim();
-    await done(use, `Node ${found} is there, and the tests that exist pass.`, [
-      { statement: "Node is there", evidence: found, from: String(version.call) },
+    await done(use, `Node ${found} is installed, and the existing tests pass.`, [
+      { statement: "Node is installed", evidence: found, from: String(version.call) },
       { statement: "the tests pass", evidence: "pass 1", from: String(tests.call) },
     ]);
   },
   async "1.1"(use) {
     await use("read_file", { path: "src/greet.js" });
-    const text = `/** Says goodbye. */\nexport const farewell = (name) => \`Goodbye, \${name}.\`;\n`;
-    await use("write_file", { path: "src/farewell.js", text });
+    const text = `/** Returns a farewell. */\nexport const farewell = (name) => \`Goodbye, \${name}.\`;\n`;
+    await use("write_file", { path: "src/farewell.js", content: text });
     const ran = await use("run_command", {
       run: [
         "node",
@@ -127,31 +126,28 @@ const workers: Record<string, Work> = {
         "import { farewell } from './src/farewell.js'; console.log(farewell('Ada'))",
       ],
     });
-    const statements = [{ statement: "it says goodbye by name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
-    const decision = "farewell has a module of its own, so that greet stays as its users know it";
+    const statements = [{ statement: "farewell returns the name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
+    const decision = "farewell has its own module, so that greet does not change for its users";
     await done(use, "farewell(name) returns `Goodbye, NAME.`", statements, [decision]);
   },
   async "1.2"(use) {
-    const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says goodbye by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
-    await use("write_file", { path: "test/farewell.test.js", text });
+    const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says farewell by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
+    await use("write_file", { path: "test/farewell.test.js", content: text });
     const ran = await use("run_command", { run: ["node", "--test"] });
-    await done(use, "A test of farewell; both tests pass.", [
+    await done(use, "Added a test of farewell; both tests pass.", [
       { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
     ]);
   },
   async "1.3"(use, again) {
     const example =
       '\n## Example\n\n```js\nimport { farewell } from "./src/farewell.js";\n\nconsole.log(farewell("Ada")); // Goodbye, Ada.\n```\n';
-    const text = `# Saying goodbye\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
-    await use("write_file", { path: "docs/farewell.md", text });
-    await done(use, again ? "The page, now with an example that runs." : "A page about farewell.");
+    const text = `# farewell\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
+    await use("write_file", { path: "docs/farewell.md", content: text });
+    await done(use, again ? "Added an example to the page." : "Wrote a page about farewell.");
   },
   async "1.4"(use) {
     await use("read_file", { path: "docs/farewell.md" });
-    await done(
-      use,
-      "The greeter can now say goodbye: farewell(name) returns the words. docs/farewell.md has an example.",
-    );
+    await done(use, "farewell(name) returns a farewell by name. See docs/farewell.md for an example.");
   },
 };
 
@@ -162,43 +158,45 @@ const seen = (criterion: number, quote: string, from: string, met = true) => ({ 
 
 const verifiers: Record<string, Judge> = {
   "0": async () =>
-    pass(95, "The ground is firm: the checks ran green, and the version is named.", [
+    pass(95, "All checks passed, and the output names the version.", [
       seen(1, "node --test: exit 0", "check"),
       seen(2, "Node v", "output"),
     ]),
   async "1.1"(use) {
     const file = await use("read_file", { path: "src/farewell.js" });
-    return pass(94, "The module is small and does what was asked.", [
+    return pass(94, "The module is small and meets the requirements.", [
       seen(1, "export const farewell", "check"),
       seen(2, String(file.text).slice(0, 80), "src/farewell.js"),
     ]);
   },
-  "1.2": async () => pass(90, "The tests run and would notice wrong words.", [seen(1, "pass 2", "check")]),
+  "1.2": async () => pass(90, "The tests pass and would fail on a wrong text.", [seen(1, "pass 2", "check")]),
   async "1.3"(use) {
-    const { text = "" } = await use("read_file", { path: "docs/farewell.md" });
+    const { content: text = "" } = await use("read_file", { path: "docs/farewell.md" });
     if (!String(text).includes("```")) {
       return {
         verdict: "FAIL",
         score: 55,
-        feedback: "The page says what farewell does. A reader cannot try it, for there is no example.",
-        issues: ["there is no example that a reader can run"],
-        required_fixes: ["add an example with the import and what it prints"],
+        feedback: "The page says what farewell does, but has no example.",
+        issues: ["no example that a reader can run"],
+        required_fixes: ["add an example with the import and its output"],
         evidence: [
-          seen(1, "docs/farewell.md is there", "check"),
+          seen(1, "docs/farewell.md", "check"),
           seen(2, String(text).slice(0, 200), "docs/farewell.md", false),
         ],
       };
     }
-    return pass(92, "The page is short, and its example can be run as it stands.", [
-      seen(1, "docs/farewell.md is there", "check"),
+    return pass(92, "The page is short, and its example runs as written.", [
+      seen(1, "docs/farewell.md", "check"),
       seen(2, 'console.log(farewell("Ada"))', "docs/farewell.md"),
     ]);
   },
   "1.4": async () =>
-    pass(91, "The note says what is new and where to read on.", [seen(1, "docs/farewell.md has an example", "output")]),
+    pass(91, "The note says what is new and where it is documented.", [
+      seen(1, "See docs/farewell.md for an example", "output"),
+    ]),
 };
 
-/** The crew of the demo: its agents follow a script, and no model is asked anything. Everything around them is real. */
+/** The crew of the demo: its agents follow a script and call no model; everything around them is real. */
 export function demoAgents(paceMs: number): CrewAgents {
   const parts: Partial<Record<CrewPart, Script>> = {
     async pm(spec) {

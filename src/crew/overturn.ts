@@ -18,23 +18,28 @@ const listed = z.array(z.object({ id: z.string(), title: z.string() }));
 
 export const overturnTask = operation({
   name: "overturn_task",
-  summary:
-    "Say that a completed task is wrong after all: what was made from it is stale, what is being made is stopped.",
+  summary: "Overturn a completed task that turned out to be wrong: dependent tasks become stale or stop.",
   effect: "destroys",
   touches: ["task", "run", "attempt"],
   callers: collaborators,
+  group: "tasks",
   http: { method: "post", path: "/tasks/{id}/overturn" },
   input: z.object({
-    id: z.string().max(64).describe("The task's id"),
-    reason: z.string().trim().min(1, "must not be empty").max(2000).describe("What is wrong; the next worker is told"),
-    confirm: z.boolean().default(false).describe("Without it you are told what would become of which task"),
+    id: z.string().max(64).describe("Id of the task"),
+    reason: z
+      .string()
+      .trim()
+      .min(1, "expected the reason")
+      .max(2000)
+      .describe("What is wrong; the next worker is told"),
+    confirm: z.boolean().default(false).describe("Without it, only a preview"),
   }),
   output: z.object({
     id: z.string(),
     overturned: z.boolean(),
-    stale: listed.describe("Completed tasks that were made from it"),
-    stopped: listed.describe("Tasks that had begun with it"),
-    waiting: listed.describe("Tasks that have not begun"),
+    stale: listed.describe("Completed tasks that depend on it"),
+    stopped: listed.describe("Dependent tasks in progress"),
+    waiting: listed.describe("Dependent tasks that have not started"),
     message: z.string(),
   }),
   async run(app: CrewApp, { id, reason, confirm }, caller) {

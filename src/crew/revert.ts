@@ -13,9 +13,9 @@ import type { CrewApp } from "./record/crew-app.ts";
 
 const entryChange = z.object({
   id: z.string(),
-  versions: z.array(z.int()).describe("The versions that are taken back"),
+  versions: z.array(z.int()).describe("Versions that are reverted"),
   to: z.string().describe("What it becomes"),
-  version: z.int().optional().describe("The version that did so"),
+  version: z.int().optional().describe("The new version"),
 });
 const open = z.object({ what: z.string(), why: z.string() });
 type EntryChange = z.infer<typeof entryChange>;
@@ -23,26 +23,27 @@ type Open = z.infer<typeof open>;
 
 export const revertRun = operation({
   name: "revert_run",
-  summary: "Take back everything that a run, a task or an agent wrote into the knowledge base and the graph.",
+  summary: "Revert everything that a run, task or role wrote to the entries and the graph.",
   effect: "destroys",
   touches: ["run", "entry", "node"],
   callers: collaborators,
+  group: "runs",
   http: { method: "post", path: "/revert" },
   input: z.object({
-    run: z.string().min(1).max(200).optional().describe("All that was written under this run"),
-    task: z.string().min(1).max(64).optional().describe("Only, or all, that was written under this task"),
-    epoch: z.int().min(1).optional().describe("Only under this claim on the task"),
-    role: z.string().min(1).max(100).optional().describe("Only, or all, that agents in this role wrote"),
-    confirm: z.boolean().default(false).describe("Without it you are told what would be done"),
+    run: z.string().min(1).max(200).optional().describe("Revert what was written in this run"),
+    task: z.string().min(1).max(64).optional().describe("Revert only what was written for this task"),
+    epoch: z.int().min(1).optional().describe("Revert only what was written under this claim"),
+    role: z.string().min(1).max(100).optional().describe("Revert only what agents in this role wrote"),
+    confirm: z.boolean().default(false).describe("Without it, only a preview"),
   }),
   output: z.object({
     reverted: z.boolean(),
     what: z.string(),
     entries: z.array(entryChange),
-    removed: z.array(z.string()).describe("Nodes and edges that are gone"),
-    restored: z.array(z.string()).describe("Nodes and edges that are as they were"),
-    handoffs: z.int().describe("Handoffs that wait for nobody any more"),
-    needs_person: z.array(open).describe("What others have built on, for a person to decide"),
+    removed: z.array(z.string()).describe("Removed nodes and edges"),
+    restored: z.array(z.string()).describe("Restored nodes and edges"),
+    handoffs: z.int().describe("Number of withdrawn handoffs"),
+    needs_person: z.array(open).describe("What others have built on; a person must decide"),
   }),
   async run(app: CrewApp, { confirm, ...wanted }, caller) {
     const named = Object.entries(wanted).filter(([, value]) => value !== undefined);

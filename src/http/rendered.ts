@@ -46,10 +46,10 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (!found.ok) return refusalAnswer(c, found.problem);
     const page = found.value;
     const older = version === undefined || Number(version) === page.entry?.version ? undefined : Number(version);
-    const text = older === undefined ? page.text : await earlier(app, page.entry?.id, older);
+    const text = older === undefined ? page.content : await earlier(app, page.entry?.id, older);
     if (text === undefined) return noVersion(c, path, version, page.entry?.version);
 
-    const bodyFrom = older === undefined ? bodyStart(page.text) : 0;
+    const bodyFrom = older === undefined ? bodyStart(page.content) : 0;
     const html = await renderer.render({
       text: text.slice(bodyFrom),
       ids: await knownIds(),
@@ -65,7 +65,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
       source_sha: page.source_sha,
       html,
       body_from: bodyFrom,
-      tags: tagsOf(page.text, path),
+      tags: tagsOf(page.content, path),
       lastAuthor: page.lastAuthor,
       updated_at: metadata?.updatedAt || null,
       words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,

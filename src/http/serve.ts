@@ -15,6 +15,7 @@ import type { Person } from "../kernel/caller.ts";
 import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
+import { stopSignals } from "../kernel/stop-signals.ts";
 import { allOperations } from "../operation-list.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
@@ -29,7 +30,7 @@ import { startUpkeep } from "./upkeep.ts";
 
 const warmAfterMs = 500;
 
-/** Serves the workspace until SIGINT or SIGTERM, then finishes open requests and records what is pending. */
+/** Serves the workspace until a stop signal, then finishes open requests and records what is pending. */
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
@@ -37,8 +38,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   const server = await openServer(config, log, port ?? config.port);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
-    process.once("SIGINT", () => stop());
-    process.once("SIGTERM", () => stop());
+    for (const signal of stopSignals) process.once(signal, () => stop());
   });
   announce(options.json ?? false, config, server);
   // Delayed, so that a server that is stopped at once does not start the renderer.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { crewPart, jobAgents, rolesInPipeline, workersOnTask, writersOf } from "./audience.ts";
-import { type Agent, type CrewPart, newTurn, type Person } from "./caller.ts";
+import { type Audience, isInAudience } from "./audience.ts";
+import { type Agent, type Caller, type CrewPart, newTurn, type Person } from "./caller.ts";
 
 const roles = {
   sections: [
@@ -14,23 +14,25 @@ const agent = (more: Partial<Agent> = {}): Agent => ({ kind: "agent", role: "pla
 const ofCrew = (part: CrewPart) => agent({ crew: { run: "run-1", part, agent: `${part}-1` } });
 const ada: Person = { kind: "person", name: "Ada", rank: "admin" };
 
+/** For each caller, whether the tool is listed. */
+const seen = (audience: Audience, callers: Caller[], rules: typeof roles | undefined = roles) =>
+  callers.map((caller) => isInAudience(audience, caller, rules));
+
 test("H8: a role sees the writes of its sections and the handoff of its pipeline, and people see all", () => {
   const reporter = agent({ role: "reporter" });
-  expect([writersOf("snapshot")(agent(), roles), writersOf("snapshot")(reporter, roles)]).toEqual([true, false]);
-  expect([writersOf("log")(reporter, roles), writersOf("log")(agent({ role: "engineer" }), roles)]).toEqual([
-    true,
-    false,
-  ]);
-  expect([rolesInPipeline(agent(), roles), rolesInPipeline(reporter, roles)]).toEqual([true, false]);
-  expect([writersOf("log")(reporter, undefined), rolesInPipeline(reporter, undefined)]).toEqual([true, true]);
-  for (const audience of [writersOf("log"), rolesInPipeline, crewPart("pm"), workersOnTask, jobAgents])
-    expect(audience(ada, roles)).toBe(true);
+  expect(seen("snapshot-writers", [agent(), reporter])).toEqual([true, false]);
+  expect(seen("log-writers", [reporter, agent({ role: "engineer" })])).toEqual([true, false]);
+  expect(seen("pipeline", [agent(), reporter])).toEqual([true, false]);
+  for (const audience of ["log-writers", "pipeline"] as const)
+    expect(isInAudience(audience, reporter, undefined)).toBe(true);
+  for (const audience of ["snapshot-writers", "pipeline", "planner", "worker", "verifier", "job"] as const)
+    expect(seen(audience, [ada])).toEqual([true]);
 });
 
-test("P2: tools of the crew and of jobs are shown only to agents that were started for them", () => {
-  expect([crewPart("pm")(ofCrew("pm"), roles), crewPart("pm")(ofCrew("qc"), roles)]).toEqual([true, false]);
-  expect([crewPart("qc")(agent(), roles), jobAgents(agent(), roles)]).toEqual([false, false]);
-  expect(jobAgents(agent({ job: "j-1" }), roles)).toBe(true);
-  const onTask = [ofCrew("worker"), ofCrew("qc"), agent({ task: "task-1", epoch: 1 }), agent()];
-  expect(onTask.map((caller) => workersOnTask(caller, roles))).toEqual([true, false, true, false]);
+test("P2: tools of the crew and of jobs are listed only for agents that were started for them", () => {
+  expect(seen("planner", [ofCrew("pm"), ofCrew("qc"), agent()])).toEqual([true, false, false]);
+  expect(seen("verifier", [ofCrew("qc"), ofCrew("worker"), agent()])).toEqual([true, false, false]);
+  expect(seen("job", [agent({ job: "j-1" }), agent()])).toEqual([true, false]);
+  const bound = agent({ task: "task-1", epoch: 1 });
+  expect(seen("worker", [ofCrew("worker"), ofCrew("qc"), bound, agent()])).toEqual([true, false, true, false]);
 });

@@ -1,26 +1,29 @@
-import type { Agent, Caller, CrewPart } from "./caller.ts";
-import type { RoleRules } from "./operation.ts";
+import type { Agent, Caller } from "./caller.ts";
 
-/** Values for an operation's `visibleTo`. They hide tools from agents only: people see all that their rank may call. */
-
-const agentThat = (isSeen: (agent: Agent, roles: RoleRules | undefined) => boolean) => {
-  return (caller: Caller, roles: RoleRules | undefined) => caller.kind === "person" || isSeen(caller, roles);
+/** The parts of schema.yaml that decide which tools a role can use. */
+export type RoleRules = {
+  sections: readonly { mode: "snapshot" | "log"; writable_by: readonly string[] }[];
+  pipeline: readonly string[];
 };
 
-/** Roles that may write a section of this mode. While schema.yaml has mistakes, nothing is known and all are shown. */
-export const writersOf = (mode: "snapshot" | "log") =>
-  agentThat(({ role }, roles) => {
-    const mine = roles?.sections.filter((section) => section.writable_by.includes(role));
-    return mine?.some((section) => section.mode === mode) ?? true;
-  });
+/** While schema.yaml is invalid (`rules` undefined), tools that depend on it are listed. */
+const writes = (mode: "snapshot" | "log") => (agent: Agent, rules: RoleRules | undefined) =>
+  rules?.sections.some((section) => section.mode === mode && section.writable_by.includes(agent.role)) ?? true;
 
-export const rolesInPipeline = agentThat(({ role }, roles) => roles?.pipeline.includes(role) ?? true);
+/** The agents that an operation is listed for as a tool. It decides the list, not access. */
+const audiences = {
+  "snapshot-writers": writes("snapshot"),
+  "log-writers": writes("log"),
+  pipeline: ({ role }: Agent, rules: RoleRules | undefined) => rules?.pipeline.includes(role) ?? true,
+  planner: ({ crew }: Agent) => crew?.part === "pm",
+  /** Workers of the crew, and agents whose connection is bound to a task. */
+  worker: ({ crew, task }: Agent) => (crew ? crew.part === "worker" : task !== undefined),
+  verifier: ({ crew }: Agent) => crew?.part === "qc",
+  job: ({ job }: Agent) => job !== undefined,
+};
 
-/** Agents that the crew started for this part. */
-export const crewPart = (part: CrewPart) => agentThat(({ crew }) => crew?.part === part);
+export type Audience = keyof typeof audiences;
 
-/** Workers of the crew, and agents whose connection is bound to a task. */
-export const workersOnTask = agentThat(({ crew, task }) => (crew ? crew.part === "worker" : task !== undefined));
-
-/** Agents that were started for a job. */
-export const jobAgents = agentThat(({ job }) => job !== undefined);
+/** People see every tool that their rank may call. */
+export const isInAudience = (audience: Audience, caller: Caller, rules: RoleRules | undefined): boolean =>
+  caller.kind === "person" || audiences[audience](caller, rules);

@@ -44,7 +44,7 @@ function renamed(type: z.core.$ZodType, value: unknown, direction: Direction): u
   }
   if (type instanceof z.ZodUnion) return renamedUnion(type.options, value, direction);
   if (type instanceof z.ZodPipe) return renamed(direction === "input" ? type.in : type.out, value, direction);
-  const inner = innerOf(type);
+  const inner = innerType(type);
   return inner ? renamed(inner, value, direction) : value;
 }
 
@@ -71,7 +71,8 @@ function renamedUnion(options: readonly z.core.$ZodType[], value: object, direct
   return value;
 }
 
-function innerOf(type: z.core.$ZodType): z.core.$ZodType | undefined {
+/** The type inside an optional, nullable, default or read-only one. */
+export function innerType(type: z.core.$ZodType): z.core.$ZodType | undefined {
   const isWrapper =
     type instanceof z.ZodOptional ||
     type instanceof z.ZodNullable ||

@@ -35,6 +35,12 @@ export function spellHidden(text: string): string {
     .join("");
 }
 
+/** For text that a model reads: what a person cannot see must not instruct it. */
+export const removeHidden = (text: string): string =>
+  splitHidden(text)
+    .map((piece) => (piece.hidden ? "" : piece.text))
+    .join("");
+
 const hiddenRanges: [number, number][] = [
   [0x00, 0x08], // controls but tab and newlines
   [0x0b, 0x0c],

@@ -29,7 +29,7 @@ export const nextOperations = [
   "reopen_topic",
   "reply_topic",
   "request_revision",
-  "search_entries",
+  "search",
   "show_proposal",
   "show_run",
   "transfer_focus",

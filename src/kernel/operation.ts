@@ -1,9 +1,12 @@
 import * as z from "zod";
+import type { Audience } from "./audience.ts";
 import { type Caller, kindOf, type Rank } from "./caller.ts";
 import { issueText } from "./issue-text.ts";
-import { list, nearest } from "./nearest.ts";
+import { list } from "./nearest.ts";
 import type { Noun } from "./noun.ts";
 import { type Result, refuse } from "./result.ts";
+import type { ToolGroup } from "./tool-groups.ts";
+import { unknownFields } from "./unknown-fields.ts";
 
 export type CallerKind = Rank | "agent";
 
@@ -11,12 +14,6 @@ export type CallerKind = Rank | "agent";
 type Effect =
   | { effect: "reads"; reads: readonly Noun[]; touches?: undefined }
   | { effect: "writes" | "destroys"; touches: readonly Noun[]; reads?: undefined };
-
-/** The parts of schema.yaml that decide what a role can use; undefined while the file has mistakes. */
-export type RoleRules = {
-  sections: readonly { mode: "snapshot" | "log"; writable_by: readonly string[] }[];
-  pipeline: readonly string[];
-};
 
 /**
  * Everything the system can do, defined once; the faces only translate into it and out of it.
@@ -27,11 +24,13 @@ export type Definition<A, I extends z.ZodType, O extends z.ZodType> = Effect & {
   name: string;
   /** One sentence for people: help texts, OpenAPI. */
   summary: string;
-  /** Instructions for an agent that has read nothing else. */
+  /** For agents, after the summary: when to use it, when not, an example. */
   guidance?: string;
   callers: readonly CallerKind[];
-  /** Which of these callers see it as an MCP tool; all of them if left out. It decides about the list, not about access. */
-  visibleTo?(caller: Caller, roles: RoleRules | undefined): boolean;
+  /** The group that lists it as an MCP tool. */
+  group: ToolGroup;
+  /** The agents that it is listed for; all that may call it if left out. It decides the list, not access. */
+  audience?: Audience;
   http?: { method: "get" | "put" | "post" | "delete"; path: `/${string}` };
   input: I;
   output: O;
@@ -61,11 +60,12 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
         const allowed = list(definition.callers.map(article));
         return refuse("denied", `${article(kind)} may not call ${definition.name}; it needs ${allowed}`);
       }
+      const strange = unknownFields(definition.input, raw);
+      if (strange.length > 0) return refuse("invalid", listOf(strange), { issues: strange });
       const input = definition.input.safeParse(raw, { reportInput: true });
       if (!input.success) {
-        const known = fieldsOf(definition).map(({ name }) => name);
-        const message = describe(input.error, raw, known);
-        return refuse("invalid", message, { issues: input.error.issues.map(briefly) });
+        const issues = input.error.issues.map(briefly);
+        return refuse("invalid", listOf(issues), { issues });
       }
       return run(app, input.data, caller);
     },
@@ -74,19 +74,14 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
 
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`);
 
-/** Each issue with its field. A field that is missing may have been sent under a misspelt name. */
-function describe(error: z.core.$ZodError, raw: unknown, known: string[]): string {
-  const unknown = Object.keys(raw !== null && typeof raw === "object" ? raw : {}).filter((key) => !known.includes(key));
-  return error.issues
-    .map((issue) => {
-      const { path, message } = briefly(issue);
-      const misspelt = unknown.find((key) => nearest(key, known) === path);
-      return `${path || "input"}: ${message}${misspelt && issue.input === undefined ? `; you sent ${misspelt}` : ""}`;
-    })
-    .join("; ");
-}
+type Issue = { path: string; message: string };
 
-const briefly = (issue: z.core.$ZodIssue) => ({ path: issue.path.map(String).join("."), message: issueText(issue) });
+const listOf = (issues: Issue[]) => issues.map(({ path, message }) => `${path || "input"}: ${message}`).join("; ");
+
+const briefly = (issue: z.core.$ZodIssue): Issue => ({
+  path: issue.path.map(String).join("."),
+  message: issueText(issue),
+});
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -96,9 +91,15 @@ const schemas = { input: new WeakMap<z.ZodType, JsonSchema>(), output: new WeakM
 export function jsonSchema(type: z.ZodType, io: "input" | "output" = "input"): Readonly<JsonSchema> {
   const known = schemas[io].get(type);
   if (known) return known;
-  const schema = z.toJSONSchema(type, { io, unrepresentable: "any" });
+  const schema = z.toJSONSchema(type, { io, unrepresentable: "any", override: dropSafeIntegerBounds });
   schemas[io].set(type, schema);
   return schema;
+}
+
+/** Zod adds the limits of a JavaScript integer to every integer; they tell readers nothing. */
+function dropSafeIntegerBounds({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
 }
 
 /** The fields of an operation's input, as its JSON Schema describes them. */

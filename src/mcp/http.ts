@@ -6,6 +6,8 @@ import {
 } from "@modelcontextprotocol/server";
 import type { App } from "../app.ts";
 import type { Caller } from "../kernel/caller.ts";
+import { ok, type Result } from "../kernel/result.ts";
+import { parseToolGroups, type ToolGroup } from "../kernel/tool-groups.ts";
 import { mcpServer } from "./server.ts";
 
 type Session = { transport: WebStandardStreamableHTTPServerTransport; owner: string; usedAt: number };
@@ -23,10 +25,13 @@ export function mcpOverHttp(
   newServer: typeof mcpServer = mcpServer,
 ) {
   const sessions = new Map<string, Session>();
-  const modern = createMcpHandler((context) => newServer(app, callerFor(context.authInfo?.clientId ?? "", "")), {
-    legacy: "reject",
-    onerror: (error) => app.log.warn({ error: error.message }, "mcp-refused"),
-  });
+  const modern = createMcpHandler(
+    ({ authInfo, requestInfo }) => {
+      const groups = requestInfo ? groupsOf(requestInfo) : ok([]);
+      return newServer(app, callerFor(authInfo?.clientId ?? "", ""), groups.ok ? groups.value : []);
+    },
+    { legacy: "reject", onerror: (error) => app.log.warn({ error: error.message }, "mcp-refused") },
+  );
 
   /** The map is ordered by last use, least recent first. */
   function forgetIdle(): void {
@@ -37,7 +42,7 @@ export function mcpOverHttp(
     }
   }
 
-  async function legacy(request: Request, tokenId: string): Promise<Response> {
+  async function legacy(request: Request, tokenId: string, groups: readonly ToolGroup[]): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
     const known = id === null ? undefined : sessions.get(id);
     if (id !== null && known && known.owner === tokenId) {
@@ -58,14 +63,16 @@ export function mcpOverHttp(
         sessions.delete(session);
       },
     });
-    const server = await newServer(app, callerFor(tokenId, randomUUID()));
+    const server = await newServer(app, callerFor(tokenId, randomUUID()), groups);
     await server.connect(transport);
     return transport.handleRequest(request);
   }
 
   return {
     async fetch(request: Request, tokenId: string): Promise<Response> {
-      if (await isLegacyRequest(request)) return legacy(request, tokenId);
+      const groups = groupsOf(request);
+      if (!groups.ok) return refusal(400, groups.problem.message);
+      if (await isLegacyRequest(request)) return legacy(request, tokenId, groups.value);
       return modern.fetch(request, { authInfo: { token: "", clientId: tokenId, scopes: [] } });
     },
     async close() {
@@ -75,6 +82,10 @@ export function mcpOverHttp(
     },
   };
 }
+
+/** The tool groups in the address, as in `/mcp?tools=graph,tasks`. */
+const groupsOf = (request: Request): Result<readonly ToolGroup[]> =>
+  parseToolGroups(new URL(request.url).searchParams.get("tools") ?? undefined);
 
 const refusal = (status: number, message: string) =>
   Response.json({ jsonrpc: "2.0", error: { code: -32001, message }, id: null }, { status });

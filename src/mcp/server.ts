@@ -5,31 +5,39 @@ import {
   ResourceNotFoundError,
   ResourceTemplate,
 } from "@modelcontextprotocol/server";
-import { addTool } from "../agents/mcp-tool.ts";
+import { serveTools } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
 import { asTool, type NextOperation } from "../kernel/next-step.ts";
-import { onlySteps, type Problem, problemText, refusalFor } from "../kernel/result.ts";
+import { onlySteps, type Problem, problemText, type Result, refusalFor, refuse } from "../kernel/result.ts";
+import { isListed, type ToolGroup } from "../kernel/tool-groups.ts";
 import { version } from "../kernel/version.ts";
 import { allOperations, operations } from "../operation-list.ts";
-import type { Schema } from "../wiki/schema.ts";
+import { instructions } from "./instructions.ts";
 
-/** Everything the caller may do, as MCP tools, and the entries as resources. */
-export async function mcpServer(app: App, caller: Caller): Promise<McpServer> {
-  const schema = await app.schema();
+/**
+ * What the caller may do, as MCP tools, and the entries as resources. The list has the core tools and those of
+ * `groups`; calling depends on rights alone.
+ */
+export async function mcpServer(app: App, caller: Caller, groups: readonly ToolGroup[] = []): Promise<McpServer> {
+  const read = await app.schema();
+  const schema = read.ok ? read.value : undefined;
   const server = new McpServer(
     { name: "scriptorium", title: `Scriptorium: ${app.config.name}`, version },
-    { instructions: instructions(app, caller, schema.ok ? schema.value : undefined) },
+    { instructions: instructions(app.config.name, caller, schema) },
   );
-  const isAllowed = (step: NextOperation) => operations[step].callers.some((kind) => kind === kindOf(caller));
-  for (const operation of allOperations) {
-    const isVisible = operation.visibleTo?.(caller, schema.ok ? schema.value : undefined) ?? true;
-    if (!isVisible || !operation.callers.includes(kindOf(caller))) continue;
-    addTool(server, operation, async (raw) => {
-      const result = await operation.perform(app, raw, caller);
+  const allowed = allOperations.filter((operation) => operation.callers.includes(kindOf(caller)));
+  const byName = new Map(allowed.map((operation) => [operation.name, operation]));
+  const isAllowed = (step: NextOperation) => byName.has(step);
+  serveTools(server, {
+    listed: allowed.filter((operation) => isListed(operation, caller, groups, schema)),
+    callable: [...byName.keys()],
+    async call(name, raw): Promise<Result<unknown>> {
+      const result = await byName.get(name)?.perform(app, raw, caller);
+      if (!result) return refuse("not_found", `no tool ${name}`);
       return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
-    });
-  }
+    },
+  });
   addResources(server, app, caller);
   return server;
 }
@@ -61,27 +69,3 @@ function resourceError(uri: string, problem: Problem): ProtocolError {
   if (unknown) return new ResourceNotFoundError(uri, problemText(problem, asTool));
   return new ProtocolError(ProtocolErrorCode.InvalidRequest, problemText(problem, asTool), refusalFor(problem));
 }
-
-function instructions(app: App, caller: Caller, schema: Schema | undefined): string {
-  if (caller.kind === "person") return `The shared book "${app.config.name}".`;
-  const handsOver = schema?.pipeline.includes(caller.role) ?? false;
-  const mine = schema?.sections.filter((section) => section.writable_by.includes(caller.role)) ?? [];
-  return [
-    `You share one book, "${app.config.name}", with other agents and with people, and it is your only memory. Your role is ${caller.role}.`,
-    `You may write: ${someOf(mine.map((s) => `${s.id} (${s.mode})`)) || "nothing"}.`,
-    ...(handsOver ? [`The pipeline is ${schema?.pipeline.join(" → ")}.`] : []),
-    handsOver
-      ? "A turn has five steps. Scan: list_entries, which also gives you the handoff from the role before you."
-      : "A turn has four steps. Scan: list_entries, which begins a new turn.",
-    `Select: fetch only the 2 to 4 entries your task needs (at most ${schema?.readCap ?? 4} a turn); search_entries finds passages.`,
-    "Reason. Persist: commit_entry (whole body, with the version you read) or append_log (one line).",
-    ...(handsOver ? ["Hand off: transfer_focus with a summary for the next role."] : []),
-    "What you do not write down is lost.",
-  ].join("\n");
-}
-
-/** Instructions are read in every conversation, so a base of hundreds of sections is not spelled out there. */
-const someOf = (names: string[]) =>
-  names.length <= 20
-    ? names.join(", ")
-    : `${names.slice(0, 20).join(", ")} and ${names.length - 20} more, which list_entries marks with may_write`;

@@ -6,10 +6,17 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
 import type { Result } from "../kernel/result.ts";
+import type { ToolGroup } from "../kernel/tool-groups.ts";
 import { chooseRole } from "../wiki/role.ts";
 import { mcpServer } from "./server.ts";
 
-export type StdioOptions = { role?: string; run?: string; task?: string; epoch?: number };
+export type StdioOptions = {
+  role?: string;
+  run?: string;
+  task?: string;
+  epoch?: number;
+  groups?: readonly ToolGroup[];
+};
 
 /** Serves one agent in one role over stdin and stdout until the client closes them. */
 export async function serveMcp(app: App, options: StdioOptions): Promise<Result<true>> {
@@ -32,7 +39,7 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   recording.unref();
 
   const { transport, input, settled } = drainingStdio();
-  const handle = serveStdio(() => mcpServer(app, caller), { transport });
+  const handle = serveStdio(() => mcpServer(app, caller, options.groups), { transport });
   await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
   await settled();
   clearInterval(recording);

@@ -41,13 +41,15 @@ export type SearchOptions = {
   through?: string[];
   /** Parts to leave out, for speed or to measure the others. */
   without?: ("meaning" | "links")[];
+  /** How long to wait for changes that are not indexed yet; 3 s if not given. */
+  catchUpMs?: number;
 };
 
 /** Maximum number of passages from words, and from vectors, that are combined. */
 const maxCandidates = 300;
 /** The same for the kinds of `through`. */
 const maxBridges = 50;
-const catchUpMs = 3000;
+const usualCatchUpMs = 3000;
 const maxCorrected = 5;
 /** The weight of a link against its source; with more, pages that only facts link to outrank pages that answer. */
 const linkWeight = 0.25;
@@ -99,10 +101,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   }
 
   async function rank(query: string, options: SearchOptions, limit: number) {
-    const { scope, without } = options;
+    const { scope, without, catchUpMs = usualCatchUpMs } = options;
     const notes = await indexer.refresh(scope.kinds);
     const [counted, nearest] = await Promise.all([
-      count(query),
+      count(query, catchUpMs),
       without?.includes("meaning") ? undefined : meaning.ask(query),
     ]);
     if (counted.left > 0) notes.push(`${counted.left} changes are not indexed yet`);
@@ -154,18 +156,18 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   }
 
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
-  async function count(query: string): Promise<{ terms: Term[]; left: number }> {
+  async function count(query: string, catchUpMs: number): Promise<{ terms: Term[]; left: number }> {
     await indexer.noticeSections();
     const queryWords = searchTerms(query);
     const { terms, isBehind } = await words.count(queryWords);
     if (!isBehind) return { terms, left: 0 };
-    const left = await catchUp();
+    const left = await catchUp(catchUpMs);
     return { terms: (await words.count(queryWords)).terms, left };
   }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
-  async function catchUp(): Promise<number> {
-    const until = Date.now() + catchUpMs;
+  async function catchUp(ms: number): Promise<number> {
+    const until = Date.now() + ms;
     while ((await indexer.catchUp()) > 0) if (Date.now() > until) return indexer.pending();
     return 0;
   }

@@ -1,76 +1,118 @@
 import * as z from "zod";
-import { nameOf } from "../kernel/caller.ts";
+import type { Caller } from "../kernel/caller.ts";
 import { suggest } from "../kernel/nearest.ts";
 import { everyone, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
-import { appendEvent, type NewEvent } from "../store/events.ts";
-import { type Hit, readable } from "./hit.ts";
+import type { Scope } from "../store/queries/search/scope.ts";
+import { type Hit, readable, refOf } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
-import { bundle, joining } from "./recall.ts";
+import { recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
 const query = z.string().trim().min(1, "must not be empty").max(2000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),
-  line: z.int().describe("The line on which it begins"),
+  line: z.int().describe("The line where it begins"),
 });
 
 const result = place.extend({
-  type: z.string().describe("entry, page, source, task, node and what else there is"),
+  ref: z.string().describe("For citing it, as in [[entry:vision]]"),
+  type: z.string().describe("entry, page, source, task, node or another of `types`"),
   id: z.string(),
   title: z.string(),
   score: z.number(),
-  snippet: z.string().describe("« » around what matched"),
+  snippet: z.string().describe("The words around the match, which « » mark; with `passages`, the passage verbatim"),
   why: z.array(z.string()).describe("Why it is among the results"),
   author: z.string(),
   at: z.string(),
-  more: z.array(place.extend({ snippet: z.string() })).describe("Further places in the same thing"),
+  more: z.array(place.extend({ snippet: z.string() })).describe("Further matches in the same document"),
 });
+
+const joints = {
+  nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string() })),
+  edges: z.array(z.object({ from: z.string(), type: z.string(), to: z.string() })),
+};
+
+const budget = z.int().min(1000).max(24_000);
+
+/** Maximum size of an agent's answer in bytes, about 1,500 tokens. */
+const usualBudget = 6000;
 
 export const search = operation({
   name: "search",
   summary: "Search everything that is written down: entries, pages, sources, tasks and the graph.",
+  guidance:
+    "Use it to find which entry to fetch, and to check a fact; it uses no read. " +
+    "By default: one result per document with a short snippet. With `passages: true`: the best passages verbatim, to answer a question without fetching. " +
+    'Query: words or a question; narrow it with type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
   effect: "reads",
   reads: ["entry", "page", "source", "topic", "task", "node"],
-  callers: people,
+  callers: everyone,
+  group: "core",
   http: { method: "get", path: "/search" },
   input: z.object({
-    query: query.describe("Words to look for; type:, section:, author:, before: and after: narrow it"),
-    limit: z.int().min(1).max(50).default(10).describe("How many results at the most"),
-    section: z.string().max(200).optional().describe("Only what is in this folder, or this entry"),
+    query: query.describe("Words or a question"),
+    passages: z.boolean().default(false).describe("Return whole passages instead of snippets"),
+    limit: z.int().min(1).max(50).default(10).describe("Maximum number of results"),
+    section: z.string().max(200).optional().describe("Search only this entry or folder"),
+    budget: budget.optional().describe(`Maximum size of the answer in bytes; ${usualBudget} for agents if left out`),
   }),
   output: z.object({
     results: z.array(result),
-    suggestion: z.string().optional().describe("What was probably meant"),
-    notes: z.array(z.string()).describe("What to know about these results"),
-    types: z.array(z.string()).describe("The types there are"),
+    omitted: z.int().describe("How many results did not fit the budget"),
+    nodes: joints.nodes.optional().describe("With `passages`: nodes that connect the results"),
+    edges: joints.edges.optional().describe("With `passages`: edges between the results"),
+    suggestion: z.string().optional().describe("The query with its spelling corrected"),
+    notes: z.array(z.string()).describe("Limits of these results, and filters that were ignored"),
+    types: z.array(z.string()).describe("The types that can be searched"),
   }),
-  async run(app: SearchApp, { query, limit, section }, caller) {
+  async run(app: SearchApp, { query, passages, limit, section, budget }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const { words, types, complaints, ...narrowed } = readQuery(query);
     const strange = types.filter((type) => !app.search.kinds.includes(type));
     const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
-    if (words === "")
-      return ok({
-        results: [],
-        notes: [...notes, "add at least one word to the filters"],
-        types: app.search.kinds,
-      });
+    if (words === "") {
+      notes.push("add at least one word to the filters");
+      return ok({ results: [], omitted: 0, notes, types: app.search.kinds });
+    }
     const kinds = types.length > 0 ? { kinds: types } : {};
     const scope = app.search.scope(caller, { ...narrowed, ...(section ? { section } : {}), ...kinds });
-    const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
-    const results = found.hits.map((hit) => ({
-      ...shown(hit),
-      more: hit.more.map(shownPlace),
-    }));
-    const meant = found.suggestion;
+    const bytes = budget ?? (caller.kind === "agent" ? usualBudget : Number.POSITIVE_INFINITY);
+    const found = passages
+      ? await passagesFor(app, caller, { words, scope, limit, bytes })
+      : await documentsFor(app, { words, scope, limit, bytes });
+    const { suggestion: meant, notes: limits, ...answer } = found;
     const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};
-    return ok({ results, ...suggestion, notes: [...notes, ...found.notes], types: app.search.kinds });
+    return ok({ ...answer, ...suggestion, notes: [...notes, ...limits], types: app.search.kinds });
   },
 });
+
+type Wanted = { words: string; scope: Scope; limit: number; bytes: number };
+
+async function documentsFor(app: SearchApp, { words, scope, limit, bytes }: Wanted) {
+  const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
+  const all = found.hits.map((hit) => ({ ...shown(hit), more: hit.more.map(shownPlace) }));
+  const results = withinBytes(all, bytes - 500);
+  return { results, omitted: all.length - results.length, suggestion: found.suggestion, notes: found.notes };
+}
+
+async function passagesFor(app: SearchApp, caller: Caller, { words, scope, limit, bytes }: Wanted) {
+  const found = await recallPassages(app, caller, { query: words, scope, bytes });
+  const kept = found.passages.slice(0, limit);
+  const results = kept.map(({ text, by, also: _also, heading = "", ...passage }) => ({
+    ...passage,
+    heading,
+    snippet: text,
+    author: by,
+    more: [],
+  }));
+  const { nodes, edges, suggestion, notes } = found;
+  const omitted = found.omitted + found.passages.length - kept.length;
+  return { results, omitted, nodes, edges, suggestion, notes };
+}
 
 const shownPlace = (hit: Hit) => {
   const { heading, line, snippet } = readable(hit);
@@ -79,26 +121,23 @@ const shownPlace = (hit: Hit) => {
 
 const shown = (hit: Hit) => {
   const { kind, id, title, heading, line, score, snippet, why, author, at } = readable(hit);
-  return { type: kind, id, title, heading, line, score, snippet, why, author, at };
+  return { ref: refOf(hit), type: kind, id, title, heading, line, score, snippet, why, author, at };
 };
-
-/** Passages that are looked at for a bundle. */
-const bundled = 40;
 
 export const recall = operation({
   name: "recall",
-  summary: "Get the passages that answer a question, word for word, and how they hang together.",
+  summary: "Get the passages that answer a question, verbatim, and how they are connected.",
   guidance:
-    "One call in place of many searches: the best passages from entries, sources, tasks and the graph, each once, with where they stand, " +
-    "who wrote them and why they were found, and the small part of the graph that joins them. Ask a whole question; there are no operators. " +
-    "It costs no read. Cite what you use by its `ref`, as in [[entry:vision]]: what is retrieved and never cited counts against you.",
+    "The same as search with `passages: true`, with the places of repeated texts and without filters in the query. Use search unless you need those. " +
+    "It uses no read. Cite what you use by its `ref`, as in [[entry:vision]]; passages that are retrieved and never cited lower the retrieval precision of your run.",
   effect: "reads",
   reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
+  group: "search",
   http: { method: "get", path: "/recall" },
   input: z.object({
-    query: query.describe("What you want to know, as a question or in words"),
-    budget: z.int().min(1000).max(24_000).default(6000).describe("How many bytes the answer may have, 1000 to 24000"),
+    query: query.describe("A question, or words"),
+    budget: budget.default(usualBudget).describe("Maximum size of the answer in bytes"),
     types: z.array(z.string().max(40)).min(1).max(10).optional().describe("Only these types, such as entry or source"),
   }),
   output: z.object({
@@ -115,13 +154,12 @@ export const recall = operation({
         at: z.string(),
         score: z.number(),
         why: z.array(z.string()),
-        also: z.array(z.string()).optional(),
+        also: z.array(z.string()).optional().describe("Other places with the same text"),
       }),
     ),
-    nodes: z.array(z.object({ id: z.string(), type: z.string(), title: z.string() })),
-    edges: z.array(z.object({ from: z.string(), type: z.string(), to: z.string() })),
-    omitted: z.int().describe("How many more passages were found than fit the budget"),
-    suggestion: z.string().optional(),
+    ...joints,
+    omitted: z.int().describe("How many passages did not fit the budget"),
+    suggestion: z.string().optional().describe("The query with its spelling corrected"),
     notes: z.array(z.string()).optional(),
   }),
   async run(app: SearchApp, { query, budget, types }, caller) {
@@ -131,49 +169,28 @@ export const recall = operation({
     if (strange[0] !== undefined)
       return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
-    const found = await app.search.find.passages(query, { scope, limit: bundled, through: ["node"] });
-    const { passages, omitted } = bundle(found.hits, budget * 0.8 - 200);
-    const refs = passages.map((one) => one.ref);
-    const { nodes, edges } = await joining(app.db, refs, budget * 0.2, app.search.scope(caller));
-    const actor = nameOf(caller);
-    if (caller.kind === "agent" && caller.task !== undefined) {
-      const event: NewEvent = {
-        at: app.now().toISOString(),
-        actor,
-        kind: "passages-recalled",
-        subject: `task:${caller.task}`,
-        data: { query: query.slice(0, 200), refs },
-      };
-      await app.db.write((tx) => appendEvent(tx, event));
-    }
-    const suggestion = found.suggestion ? { suggestion: found.suggestion } : {};
-    return ok({
-      passages,
-      nodes,
-      edges,
-      omitted,
-      ...suggestion,
-      ...(found.notes.length > 0 ? { notes: found.notes } : {}),
-    });
+    const { suggestion, notes, ...found } = await recallPassages(app, caller, { query, scope, bytes: budget });
+    return ok({ ...found, ...(suggestion ? { suggestion } : {}), ...(notes.length > 0 ? { notes } : {}) });
   },
 });
 
 const modelOutput = z.object({
-  installed: z.boolean().describe("Whether the local model is on this machine"),
-  folder: z.string().describe("Where it is, or would be"),
-  wanted: z.string().nullable().describe("The model that texts are embedded with"),
-  model: z.string().nullable().describe("The model that searches use now; null while only words are compared"),
+  installed: z.boolean().describe("Whether the local model is installed"),
+  folder: z.string().describe("The model's folder, or the URL of the embedding server"),
+  wanted: z.string().nullable().describe("The configured embedding model"),
+  model: z.string().nullable().describe("The model that searches use now; null for lexical search only"),
   embedded: z.int(),
-  pending: z.int().describe("How many passages have no vector yet"),
-  not_indexed: z.int().describe("How many changes are not in the index yet"),
+  pending: z.int().describe("Passages without a vector"),
+  not_indexed: z.int().describe("Changes that are not indexed yet"),
 });
 
 export const modelStatus = operation({
   name: "model_status",
-  summary: "Show which embedding model search uses, and how far it has come.",
+  summary: "Show the embedding model that search uses and the progress of indexing.",
   effect: "reads",
   reads: ["entry"],
   callers: people,
+  group: "admin",
   http: { method: "get", path: "/search/model" },
   input: z.object({}),
   output: modelOutput,
@@ -187,18 +204,19 @@ export const modelStatus = operation({
 
 export const installLocalModel = operation({
   name: "install_model",
-  summary: `Bring the embedding model ${localModel.name} to this machine, once for all workspaces.`,
+  summary: `Install the embedding model ${localModel.name}, once for all workspaces of this machine.`,
   effect: "writes",
   touches: [],
   callers: ["admin"],
+  group: "admin",
   input: z.object({
     from: z
       .string()
       .max(1000)
       .optional()
-      .describe("A folder with the two packages as .tgz files, where npm has no registry"),
+      .describe("A folder with the two packages as .tgz files, for machines without a registry"),
   }),
-  output: z.object({ folder: z.string(), installed: z.boolean().describe("False when it was there already") }),
+  output: z.object({ folder: z.string(), installed: z.boolean().describe("False if it was already installed") }),
   run: (app: SearchApp, { from }) =>
     installModel(app.config.modelFolder, {
       ...(from === undefined ? {} : { from }),
@@ -209,10 +227,11 @@ export const installLocalModel = operation({
 
 export const rebuildSearch = operation({
   name: "rebuild_search",
-  summary: "Make the search index again from what is written down.",
+  summary: "Rebuild the search index.",
   effect: "writes",
   touches: [],
   callers: ["collaborator", "admin"],
+  group: "admin",
   http: { method: "post", path: "/search/rebuild" },
   input: z.object({}),
   output: z.object({ things: z.int() }),

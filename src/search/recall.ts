@@ -1,10 +1,13 @@
+import { type Caller, nameOf } from "../kernel/caller.ts";
 import type { Database } from "../store/database.ts";
+import { appendEvent, type NewEvent } from "../store/events.ts";
 import { edgesBetween, linksOf } from "../store/queries/edges.ts";
 import { nodeLines } from "../store/queries/nodes.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import { textLinksAmong, thingsOutsideScope } from "../store/queries/search/things.ts";
 import { type Hit, refOf } from "./hit.ts";
 import { nameOfRef } from "./rank/hops.ts";
+import type { SearchApp } from "./search-app.ts";
 
 /** A passage as `recall` returns it. */
 export type RecalledPassage = {
@@ -27,6 +30,35 @@ export type Subgraph = {
   nodes: { id: string; type: string; title: string }[];
   edges: { from: string; type: string; to: string }[];
 };
+
+/** Maximum number of passages that are ranked for an answer. */
+const candidates = 40;
+
+/**
+ * The best passages and the part of the graph that connects them, within `bytes`. For an agent with a task they are
+ * recorded, because retrieval precision is computed from what was retrieved and what was cited (O15).
+ */
+export async function recallPassages(
+  app: SearchApp,
+  caller: Caller,
+  { query, scope, bytes }: { query: string; scope: Scope; bytes: number },
+) {
+  const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
+  const { passages, omitted } = bundle(found.hits, bytes * 0.8 - 200);
+  const refs = passages.map((one) => one.ref);
+  const { nodes, edges } = await joining(app.db, refs, bytes * 0.2, app.search.scope(caller));
+  if (caller.kind === "agent" && caller.task !== undefined) {
+    const event: NewEvent = {
+      at: app.now().toISOString(),
+      actor: nameOf(caller),
+      kind: "passages-recalled",
+      subject: `task:${caller.task}`,
+      data: { query: query.slice(0, 200), refs },
+    };
+    await app.db.write((tx) => appendEvent(tx, event));
+  }
+  return { passages, nodes, edges, omitted, suggestion: found.suggestion, notes: found.notes };
+}
 
 /** Merges passages with equal texts and returns those that fit into `bytes`, the best first. */
 export function bundle(hits: Hit[], bytes: number): { passages: RecalledPassage[]; omitted: number } {
@@ -55,15 +87,19 @@ export function bundle(hits: Hit[], bytes: number): { passages: RecalledPassage[
       why,
     });
   }
-  const passages: RecalledPassage[] = [];
-  let left = bytes;
-  for (const one of byText.values()) {
-    const weight = Buffer.byteLength(JSON.stringify(one)) + 1;
-    if (weight > left) continue;
-    left -= weight;
-    passages.push(one);
-  }
+  const passages = withinBytes([...byText.values()], bytes);
   return { passages, omitted: byText.size - passages.length };
+}
+
+/** The items that fit into `bytes` as JSON, in their order. One that is too large does not stop smaller ones. */
+export function withinBytes<T>(items: T[], bytes: number): T[] {
+  let left = bytes;
+  return items.filter((item) => {
+    const weight = Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (weight > left) return false;
+    left -= weight;
+    return true;
+  });
 }
 
 /** Texts that differ only in case or white space count as equal (O14). */

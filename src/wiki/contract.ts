@@ -48,7 +48,7 @@ export const handsOver = (schema: Schema, role: string) => schema.pipeline.inclu
 export function mayRead(schema: Schema, role: string, reads: ReadonlySet<string>, id: string): Result<true> {
   if (reads.has(id) || reads.size < schema.readCap) return ok(true);
   const next: NextStep[] = [
-    { operation: "search_entries", to: "find a passage without reading the entry" },
+    { operation: "search", to: "find a passage without reading the entry" },
     handsOver(schema, role)
       ? { operation: "transfer_focus", to: "end the turn" }
       : { operation: "list_entries", to: "start a new turn" },

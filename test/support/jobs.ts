@@ -47,7 +47,7 @@ export async function openTopic(app: App, kind: "change" | "question" = "change"
   const quote = path === "docs/deploy.md" ? { quote: "Push the button." } : {};
   const opened = await operations.open_topic.perform(
     app,
-    { source_path: path, kind, message: "Which button?", ...quote },
+    { source_path: path, kind, content: "Which button?", ...quote },
     person(),
   );
   return unwrap(opened).id;

@@ -28,7 +28,7 @@ const places: Record<NextOperation, string | undefined> = {
   reopen_topic: "press Reopen",
   reply_topic: "press Reply",
   request_revision: "press Request revision",
-  search_entries: "open Search",
+  search: "open Search",
   show_proposal: "reload the proposal",
   show_run: "reload the page",
   transfer_focus: undefined,

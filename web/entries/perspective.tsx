@@ -103,7 +103,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
       {found.isPending && <Loading />}
       {found.data && (
         <div className={isBeside ? "side-by-side" : ""}>
-          <Markdown text={found.data.text} />
+          <Markdown text={found.data.content} />
           {isBeside && (
             <section aria-label="Original page">
               <Rendered html={page.html} title={page.title} />

@@ -6,5 +6,5 @@ import { Failed, Loading } from "../parts/state.tsx";
 export function SourceView({ path }: { path: string }) {
   const page = useOperation("read_page", { path });
   if (page.error) return <Failed error={page.error} again={() => void page.refetch()} />;
-  return page.data ? <Lines text={page.data.text} label="Source text" /> : <Loading lines={12} />;
+  return page.data ? <Lines text={page.data.content} label="Source text" /> : <Loading lines={12} />;
 }

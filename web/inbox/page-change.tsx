@@ -16,7 +16,7 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
   const isOpen = proposal.status === "open";
   const page = useOperation("read_page", { path: proposal.subject }, { enabled: isOpen });
   if (!impact) return null;
-  const after = (impact.base_moved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.text ?? "";
+  const after = (impact.base_moved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.content ?? "";
   return (
     <section aria-label="The change">
       <div className="change-head">
@@ -59,9 +59,9 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
       {isOpen && page.error && <Failed error={page.error} />}
       {isOpen && page.isPending && <Loading />}
       {isOpen && page.data && as === "rendered" && (
-        <RenderedDiff before={bodyOf(page.data.text)} after={bodyOf(after)} />
+        <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} />
       )}
-      {isOpen && page.data && as === "source" && <SourceDiff before={page.data.text} after={after} />}
+      {isOpen && page.data && as === "source" && <SourceDiff before={page.data.content} after={after} />}
     </section>
   );
 }

@@ -134,7 +134,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
       group: "Decision",
       operation: "request_revision",
       when: proposal.kind === "page" && words !== "" && !isBusy,
-      run: () => again.mutate({ id, text: words }),
+      run: () => again.mutate({ id, content: words }),
     },
     comment: {
       id: "comment",
@@ -142,7 +142,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
       group: "Decision",
       operation: "comment_proposal",
       when: words !== "",
-      run: () => comment.mutate({ id, text: words }),
+      run: () => comment.mutate({ id, content: words }),
     },
   };
   useActions(Object.values(actions));

@@ -40,11 +40,11 @@ export function Plan({ run }: { run: Run }) {
       )}
       <div className="editor-panes">
         {canEdit ? (
-          <CodeEditor key={plan.data.text} value={plan.data.text} onChange={setText} label="The plan" />
+          <CodeEditor key={plan.data.content} value={plan.data.content} onChange={setText} label="The plan" />
         ) : (
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
           <pre className="plan-text" tabIndex={0}>
-            {plan.data.text}
+            {plan.data.content}
           </pre>
         )}
         <TaskGraph tasks={run.tasks} />
@@ -53,8 +53,10 @@ export function Plan({ run }: { run: Run }) {
         <div className="editor-foot">
           <Button
             loading={save.isPending}
-            disabled={text === undefined || text === plan.data.text}
-            onClick={() => save.mutate({ id: run.id, text: text ?? "", base_hash: plan.data.plan_hash ?? undefined })}
+            disabled={text === undefined || text === plan.data.content}
+            onClick={() =>
+              save.mutate({ id: run.id, content: text ?? "", base_hash: plan.data.plan_hash ?? undefined })
+            }
           >
             Save plan
           </Button>

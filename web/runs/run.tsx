@@ -235,7 +235,7 @@ function Report({ id }: { id: string }) {
   if (report.error) return <Failed error={report.error} again={() => void report.refetch()} />;
   return (
     <div className="report">
-      {report.data ? <Markdown text={report.data.markdown} lines={12} /> : <Loading lines={12} />}
+      {report.data ? <Markdown text={report.data.content} lines={12} /> : <Loading lines={12} />}
     </div>
   );
 }

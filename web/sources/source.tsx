@@ -31,7 +31,7 @@ export function SourcePage() {
           <h1 className="entry-title">
             <Shown text={path} />
           </h1>
-          {isMarkdown && source?.text && (
+          {isMarkdown && source?.content && (
             <SegmentedControl
               size="xs"
               aria-label="View of the source"
@@ -59,16 +59,16 @@ export function SourcePage() {
       </header>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {found.isPending && <Loading lines={12} />}
-      {source?.text === null && (
+      {source?.content === null && (
         <Empty title="No text found">
           <p>The file is unchanged in the sources folder of the workspace.</p>
         </Empty>
       )}
-      {source?.text &&
+      {source?.content &&
         (isMarkdown && as === "rendered" ? (
-          <Markdown text={source.text} />
+          <Markdown text={source.content} />
         ) : (
-          <Lines text={source.text} label="Text of the source" />
+          <Lines text={source.content} label="Text of the source" />
         ))}
     </article>
   );

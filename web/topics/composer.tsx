@@ -27,7 +27,7 @@ export function Composer({ path, sourceSha, span, onClose, onOpened }: Props) {
     open.mutate({
       source_path: path,
       kind,
-      message: text.trim(),
+      content: text.trim(),
       ...(span && sourceSha ? { start: span.start, end: span.end, source_sha: sourceSha } : {}),
     });
   };

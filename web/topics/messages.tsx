@@ -6,14 +6,21 @@ import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 
-export type Message = { id: string; author: string; isAgent?: boolean; at: string; text: string; remark?: ReactNode };
+export type Message = {
+  id: string;
+  author: string;
+  isAgent?: boolean;
+  at: string;
+  content: string;
+  remark?: ReactNode;
+};
 
 /** Messages in order. Plain text is shown until the server has rendered them, or if it fails. */
 export function Messages({ messages, waiting }: { messages: Message[]; waiting?: string | undefined }) {
-  const { data: htmls = [] } = useQuery(textsQuery(messages.map(({ text }) => text)));
+  const { data: htmls = [] } = useQuery(textsQuery(messages.map(({ content }) => content)));
   return (
     <ol className="messages">
-      {messages.map(({ id, author, isAgent, at, text, remark }, index) => (
+      {messages.map(({ id, author, isAgent, at, content, remark }, index) => (
         <li key={id}>
           <p className="by">
             {isAgent && <Bot size={14} aria-label="agent" />}{" "}
@@ -23,7 +30,7 @@ export function Messages({ messages, waiting }: { messages: Message[]; waiting?:
             , <Time at={at} />
             {remark}
           </p>
-          {htmls[index] ? <Rendered html={htmls[index]} within={id} /> : <Plain text={text} />}
+          {htmls[index] ? <Rendered html={htmls[index]} within={id} /> : <Plain text={content} />}
         </li>
       ))}
       {waiting !== undefined && (

@@ -73,7 +73,7 @@ function Talk({ topic }: { topic: Topic }) {
   const reopen = useWrite("reopen_topic", { onDone: () => say("Topic reopened") });
   const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
   const isOpen = topic.status === "open";
-  const send = () => text.trim() && !reply.isPending && reply.mutate({ id: topic.id, text: text.trim() });
+  const send = () => text.trim() && !reply.isPending && reply.mutate({ id: topic.id, content: text.trim() });
   const actions: Record<"reply" | "resolve" | "reopen", Action> = {
     reply: {
       id: "topic-reply",
@@ -114,7 +114,7 @@ function Talk({ topic }: { topic: Topic }) {
           isAgent: authorKind === "agent",
           remark: editedAt && " (edited)",
         }))}
-        waiting={reply.isPending ? reply.variables?.text : undefined}
+        waiting={reply.isPending ? reply.variables?.content : undefined}
       />
       <TopicWork topic={topic} />
       {mayCall("reply_topic") && (

@@ -20,6 +20,9 @@ const claude = (input: number, output: number): Price => ({
 /** List prices by model name without its date. Models that are not listed have no known price. */
 const listPrices: Prices = {
   "anthropic/claude-opus-4-5": claude(5, 25),
+  "anthropic/claude-opus-4-6": claude(5, 25),
+  "anthropic/claude-opus-4-7": claude(5, 25),
+  "anthropic/claude-opus-4-8": claude(5, 25),
   "anthropic/claude-opus-4": claude(15, 75),
   "anthropic/claude-sonnet-4": claude(3, 15),
   "anthropic/claude-3-7-sonnet": claude(3, 15),
@@ -45,6 +48,35 @@ export function priceOf(model: string, own: Prices = {}): Price | undefined {
     .filter((start) => model === start || datedFrom(model, start))
     .sort((a, b) => b.length - a.length)[0];
   return name === undefined ? undefined : listPrices[name];
+}
+
+/** The models of a command-line agent by the short names that it takes; `""` is its default. */
+const programModels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  claude: {
+    "": "anthropic/claude-opus-4-8",
+    opus: "anthropic/claude-opus-4-8",
+    sonnet: "anthropic/claude-sonnet-4",
+    haiku: "anthropic/claude-haiku-4-5",
+  },
+  codex: { "": "openai/gpt-5" },
+};
+
+/**
+ * The price of the model that a command-line agent uses, for estimates. `isExact` is false where the default of a
+ * known program stands in for a model that is not named or not listed.
+ */
+export function priceOfProgram(
+  program: string,
+  model: string | undefined,
+  own: Prices = {},
+): { price: Price; isExact: boolean } | undefined {
+  const known = programModels[program] ?? {};
+  const provider = known[""]?.split("/")[0];
+  const names = model === undefined ? [] : [model, `${provider}/${model}`, known[model] ?? ""];
+  const exact = names.map((name) => priceOf(name, own)).find(Boolean);
+  if (exact) return { price: exact, isExact: true };
+  const usual = priceOf(known[""] ?? "", own);
+  return usual && { price: usual, isExact: false };
 }
 
 /** `claude-haiku-4-5-20251001` is `claude-haiku-4-5`; `gpt-5-codex` is not `gpt-5`. */

@@ -3,7 +3,7 @@ import { PassThrough, Readable, Writable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { Control, StopTimeouts } from "../process.ts";
-import type { Runner, RunSpec } from "../runner.ts";
+import type { Limits, Runner, RunSpec } from "../runner.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
 import { count, type Listener, overLimit } from "./listener.ts";
 
@@ -39,6 +39,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   let speaking = false;
   let failure: string | undefined;
   let done = false;
+  let reached: keyof Limits | undefined;
   let used: ReportedUsage = {};
   let costUsd: number | null = null;
 
@@ -56,7 +57,10 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
         if (speaks && !speaking) messages++;
         speaking = speaks;
         const over = overLimit(spec.limits, { toolCalls: calls.size, messages, outputTokens: 0 });
-        if (over) control.stop("limit", over);
+        if (over) {
+          reached = over.limit;
+          control.stop("limit", over.reason);
+        }
       });
     await app.connectWith(stream, async (agent) => {
       await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
@@ -86,6 +90,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       },
       costUsd,
       ...(failure ? { error: failure } : {}),
+      ...(reached ? { reached } : {}),
     }),
   };
   return { talk, listener };

@@ -17,6 +17,7 @@ export const claudeRunner = (options: Options): Runner => programRunner(claude(o
 
 const claude = ({ bin, args: extra = [], isolation, pluginDir, stopTimeouts }: Options): Program => ({
   name: "claude",
+  enforces: ["tokens", "usd"],
   async prepare(spec, keep) {
     const args = ["-p", "--output-format", "stream-json", "--verbose", ...extra];
     if (spec.model) args.push("--model", spec.model);
@@ -53,7 +54,10 @@ type Event = {
   is_error?: boolean;
   subtype?: string;
   result?: string;
+  errors?: string[];
   terminal_reason?: string;
+  /** By model, all calls of the run; `usage` leaves out some of them when a limit ended it. */
+  modelUsage?: Record<string, Record<string, unknown>>;
   total_cost_usd?: number;
   usage?: Record<string, unknown>;
 };
@@ -63,6 +67,7 @@ export function claudeListener(limits: Limits): Listener {
   const usageById = new Map<string, { output: number; all: number }>();
   const calls = new Set<string>();
   let last: Event | undefined;
+  let reached: keyof Limits | undefined;
 
   return {
     line(text, control) {
@@ -80,22 +85,36 @@ export function claudeListener(limits: Limits): Listener {
         outputTokens: [...usageById.values()].reduce((sum, { output }) => sum + output, 0),
         tokens: [...usageById.values()].reduce((sum, { all }) => sum + all, 0),
       });
-      if (over) control.stop("limit", over);
+      if (over) {
+        reached = over.limit;
+        control.stop("limit", over.reason);
+      }
     },
     summary() {
+      const used = (name: string, ofModel: string) => total(last, ofModel) ?? count(last?.usage?.[name]);
       const usage: Usage = {
-        inputTokens: count(last?.usage?.input_tokens),
-        outputTokens: count(last?.usage?.output_tokens),
-        cacheReadTokens: count(last?.usage?.cache_read_input_tokens),
-        cacheWriteTokens: count(last?.usage?.cache_creation_input_tokens),
+        inputTokens: used("input_tokens", "inputTokens"),
+        outputTokens: used("output_tokens", "outputTokens"),
+        cacheReadTokens: used("cache_read_input_tokens", "cacheReadInputTokens"),
+        cacheWriteTokens: used("cache_creation_input_tokens", "cacheCreationInputTokens"),
         toolCalls: last ? calls.size : null,
         messages: last ? usageById.size : null,
       };
       const failed = last?.is_error || (last?.subtype ?? "success") !== "success";
-      const reason = last?.result || last?.terminal_reason || last?.subtype || "the agent reported an error";
-      return { usage, costUsd: last?.total_cost_usd ?? null, ...(failed ? { error: reason } : {}) };
+      const said = last?.result || last?.errors?.[0] || last?.terminal_reason || last?.subtype;
+      const isOverBudget = last?.subtype === "error_max_budget_usd";
+      if (isOverBudget) reached = "usd";
+      const reason = isOverBudget ? `reached its limit of $${limits.usd}` : (said ?? "the agent reported an error");
+      const costUsd = last?.total_cost_usd ?? null;
+      return { usage, costUsd, ...(failed ? { error: reason } : {}), ...(reached ? { reached } : {}) };
     },
   };
+}
+
+/** The sum over all models; null when it was not reported. */
+function total(last: Event | undefined, name: string): number | null {
+  const counts = Object.values(last?.modelUsage ?? {}).map((model) => count(model[name]));
+  return counts.length === 0 || counts.includes(null) ? null : counts.reduce<number>((sum, one) => sum + (one ?? 0), 0);
 }
 
 function usedBy(usage: Record<string, unknown>): { output: number; all: number } {

@@ -75,6 +75,7 @@ export function codexListener(limits: Limits): Listener {
   let messages = 0;
   let total: { input: number; cached: number; written: number | null; output: number } | undefined;
   let error: string | undefined;
+  let reached: keyof Limits | undefined;
 
   return {
     line(text, control) {
@@ -100,7 +101,10 @@ export function codexListener(limits: Limits): Listener {
         outputTokens: total?.output ?? 0,
         tokens: (total?.input ?? 0) + (total?.output ?? 0),
       });
-      if (over) control.stop("limit", over);
+      if (over) {
+        reached = over.limit;
+        control.stop("limit", over.reason);
+      }
     },
     summary() {
       const usage: Usage = {
@@ -111,7 +115,7 @@ export function codexListener(limits: Limits): Listener {
         toolCalls: total ? toolCalls : null,
         messages: total ? messages : null,
       };
-      return { usage, costUsd: null, ...(error ? { error } : {}) };
+      return { usage, costUsd: null, ...(error ? { error } : {}), ...(reached ? { reached } : {}) };
     },
   };
 }

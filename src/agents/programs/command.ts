@@ -14,6 +14,8 @@ export type Program = {
   prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
+  /** The budget limits that stop it while it works. */
+  enforces?: Runner["enforces"];
   listener?(limits: RunSpec["limits"]): Listener;
   stopTimeouts?: StopTimeouts;
 };
@@ -21,6 +23,7 @@ export type Program = {
 export function programRunner(program: Program): Runner {
   return {
     name: program.name,
+    ...(program.enforces ? { enforces: program.enforces } : {}),
     async run(spec, signal) {
       const folder = await mkdtemp(join(tmpdir(), "scriptorium-run-"));
       try {
@@ -48,9 +51,10 @@ export function programRunner(program: Program): Runner {
           },
           signal,
         );
-        const { usage, costUsd, error } = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
+        const { error, ...summary } = listener?.summary() ?? { usage: unknownUsage, costUsd: null, error: undefined };
         const reason = result.error ?? error;
-        return { ...result, usage, costUsd, ...(reason ? { error: reason } : {}) };
+        const ended = summary.reached && result.ended === "exit" ? "limit" : result.ended;
+        return { ...result, ...summary, ended, ...(reason ? { error: reason } : {}) };
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

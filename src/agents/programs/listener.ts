@@ -4,7 +4,7 @@ import type { Limits, Usage } from "../runner.ts";
 /** Reads the events that a program prints, for logs, limits and usage; never to judge the work. */
 export type Listener = {
   line(text: string, control: Control): void;
-  summary(): { usage: Usage; costUsd: number | null; error?: string };
+  summary(): { usage: Usage; costUsd: number | null; error?: string; reached?: keyof Limits };
 };
 
 /** A line of JSON as an event; undefined for any other line. */
@@ -20,15 +20,17 @@ export function parseEvent<T extends object>(text: string): T | undefined {
 /** Null when the program did not report it. */
 export const count = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-/** Which limit is exceeded, in words. */
-export function overLimit(
-  limits: Limits,
-  spent: { toolCalls: number; messages: number; outputTokens: number; tokens?: number },
-): string | undefined {
+type Counted = { toolCalls: number; messages: number; outputTokens: number; tokens?: number };
+type Exceeded = { limit: keyof Limits; reason: string };
+
+/** The limit that is exceeded, if any. */
+export function overLimit(limits: Limits, spent: Counted): Exceeded | undefined {
   const names = { toolCalls: "tool calls", messages: "messages", outputTokens: "output tokens", tokens: "tokens" };
-  for (const key of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
-    const max = limits[key];
-    if (max !== undefined && (spent[key] ?? 0) > max) return `exceeded its limit of ${max} ${names[key]}`;
+  for (const limit of ["toolCalls", "messages", "outputTokens", "tokens"] as const) {
+    const max = limits[limit];
+    if (max !== undefined && (spent[limit] ?? 0) > max) {
+      return { limit, reason: `exceeded its limit of ${max} ${names[limit]}` };
+    }
   }
   return undefined;
 }

@@ -30,7 +30,7 @@ const mostFiles = 2000;
 const mostHits = 100;
 
 const agents = ["agent"] as const;
-const path = filePath.describe("Path in your folder, such as src/main.ts");
+const path = filePath.describe("A path in your folder, such as src/main.ts");
 
 /**
  * Tools for one folder. Agents that are programs with tools of their own also write and run commands only
@@ -46,32 +46,34 @@ const readTool = (desk: Desk) =>
     name: "read_file",
     summary: "Read a file in your folder.",
     guidance:
-      "Lines are numbered from 1. Long files come in parts: continue with `from` until you have read `of` lines.",
+      "Lines count from 1. `of` is the number of lines in the file: read longer files in parts with `from` and `lines`.",
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       path,
-      from: z.int().min(1).default(1).describe("First line to read"),
-      lines: z.int().min(1).max(2000).default(400).describe("Maximum number of lines"),
+      from: z.int().min(1).default(1).describe("First line"),
+      lines: z.int().min(1).max(2000).default(400).describe("Number of lines"),
     }),
-    output: z.object({ text: z.string(), from: z.int(), of: z.int() }),
+    output: z.object({ content: z.string(), from: z.int(), of: z.int() }),
     async run(_app, { path, from, lines }) {
       const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const all = text.value.split("\n");
-      return ok({ text: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
+      return ok({ content: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
     },
   });
 
 const listTool = (desk: Desk) =>
   operation({
     name: "list_files",
-    summary: "List the files in your folder.",
-    guidance: "Paths are relative to your folder and sorted, without .git and node_modules. `under` lists one folder.",
+    summary: "List the files of your folder.",
+    guidance: "Paths are relative to your folder; .git and node_modules are left out. Narrow it with `under`.",
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({ under: path.optional().describe("Only files under this folder") }),
     output: z.object({ files: z.array(z.string()), more: z.boolean() }),
     async run(_app, { under }) {
@@ -83,13 +85,14 @@ const listTool = (desk: Desk) =>
 const searchTool = (desk: Desk) =>
   operation({
     name: "search_files",
-    summary: "Search the files in your folder for a text.",
-    guidance: "The text is literal, not a pattern. Returns path, line number and line of at most 100 matches.",
+    summary: "Find lines that contain a text in the files of your folder.",
+    guidance: "The text is matched literally, not as a pattern. Returns at most 100 lines with path and line number.",
     effect: "reads",
     reads: [],
     callers: agents,
+    group: "crew",
     input: z.object({
-      text: z.string().min(1).max(500).describe("Text to search for"),
+      text: z.string().min(1).max(500).describe("The text to find"),
       under: path.optional().describe("Only files under this folder"),
     }),
     output: z.object({ hits: z.array(z.object({ path: z.string(), line: z.int(), text: z.string() })) }),
@@ -110,42 +113,43 @@ const searchTool = (desk: Desk) =>
 const writeTool = (desk: Desk) =>
   operation({
     name: "write_file",
-    summary: "Write a whole file in your folder. Missing folders are created.",
-    guidance: "Overwrites an existing file. Use edit_file to change a part of a file.",
+    summary: "Create or replace a file in your folder.",
+    guidance: "Missing folders are created. To change a part of a file use edit_file.",
     effect: "writes",
     touches: [],
     callers: agents,
-    input: z.object({ path, text: z.string().max(largest).describe("Whole text of the file") }),
+    group: "crew",
+    input: z.object({ path, content: z.string().max(largest).describe("The entire content of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
-    async run(_app, { path, text }) {
-      const written = await writeWithin(await folderOf(desk), path, text);
-      return written.ok ? ok({ path, bytes: Buffer.byteLength(text) }) : written;
+    async run(_app, { path, content }) {
+      const written = await writeWithin(await folderOf(desk), path, content);
+      return written.ok ? ok({ path, bytes: Buffer.byteLength(content) }) : written;
     },
   });
 
 const editTool = (desk: Desk) =>
   operation({
     name: "edit_file",
-    summary: "Replace one passage in a file.",
+    summary: "Replace one passage of a file.",
     guidance:
-      "`old` must occur in the file exactly once, including spaces and line breaks; include enough context to make it unique.",
+      "`old` must occur in the file exactly once, including spaces and line breaks; include enough lines to make it unique.",
     effect: "writes",
     touches: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       path,
-      old: z.string().min(1).max(largest).describe("Passage exactly as in the file"),
-      new: z.string().max(largest).describe("New text for the passage"),
+      old: z.string().min(1).max(largest).describe("The passage, exactly as in the file"),
+      new: z.string().max(largest).describe("Its replacement"),
     }),
     output: z.object({ path: z.string(), line: z.int() }),
     async run(_app, { path, old, new: fresh }) {
       const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const at = text.value.indexOf(old);
-      if (at === -1)
-        return refuse("not_found", `the passage does not occur in ${path}; read the file and copy the passage exactly`);
+      if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and copy it exactly`);
       if (text.value.indexOf(old, at + 1) !== -1) {
-        return refuse("conflict", `the passage occurs in ${path} more than once; include more of the text around it`);
+        return refuse("conflict", `the passage occurs more than once in ${path}; include more lines around it`);
       }
       const changed = text.value.slice(0, at) + fresh + text.value.slice(at + old.length);
       const written = await writeWithin(await folderOf(desk), path, changed);
@@ -159,10 +163,11 @@ const runTool = (desk: Desk) =>
     name: "run_command",
     summary: "Run a program in your folder and return its output.",
     guidance:
-      'Program and arguments as a list, without a shell; for pipes use ["sh", "-c", "…"]. The command has no network and sees only the installed programs and your folder.',
+      'No shell: for pipes use ["sh", "-c", "…"]. The sandbox has no network and only your folder and the installed programs.',
     effect: "writes",
     touches: [],
     callers: agents,
+    group: "crew",
     input: z.object({
       run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
     }),

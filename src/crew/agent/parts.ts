@@ -1,5 +1,4 @@
 import { allowed } from "../../agents/environment.ts";
-import type { Prices } from "../../agents/model/prices.ts";
 import type { Providers } from "../../agents/model/providers.ts";
 import { modelRunner } from "../../agents/model.ts";
 import { acpRunner } from "../../agents/programs/acp.ts";
@@ -8,10 +7,10 @@ import { codexRunner } from "../../agents/programs/codex.ts";
 import { commandRunner } from "../../agents/programs/command.ts";
 import type { Runner } from "../../agents/runner.ts";
 import type { Config } from "../../config/config.ts";
-import type { CrewConfig } from "../../config/crew.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { CrewAgents } from "../record/run-host.ts";
+import { pricesFrom } from "./estimate.ts";
 
 type RunnerName = NonNullable<NonNullable<Config["crew"]["agents"]["all"]>["runner"]>;
 
@@ -76,7 +75,7 @@ const makers: Record<RunnerName, (config: Config, command: string[]) => Result<R
   command: (_config, command) =>
     command.length > 0 ? ok(commandRunner(command)) : refuse("invalid", needsCommand("command")),
   model: ({ crew, environment }) =>
-    ok(modelRunner({ providers: providersFrom(crew, environment), prices: pricesFrom(crew) })),
+    ok(modelRunner({ providers: providersFrom(crew, environment), prices: pricesFrom(crew.prices) })),
 };
 
 const needsCommand = (name: string) =>
@@ -95,11 +94,3 @@ function providersFrom({ providers }: Config["crew"], environment: Config["envir
   });
   return Object.fromEntries(known);
 }
-
-const pricesFrom = ({ prices }: CrewConfig): Prices =>
-  Object.fromEntries(
-    Object.entries(prices).map(([model, { input, output, cache_read: cacheRead, cache_write: cacheWrite }]) => [
-      model,
-      { input, output, cacheRead, cacheWrite },
-    ]),
-  );

@@ -1,16 +1,26 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Meter, type Reservation, type RunResult, type RunSpec, unknownUsage } from "../../agents/runner.ts";
+import {
+  type Amount,
+  type Meter,
+  type Reservation,
+  type RunResult,
+  type RunSpec,
+  unknownUsage,
+  type WantedAmount,
+} from "../../agents/runner.ts";
 import type { SandboxPolicy } from "../../agents/sandbox.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Context, tokensIn } from "../rules/agent-context.ts";
 import type { Bounds } from "../rules/breakers.ts";
 import { type Allowances, meterOf } from "./budget.ts";
+import { actual, estimate } from "./estimate.ts";
 import type { Staff } from "./staff.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
@@ -73,7 +83,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   };
   const leash = leashOf(outer);
   const tools = toolbox({ app, caller, operations, bounds, delivers, onTrip: leash.pull, onDelivery: leash.letEnd });
-  const { meter, refused } = metered(app, given, id, model);
+  const { meter, refused } = metered(app, given, id, model, outer);
   const { attempt_minutes, idle_minutes } = app.config.crew;
   const spec: RunSpec = {
     id,
@@ -89,19 +99,31 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     logFile: await logFile(app, id),
   };
   try {
-    const result = isProgram
-      ? await withReservation(meter, wantedBy(app, text, bounds), async (most) => {
-          const served = await crew.serveTools(tools);
-          try {
-            return await runner.run({ ...spec, mcp: served.mcp, limits: { ...spec.limits, ...most } }, leash.signal);
-          } finally {
-            await served.close();
-          }
-        })
-      : await runner.run(spec, leash.signal);
+    const asProgram = async () => {
+      const reportedUsd = await highestCost(app.db.read, { run, part, model: model ?? null });
+      const about = { runner, model, promptTokens: tokensIn(text), bounds, reportedUsd };
+      const start = async (limits: NonNullable<Reservation["limits"]>) => {
+        const served = await crew.serveTools(tools);
+        try {
+          return await runner.run({ ...spec, mcp: served.mcp, limits: { ...spec.limits, ...limits } }, leash.signal);
+        } finally {
+          await served.close();
+        }
+      };
+      const cost = (ran: RunResult) => actual(app.config.crew, runner.name, model, ran);
+      return withReservation(meter, estimate(app.config.crew, about), start, cost);
+    };
+    const { result, short } = isProgram
+      ? await asProgram()
+      : { result: await runner.run(spec, leash.signal), short: undefined };
     const { usage, costUsd } = result;
     await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd });
-    return ok({ result, tools, sentTokens: tokensIn(text), outOfBudget: refused() });
+    return ok({
+      result,
+      tools,
+      sentTokens: tokensIn(text),
+      outOfBudget: refused() ?? (tools.isDone?.() ? undefined : short),
+    });
   } finally {
     leash.end();
   }
@@ -134,41 +156,26 @@ function leashOf(outer: AbortSignal) {
   };
 }
 
-type Wanted = Parameters<Meter["reserve"]>[0];
-
-/** The usage of a program is known too late to ask before each call: its maximum is reserved at the start and is its limit. */
+/** Reserves the maximum of a whole process at its start, and gives it the reservation as its limits. */
 async function withReservation(
   meter: Meter,
-  wanted: Wanted,
-  run: (most: Pick<RunSpec["limits"], "tokens" | "usd">) => Promise<RunResult>,
-): Promise<RunResult> {
+  wanted: WantedAmount,
+  run: (limits: NonNullable<Reservation["limits"]>) => Promise<RunResult>,
+  cost: (result: RunResult) => Amount | null,
+): Promise<{ result: RunResult; short: Problem | undefined }> {
   const held = await meter.reserve(wanted);
-  if (!held.ok) return notRun(held.problem.message);
-  const { limits, settle } = held.value;
-  const most = {
-    ...(limits?.tokens ? { tokens: wanted.tokens } : {}),
-    ...(limits?.usd && wanted.usd !== null ? { usd: wanted.usd } : {}),
-  };
-  const result = await run(most);
-  await settle(settled(result));
-  return result;
+  if (!held.ok) return { result: notRun(held.problem.message), short: undefined };
+  const { limits = {}, settle, short } = held.value;
+  let spent: Amount | null = null;
+  try {
+    const result = await run(limits);
+    spent = cost(result);
+    const isShort = result.reached === "usd" || result.reached === "tokens";
+    return { result, short: isShort ? short : undefined };
+  } finally {
+    await settle(spent);
+  }
 }
-
-const wantedBy = ({ config }: CrewApp, text: string, { outputTokens }: Bounds): Wanted => ({
-  tokens: config.crew.budget.attempt_tokens ?? (tokensIn(text) + promptOfPrograms) * expectedCalls + outputTokens,
-  usd: config.crew.budget.attempt_usd ?? null,
-});
-
-/** Tokens of the instructions and tools that command-line agents add to every call. */
-const promptOfPrograms = 15_000;
-const expectedCalls = 6;
-
-const settled = ({ ended, usage, costUsd }: RunResult): Parameters<Reservation["settle"]>[0] => {
-  if (ended === "spawn-error") return { tokens: 0, usd: 0 };
-  if (usage.inputTokens === null || usage.outputTokens === null) return null;
-  const cached = (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0);
-  return { tokens: usage.inputTokens + cached + usage.outputTokens, usd: costUsd };
-};
 
 const notRun = (error: string): RunResult => ({
   exitCode: null,
@@ -181,19 +188,25 @@ const notRun = (error: string): RunResult => ({
 });
 
 /** The meter of one agent; it remembers a refusal, because an exhausted budget does not fail the attempt. */
-function metered(app: CrewApp, { run, task, part, agent }: Start, context: string, model: string | undefined) {
+function metered(
+  app: CrewApp,
+  { run, task, part, agent }: Start,
+  context: string,
+  model: string | undefined,
+  signal: AbortSignal,
+) {
   const { budget } = app.config.crew;
   const allowances: Allowances = {
     task: { tokens: budget.task_tokens, usd: budget.task_usd },
     attempt: { tokens: budget.attempt_tokens, usd: budget.attempt_usd },
   };
   const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null };
-  const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances);
+  const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances, signal);
   let refused: Problem | undefined;
   return {
     refused: () => refused,
     meter: {
-      async reserve(wanted: Wanted) {
+      async reserve(wanted: WantedAmount) {
         const held = await meter.reserve(wanted);
         if (!held.ok) refused = held.problem;
         return held;

@@ -1,13 +1,16 @@
 import { processName, processState } from "../../kernel/process-name.ts";
-import { ok, type Result } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
+import { unknownCost } from "../agent/budget.ts";
+import { isCostKnown } from "../agent/estimate.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Outcome } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
+import type { Run } from "../rules/run.ts";
 import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
@@ -19,8 +22,8 @@ type Options = {
   workers: number;
   signal: AbortSignal;
   by: string;
-  budgetTokens?: number | undefined;
-  budgetUsd?: number | undefined;
+  budgetTokens?: number | null | undefined;
+  budgetUsd?: number | null | undefined;
   /** Marks the run as a server's, which resumes it after a restart. */
   serving?: boolean;
 };
@@ -33,14 +36,10 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const { by } = options;
   const read = await app.runs.readBack(run, by);
   if (!read.ok) return read;
-  const { run_tokens, run_usd } = app.config.crew.budget;
-  const tokens = options.budgetTokens ?? read.value.budgetTokens ?? run_tokens;
-  const usd = options.budgetUsd ?? read.value.budgetUsd ?? run_usd;
-  const also = {
-    carried_by: `${processName()}/${options.serving ? server : "command"}`,
-    ...(tokens === undefined ? {} : { budget_tokens: tokens }),
-    ...(usd === undefined ? {} : { budget_usd: usd }),
-  };
+  const budget = budgetOf(app, read.value, options);
+  const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew);
+  if (!priced.ok) return priced;
+  const also = { carried_by: `${processName()}/${options.serving ? server : "command"}`, ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
@@ -49,6 +48,28 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
   const stopped = await runStages(crew, run, options, isOver);
   return finish(crew, run, stopped, options);
+}
+
+/** The configured budget is the default of a run that has not started; after that the run has its own, or none. */
+function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Options) {
+  const { run_tokens = null, run_usd = null } = run.startedAt === null ? config.crew.budget : {};
+  return {
+    budget_tokens: budgetTokens === undefined ? (run.budgetTokens ?? run_tokens) : budgetTokens,
+    budget_usd: budgetUsd === undefined ? (run.budgetUsd ?? run_usd) : budgetUsd,
+  };
+}
+
+/** Refuses a budget in dollars for agents of unknown cost before anything is started, not at the first call. */
+function checkCosts({ app, agents }: Crew): Result<true> {
+  for (const part of ["worker", "qc"] as const) {
+    const playing = agents(part);
+    if (!playing.ok) return playing;
+    const { runner, model } = playing.value;
+    if (isCostKnown(app.config.crew, runner.name, model)) continue;
+    const who = `the ${part} (runner ${runner.name}${model ? `, model ${model}` : ""})`;
+    return refuse("refused", `the budget in dollars cannot be enforced for ${who}: ${unknownCost}`);
+  }
+  return ok(true);
 }
 
 const server = "server";

@@ -7,21 +7,22 @@ import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { readChain, writeChain } from "../rules/chain-file.ts";
 
-const id = z.string().max(64).describe("The run's id, such as run-…");
+const id = z.string().max(64).describe("Id of the run, such as run-…");
 
 export const showPlan = operation({
   name: "show_plan",
-  summary: "Read the plan of a run as the text that people may change before it starts.",
+  summary: "Read the plan of a run as editable markdown.",
   effect: "reads",
   reads: ["run"],
   callers: people,
+  group: "runs",
   http: { method: "get", path: "/runs/{id}/plan" },
   input: z.object({ id }),
   output: z.object({
     id: z.string(),
     file: z.string(),
     plan_hash: z.string().nullable(),
-    text: z.string(),
+    content: z.string(),
     editable: z.boolean(),
   }),
   async run(app: CrewApp, { id }) {
@@ -35,7 +36,7 @@ export const showPlan = operation({
       id,
       file,
       plan_hash: run.planHash,
-      text: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }),
+      content: kept ?? writeChain({ run: id, request: run.request, plan: run.plan }),
       editable,
     });
   },
@@ -43,23 +44,25 @@ export const showPlan = operation({
 
 export const savePlan = operation({
   name: "save_plan",
-  summary: "Replace the plan of a run that has not started; a mistake is named by its line and nothing changes.",
+  summary:
+    "Replace the plan of a run that has not started. Errors are reported with line numbers; nothing is saved until the plan is valid.",
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
+  group: "runs",
   http: { method: "put", path: "/runs/{id}/plan" },
   input: z.object({
     id,
-    text: z.string().min(1).max(2_000_000).describe("The whole chain-output.md"),
-    base_hash: z.string().max(100).optional().describe("The plan_hash that show_plan gave; a newer plan is a conflict"),
+    content: z.string().min(1).max(2_000_000).describe("The entire chain-output.md"),
+    base_hash: z.string().max(100).optional().describe("The plan_hash from show_plan; a newer plan is a conflict"),
   }),
   output: z.object({
     id: z.string(),
     plan_hash: z.string().nullable(),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
-  async run(app: CrewApp, { id, text, base_hash }, caller) {
-    const chain = readChain(text);
+  async run(app: CrewApp, { id, content, base_hash }, caller) {
+    const chain = readChain(content);
     if (!chain.ok) return chain;
     if (chain.value.run !== id)
       return refuse("invalid", `the text is the plan of run ${chain.value.run}, not of ${id}`);

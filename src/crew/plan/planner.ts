@@ -80,23 +80,23 @@ const item = z.string().trim().min(1).max(2000);
 
 const submitBrief = operation({
   name: "submit_brief",
-  summary: "Submit your specification of the request.",
-  guidance:
-    "In your own words, complete enough that the planner needs nothing else. List assumptions and open points separately.",
+  summary: "Submit the specification that you wrote for the request.",
+  guidance: "Complete enough that a planner needs nothing else. List assumptions and open questions separately.",
   effect: "writes",
   touches: [],
   callers: ["agent"],
+  group: "crew",
   input: z.object({
-    specification: z.string().trim().min(1).max(50_000).describe("What is requested, precisely"),
-    assumptions: z.array(item).max(50).default([]).describe("Assumptions you made"),
-    context: z.array(item).max(50).default([]).describe("What the planner should know or read"),
-    ambiguities: z.array(item).max(50).default([]).describe("Points that the request leaves open"),
+    specification: z.string().trim().min(1).max(50_000).describe("What is asked for, precisely"),
+    assumptions: z.array(item).max(50).default([]).describe("Assumptions where the request is silent"),
+    context: z.array(item).max(50).default([]).describe("What a planner should know or read"),
+    ambiguities: z.array(item).max(50).default([]).describe("Open questions"),
   }),
   output: z.object({ run: z.string() }),
   async run(app: CrewApp, { specification, assumptions, context, ambiguities }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew?.part !== "brief")
-      return refuse("denied", "only the agent that was started to write the brief may submit it");
+      return refuse("denied", "only the agent that was started to write the brief can submit it");
     const list = (title: string, items: string[]) =>
       items.length === 0 ? [] : [`## ${title}`, items.map((one) => `- ${one}`).join("\n")];
     const text = [

@@ -34,8 +34,11 @@ type Common = {
 };
 export type PlanOptions = Common & { brief: boolean };
 export type WorkOptions = Common & { workers?: number | undefined };
-/** A budget that is left out stays as it was. */
-export type ExecuteOptions = WorkOptions & { budgetTokens?: number | undefined; budgetUsd?: number | undefined };
+/** A budget that is left out stays as it was; null removes it. */
+export type ExecuteOptions = WorkOptions & {
+  budgetTokens?: number | null | undefined;
+  budgetUsd?: number | null | undefined;
+};
 
 /** A run with its plan; `chain` is the file in which people edit it. */
 export type Planned = { run: string; chain: string; tasks: PlannedTask[] };

@@ -182,7 +182,7 @@ export function runStore(deps: CrewDeps) {
 }
 
 export type RunStore = ReturnType<typeof runStore>;
-type Also = { budget_tokens?: number; budget_usd?: number; carried_by?: string };
+type Also = { budget_tokens?: number | null; budget_usd?: number | null; carried_by?: string };
 
 const busy = (id: string) =>
   refuse("conflict", `run ${id} changed since it was read; nothing was saved`, {

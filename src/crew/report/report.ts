@@ -1,3 +1,4 @@
+import { fenced } from "../../kernel/fenced.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -9,12 +10,13 @@ import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
-import { fenced } from "../rules/agent-context.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import { dependenciesOf } from "../rules/plan.ts";
 import type { Run } from "../rules/run.ts";
+import { plainly, table } from "./markdown.ts";
 import { type Figure, metricsOf } from "./metrics.ts";
+import { waitingFor } from "./waiting.ts";
 
 type Reported = {
   number: string;
@@ -26,7 +28,15 @@ type Reported = {
   failure?: { report: Failure; impact: Impact };
 };
 
-type Whole = { run: Run; tasks: Reported[]; contexts: StoredContext[]; questions: QuestionRow[]; figures: Figure[] };
+type Whole = {
+  run: Run;
+  tasks: Reported[];
+  contexts: StoredContext[];
+  questions: QuestionRow[];
+  /** Open proposals of the workspace. */
+  proposals: number;
+  figures: Figure[];
+};
 
 /** The report of a run as it stands, from the record alone. */
 export async function reportOf(app: CrewApp, id: string): Promise<Result<string>> {
@@ -65,6 +75,7 @@ export async function reportOf(app: CrewApp, id: string): Promise<Result<string>
       tasks,
       contexts: await contextsOf(query, { run: id }),
       questions: await questionsOf(query, { run: id }),
+      proposals: (await app.proposals.list("open")).length,
       figures: measured.ok ? measured.value.figures : [],
     }),
   );
@@ -99,47 +110,36 @@ export function writeReport(whole: Whole): string {
   ].join("\n\n");
 }
 
-function firstScreen({ run, tasks, contexts, questions }: Whole): string[] {
+function firstScreen({ run, tasks, contexts, questions, proposals }: Whole): string[] {
   const count = (state: string) => tasks.filter((task) => task.state === state).length;
-  const open = questions.filter((question) => question.answer === null);
   const files = new Set(tasks.flatMap((task) => accepted(task)?.files ?? []));
-  const needed = [
-    ...tasks.flatMap(({ failure, number, title }) =>
-      failure
-        ? [
-            `Task ${number} (${plainly(title)}) failed: ${plainly(failure.report.rootCauses[0]?.cause ?? "see below")}. ${sentence(failure.impact.nextActions[0])}`,
-          ]
-        : [],
-    ),
-    ...open.map(
-      ({ question, id }) => `An agent asked: ${plainly(question)} (answer with: scriptorium run answer ${id} "…")`,
-    ),
-  ];
+  const failed = tasks.flatMap(({ failure, ...task }) => (failure ? [{ ...task, failure }] : []));
+  const waiting = waitingFor({ run, failed, questions, proposals });
   const branch = acceptedBranch(run.id);
   const cost = known(contexts.map((row) => row.cost_usd));
   const tokens = known(contexts.flatMap((row) => [row.input_tokens, row.output_tokens]));
   return [
-    `**${outcome(run, tasks)}** ${count("completed")} of ${tasks.length} tasks are accepted${lostPart(count("failed"), count("stale"), count("blocked"))}. ${files.size === 0 ? "No file was changed." : `${files.size} files were changed.`}`,
+    `**${outcome(run, tasks)}** ${count("completed")} of ${tasks.length} tasks accepted${lostPart(count("failed"), count("stale"), count("blocked"))}. ${files.size === 0 ? "No files changed." : `${files.size} ${files.size === 1 ? "file" : "files"} changed.`}`,
     table(
       ["started", "took", "tokens", "cost", "attempts", "agents"],
       [
         [
           run.startedAt?.slice(0, 16).replace("T", " ") ?? "not yet",
           lasted(run),
-          tokens === null ? "not known" : String(tokens),
-          cost === null ? "not known" : `$${cost.toFixed(4)}`,
+          tokens === null ? "unknown" : String(tokens),
+          cost === null ? "unknown" : `$${cost.toFixed(4)}`,
           String(tasks.reduce((sum, task) => sum + rounds(task).length, 0)),
           String(contexts.length),
         ],
       ],
     ),
-    needed.length === 0
+    waiting.length === 0
       ? "Nothing waits for you."
-      : `What waits for you:\n\n${needed.map((one) => `- ${one}`).join("\n")}`,
+      : `Waiting for you:\n\n${waiting.map((one) => `- ${one}`).join("\n")}`,
     ...(files.size === 0
       ? []
-      : [`The accepted files are on the branch \`${branch}\`. To take them over: \`git merge ${branch}\`.`]),
-    `What was asked:\n\n${fenced("text", run.request)}`,
+      : [`The accepted files are on the branch \`${branch}\`. Merge them with: \`git merge ${branch}\`.`]),
+    `Request:\n\n${fenced("text", run.request)}`,
   ];
 }
 
@@ -154,8 +154,8 @@ const outcome = (run: Run, tasks: Reported[]) => {
 const lostPart = (failed: number, stale: number, blocked: number) =>
   [
     ...(failed > 0 ? [`, ${failed} failed`] : []),
-    ...(stale > 0 ? [`, ${stale} ${stale === 1 ? "is" : "are"} stale`] : []),
-    ...(failed > 0 && blocked > 0 ? [` and ${blocked} wait behind what failed`] : []),
+    ...(stale > 0 ? [`, ${stale} stale`] : []),
+    ...(failed > 0 && blocked > 0 ? [`, ${blocked} blocked by a failed task`] : []),
   ].join("");
 
 function lasted(run: Run): string {
@@ -171,9 +171,9 @@ function failurePart({ number, title, failure }: Reported): string {
   const rising = report.scores.progression.join(" → ") || "no score";
   return [
     `## Task ${number} failed: ${plainly(title)}`,
-    `What it means: ${impact.blocked.length === 0 ? "nothing waits for it" : `${impact.blocked.map((one) => `${one.number} (${plainly(one.title)})`).join(", ")} cannot start`}. Delay: ${impact.delay}. Risk: ${impact.risk}.`,
-    `What to do next:\n\n${impact.nextActions.map((one) => `- ${plainly(one)}`).join("\n")}`,
-    `What was learnt:\n\n${impact.lessons.map((one) => `- ${plainly(one)}`).join("\n")}`,
+    `Impact: ${impact.blocked.length === 0 ? "no task depends on it" : `${impact.blocked.map((one) => `${one.number} (${plainly(one.title)})`).join(", ")} cannot start`}. Delay: ${impact.delay}. Risk: ${impact.risk}.`,
+    `Next steps:\n\n${impact.nextActions.map((one) => `- ${plainly(one)}`).join("\n")}`,
+    `Lessons:\n\n${impact.lessons.map((one) => `- ${plainly(one)}`).join("\n")}`,
     `Scores: ${rising} (lowest ${report.scores.lowest ?? "–"}, highest ${report.scores.highest ?? "–"}, average ${report.scores.average ?? "–"})`,
     table(
       ["attempt", "at", "worker", "verifier", "score", "outcome", "why"],
@@ -187,7 +187,7 @@ function failurePart({ number, title, failure }: Reported): string {
         one.reason,
       ]),
     ),
-    `Root causes:\n\n${report.rootCauses.map((one) => `- ${plainly(one.cause)} (attempts ${one.attempts.join(", ")})`).join("\n") || "- not known"}`,
+    `Root causes:\n\n${report.rootCauses.map((one) => `- ${plainly(one.cause)} (attempts ${one.attempts.join(", ")})`).join("\n") || "- unknown"}`,
   ].join("\n\n");
 }
 
@@ -211,10 +211,8 @@ function taskPart(task: Reported): string {
       : []),
     ...(decisions.length > 0 ? [`Decisions:\n\n${decisions.map((one) => `- ${plainly(one)}`).join("\n")}`] : []),
     ...(last?.stopped_because ? [`Attempt ${last.attempt} was stopped: ${plainly(last.stopped_because)}`] : []),
-    ...(verdict ? [`The verifier${verdict.voided_at ? " (void)" : ""}: ${plainly(verdict.feedback)}`] : []),
-    ...(last?.output
-      ? [`What the worker said on attempt ${last.attempt}:\n\n${fenced("text", excerpt(last.output))}`]
-      : []),
+    ...(verdict ? [`Verifier${verdict.voided_at ? " (void)" : ""}: ${plainly(verdict.feedback)}`] : []),
+    ...(last?.output ? [`Worker's output, attempt ${last.attempt}:\n\n${fenced("text", excerpt(last.output))}`] : []),
   ].join("\n\n");
 }
 
@@ -224,7 +222,7 @@ function usedPart(contexts: StoredContext[]): string[] {
   const rows = parts.map((part) => {
     const own = contexts.filter((row) => row.part === part);
     const sizes = own.map((row) => row.tokens);
-    const total = (of: (row: StoredContext) => number | null) => String(known(own.map(of)) ?? "not known");
+    const total = (of: (row: StoredContext) => number | null) => String(known(own.map(of)) ?? "unknown");
     return [
       part,
       String(own.length),
@@ -235,7 +233,7 @@ function usedPart(contexts: StoredContext[]): string[] {
     ];
   });
   return [
-    "## What agents used",
+    "## Usage",
     table(["part", "agents", "context tokens each", "input tokens", "output tokens", "dollars"], rows),
   ];
 }
@@ -252,18 +250,3 @@ const shown = ({ value, unit }: Figure) =>
   value === null ? "–" : unit === "share" ? `${(value * 100).toFixed(1)} %` : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 
 const excerpt = (text: string) => (text.length <= 1500 ? text : `${text.slice(0, 1500)} …`);
-const sentence = (text = "") => (text === "" ? "" : `${plainly(text[0]?.toUpperCase() + text.slice(1))}.`);
-
-/** One line that markdown leaves alone: text of agents must not become headings, links or HTML of ours. */
-const plainly = (text: string) =>
-  text
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/[\\`*_[\]<|#]/g, (mark) => `\\${mark}`)
-    .trim();
-
-const table = (head: string[], rows: string[][]) =>
-  [
-    `| ${head.join(" | ")} |`,
-    `|${head.map(() => "---").join("|")}|`,
-    ...rows.map((row) => `| ${row.map(plainly).join(" | ")} |`),
-  ].join("\n");

@@ -1,3 +1,4 @@
+import { fenced } from "../../kernel/fenced.ts";
 import type { CheckResultRow, ErrorContext } from "../../store/crew-tables.ts";
 import { checkLine } from "./chain-criteria.ts";
 import { type Fragment, merged, shortened } from "./fingerprint.ts";
@@ -200,13 +201,6 @@ export function qcContext(record: TaskRecord): Context {
 }
 
 const data = (from: string, text: string) => fenced(`data from ${from}`, text);
-
-/** Fences untrusted text with more backticks than it contains, so that it cannot end its block. */
-export function fenced(label: string, text: string): string {
-  const longest = Math.max(3, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${label}\n${text}\n${fence}`;
-}
 
 const clipped = (text: string, most: number) =>
   text.length <= most

@@ -9,7 +9,7 @@ const line = (most: number) =>
   z
     .string()
     .trim()
-    .min(1, "must not be empty")
+    .min(1, "expected some text")
     .max(most)
     .regex(oneLine, "expected one line without control characters");
 
@@ -35,33 +35,35 @@ const check = z.union([
       .array(z.string().max(2000).regex(manyLines))
       .min(1)
       .max(50)
-      .describe("Program and arguments, without a shell"),
+      .describe("The program and its arguments; no shell"),
     exits: z.int().min(0).max(255).default(0).describe("Expected exit code"),
-    prints: line(500).optional().describe("Text that the output must contain"),
+    prints: line(500).optional().describe("Text that its output must contain"),
   }),
   z.strictObject({
-    file: filePath.describe("Path of a file in the deliverable"),
-    exists: z.boolean().describe("Whether the file must exist"),
+    file: filePath.describe("A file of the deliverable"),
+    exists: z.boolean().describe("Whether it must exist"),
   }),
   z.strictObject({ file: filePath, contains: line(500).describe("Text that the file must contain") }),
   z.strictObject({ file: filePath, lacks: line(500).describe("Text that the file must not contain") }),
 ]);
 
 const criterion = z.strictObject({
-  criterion: line(500).describe("Condition that the deliverable must meet"),
-  check: check.optional().describe("Automatic check: {run: [...]} or {file, exists | contains | lacks}"),
+  criterion: line(500).describe("What must be true of the deliverable"),
+  check: check.optional().describe("How a program tests it: {run: [...]} or {file, exists | contains | lacks}"),
 });
 
 const number = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
 
 export const planTask = z.strictObject({
   number: number.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
-  title: line(200).describe("Title of the task, in one line"),
+  title: line(200).describe("What to do, in one line"),
   requirements: text(20_000)
     .refine(somethingIn, "a task needs requirements")
-    .describe("Everything a worker needs who has read nothing else, and when the task is done"),
-  worker_role: line(500).describe("Expertise of the worker in one sentence; use the same sentence for the same role"),
-  qc_role: line(500).describe("Expertise of the verifier in one sentence: another, critical one"),
+    .describe("Everything that a worker who reads nothing else needs, and when the task is done"),
+  worker_role: line(500).describe(
+    "Who does it: the expertise in one sentence. Use the same sentence for the same role",
+  ),
+  qc_role: line(500).describe("Who verifies it: a different, critical expertise in one sentence"),
   verification: z
     .array(criterion)
     .min(1, "a task needs at least one verification criterion")
@@ -69,7 +71,7 @@ export const planTask = z.strictObject({
     .describe("Criteria for the deliverable; add a check wherever a program can test it"),
   execution: z
     .array(line(500))
-    .min(1, "a task needs at least one step")
+    .min(1, "expected at least one step that names its tool")
     .max(50)
     .describe("Steps, each with the tool it uses"),
   estimated_tool_calls: z
@@ -77,24 +79,26 @@ export const planTask = z.strictObject({
     .min(1)
     .max(1000)
     .optional()
-    .describe("Estimated number of tool calls; the limit is 1.5 times that"),
-  max_retries: z.int().min(0).max(10).default(2).describe("Maximum number of retries"),
-  model: line(100).optional().describe("Model, if the task needs a particular one"),
-  depends_on: z.array(number).max(100).default([]).describe("Numbers of the tasks that this one depends on"),
-  files: z.array(filePath).max(100).default([]).describe("Files that the task reads or writes"),
+    .describe("Expected number of tool calls; the limit is 1.5 times that"),
+  max_retries: z.int().min(0).max(10).default(2).describe("Attempts after the first"),
+  model: line(100).optional().describe("Model to use, if the default is not enough"),
+  depends_on: z.array(number).max(100).default([]).describe("Numbers of the tasks that must be accepted first"),
+  files: z.array(filePath).max(100).default([]).describe("Files it reads or writes"),
   deliverable: z
     .enum(["files", "text"])
     .default("files")
     .describe("files: changes in the repository; text: a written answer"),
-  notes: text(50_000).default("").describe("Research and alternatives for people; workers do not see it"),
+  notes: text(50_000)
+    .default("")
+    .describe("Research and alternatives for the planner and people; workers do not see it"),
 });
 
 const plain = z.strictObject({
-  title: line(200).describe("Title of the run, in one line"),
-  summary: text(20_000).default("").describe("How the work is divided and why"),
+  title: line(200).describe("What the run is about, in one line"),
+  summary: text(20_000).default("").describe("How the work is divided, and why"),
   assumptions: z.array(line(1000)).max(50).default([]).describe("Assumptions where the request is silent"),
-  cites: z.array(line(200)).max(500).default([]).describe("Ids of the nodes and entries that the plan is based on"),
-  tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; tasks 1.x do the work"),
+  cites: z.array(line(200)).max(500).default([]).describe("Ids of nodes and entries that the plan is based on"),
+  tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
 });
 
 export const plan = plain.superRefine(({ tasks }, context) => {

@@ -59,7 +59,7 @@ export function staleBecause(made: Key, now: Key): ("page" | "persona" | "skill"
 
 /** The hash of the skill that tells agents how to write perspectives. */
 export function skillSha(): string {
-  const name = "skills/scriptorium/skills/scriptorium-perspective/SKILL.md";
+  const name = "plugin/jobs/skills/scriptorium-perspective/SKILL.md";
   return createHash("sha256")
     .update(readFileSync(packageFile(name)))
     .digest("hex");

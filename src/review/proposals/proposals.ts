@@ -16,7 +16,7 @@ import type { ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
 import { type Approver, type Effect, proposalDecisions } from "./approve.ts";
 import { type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
 
-export type Comment = { id: string; author: string; text: string; wantsRevision: boolean; at: string };
+export type Comment = { id: string; author: string; content: string; wantsRevision: boolean; at: string };
 
 /** A checked proposal for a new text of a page. */
 export type NewPageProposal = {
@@ -145,7 +145,7 @@ export type ProposalStore = ReturnType<typeof proposalStore>;
 const commentOf = ({ id, author, text, wants_revision, at }: ProposalCommentRow): Comment => ({
   id,
   author,
-  text,
+  content: text,
   wantsRevision: wants_revision === 1,
   at,
 });

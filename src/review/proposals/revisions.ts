@@ -10,7 +10,7 @@ export const revision = z.object({
   status: z.string(),
   base_source_sha: z.string().describe("The git blob id of the text it was made from"),
   note: z.string().nullable().describe("What the person said when they decided"),
-  comments: z.array(z.object({ author: z.string(), text: z.string(), wants_revision: z.boolean(), at: z.string() })),
+  comments: z.array(z.object({ author: z.string(), content: z.string(), wants_revision: z.boolean(), at: z.string() })),
   diff: z.string().describe("What it changed; cut when it is long"),
 });
 

@@ -29,7 +29,7 @@ export type Message = {
   seq: number;
   author: string;
   authorKind: MessageRow["author_kind"];
-  text: string;
+  content: string;
   at: string;
   editedAt: string | null;
 };
@@ -177,7 +177,7 @@ const messageOf = (row: MessageRow): Message => ({
   seq: row.seq,
   author: row.author,
   authorKind: row.author_kind,
-  text: row.text,
+  content: row.text,
   at: row.created_at,
   editedAt: row.edited_at,
 });

@@ -26,6 +26,24 @@ export const waitingFor = async (
     .limit(1)
     .executeTakeFirst();
 
+/** The newest untaken handoff to each role. */
+export async function openHandoffs(query: Query): Promise<{ from: string; to: string; summary: string }[]> {
+  const rows = await query
+    .selectFrom("handoffs")
+    .select(["from_role", "to_role", "summary"])
+    .where("taken_at", "is", null)
+    .where("to_role", "is not", null)
+    .orderBy("at", "desc")
+    .limit(50)
+    .execute();
+  const newest = new Map<string, { from: string; to: string; summary: string }>();
+  for (const { from_role: from, to_role, summary } of rows) {
+    const to = to_role ?? "";
+    if (!newest.has(to)) newest.set(to, { from, to, summary });
+  }
+  return [...newest.values()];
+}
+
 export async function saveHandoff(tx: Query, row: HandoffRow): Promise<void> {
   await tx
     .updateTable("handoffs")

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { nameOf } from "../../kernel/caller.ts";
-import { collaborators, operation, people } from "../../kernel/operation.ts";
+import { collaborators, everyone, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -14,17 +14,18 @@ const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), a
 
 export const addSource = operation({
   name: "add_source",
-  summary: "Add a raw input; once added it never changes.",
+  summary: "Add a source: a raw input that never changes.",
   effect: "writes",
   touches: ["source"],
   callers: collaborators,
+  group: "sources",
   http: { method: "post", path: "/sources" },
   input: z.object({
-    name: z.string().describe("Its path in the sources folder, such as incidents/2026-10-02.txt"),
-    content: z.string(),
-    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+    name: z.string().describe("Path in the sources folder, such as incidents/2026-10-02.txt"),
+    content: z.string().describe("The file's content"),
+    encoding: z.enum(["utf8", "base64"]).default("utf8").describe("How `content` is encoded"),
   }),
-  output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
+  output: source.extend({ added: z.boolean().describe("false if the same bytes were already there") }),
   async run(app: WikiApp, { name, content, encoding }, caller) {
     const added = await app.sources.add(name, Buffer.from(content, encoding), authorFor(caller));
     return added.ok ? ok(snakeKeys(added.value)) : added;
@@ -33,45 +34,59 @@ export const addSource = operation({
 
 export const listSources = operation({
   name: "list_sources",
-  summary: "List the raw inputs with their hashes.",
+  summary: "List the sources: raw inputs such as documents and logs, with their hashes.",
+  guidance: "search finds text inside them; read_source reads one.",
   effect: "reads",
   reads: ["source"],
-  callers: people,
+  callers: everyone,
+  group: "sources",
   http: { method: "get", path: "/sources" },
   input: z.object({}),
   output: z.object({ sources: z.array(source) }),
   run: async (app: WikiApp) => ok({ sources: (await app.sources.list()).map(snakeKeys) }),
 });
 
-const longestSource = 400_000;
+/** Maximum number of characters in one answer. */
+const longestPart = { agent: 20_000, person: 400_000 };
 
 export const readSource = operation({
   name: "read_source",
-  summary: "Read what a source says, also out of a PDF or a Word file.",
+  summary: "Read the text of a source, also of a PDF or Word file.",
+  guidance:
+    "Long sources are returned in parts: continue with `offset`. To find a passage use search with type:source.",
   effect: "reads",
   reads: ["source"],
-  callers: people,
+  callers: everyone,
+  group: "sources",
   http: { method: "get", path: "/sources/text" },
-  input: z.object({ path: z.string().max(1000).describe("Its path in the sources folder, as list_sources shows it") }),
-  output: source.extend({
-    text: z.string().nullable().describe("Null when there is no text in it"),
-    truncated: z.boolean().describe("Whether there is more of it than is given"),
+  input: z.object({
+    path: z.string().max(1000).describe("The path in the sources folder, as list_sources shows it"),
+    offset: z.int().min(0).default(0).describe("Start at this character: `next` of the previous answer"),
   }),
-  async run(app: WikiApp, { path }) {
+  output: source.extend({
+    content: z.string().nullable().describe("The extracted text; null if the file has none"),
+    truncated: z.boolean().describe("Whether there is more after this part"),
+    next: z.int().optional().describe("The offset of the next part"),
+  }),
+  async run(app: WikiApp, { path, offset }, caller) {
     const found = (await app.sources.list()).find((source) => source.path === path);
     if (!found) return noSuch(app.db.read, "source", path);
     const text = (await sourceText(app.db, join(app.config.root, app.config.sources), found)) ?? null;
-    const truncated = text !== null && text.length > longestSource;
-    return ok({ ...snakeKeys(found), text: truncated ? text.slice(0, longestSource) : text, truncated });
+    if (text === null) return ok({ ...snakeKeys(found), content: null, truncated: false });
+    const next = offset + longestPart[caller.kind];
+    const truncated = next < text.length;
+    const content = text.slice(offset, next);
+    return ok({ ...snakeKeys(found), content, truncated, ...(truncated ? { next } : {}) });
   },
 });
 
 export const verifySources = operation({
   name: "verify_sources",
-  summary: "Check that no source was changed or removed since it was added.",
+  summary: "Check that no source was changed or removed.",
   effect: "reads",
   reads: ["source"],
   callers: people,
+  group: "sources",
   http: { method: "get", path: "/sources/verify" },
   input: z.object({}),
   output: z.object({
@@ -85,12 +100,13 @@ export const verifySources = operation({
 
 export const followSources = operation({
   name: "follow_folder",
-  summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
+  summary: "Synchronise the sources with a folder of this machine.",
   effect: "writes",
   touches: ["source"],
   // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
-  input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
+  group: "sources",
+  input: z.object({ folder: z.string().min(1).max(4000).describe("Absolute path of the folder") }),
   output: z.object({
     changes: z.array(
       z.object({

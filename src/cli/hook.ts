@@ -1,0 +1,70 @@
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Argument, Command } from "@commander-js/extra-typings";
+import { findWorkspace, loadConfig } from "../config/config.ts";
+import type { HookEvent } from "../hooks/answer.ts";
+import { type Common, readStdin } from "./session.ts";
+import { endProcess, shell } from "./shell.ts";
+
+/** How long a hook may take; then the client goes on without its answer. */
+const limitsMs: Record<HookEvent, number> = {
+  "session-start": 4000,
+  "user-prompt": 800,
+  stop: 2000,
+  "pre-compact": 800,
+};
+const events = Object.keys(limitsMs) as HookEvent[];
+
+/** A hook must never break or delay a session: whatever goes wrong, it prints nothing and exits with 0. */
+export const hookCommand = (common: () => Common) =>
+  new Command("hook")
+    .description("answer a hook of an agent CLI: JSON on stdin and on stdout")
+    .addArgument(new Argument("<event>", "what happened in the session").choices(events))
+    .addHelpText("after", help)
+    .action(async (event) => {
+      const timer = new AbortController();
+      const print = (text: string | undefined) => {
+        timer.abort();
+        if (text !== undefined) shell().stdout.write(`${text}\n`);
+        // Closing the workspace would wait for other work, such as commits to git.
+        endProcess();
+      };
+      const answered = answer(common(), event as HookEvent, (text) => {
+        if (!timer.signal.aborted) print(text);
+      }).catch(debug);
+      await Promise.race([
+        answered,
+        sleep(limitsMs[event as HookEvent], undefined, { signal: timer.signal }).catch(() => undefined),
+      ]);
+      if (!timer.signal.aborted) print(undefined);
+      await answered;
+    });
+
+async function answer(common: Common, event: HookEvent, print: (text: string | undefined) => void): Promise<void> {
+  const { env, cwd } = shell();
+  // An agent that works on a job or a run has its own instructions.
+  if (env.SCRIPTORIUM_JOB || env.SCRIPTORIUM_RUN) return;
+  const root = findWorkspace(resolve(cwd, common.dir ?? env.CLAUDE_PROJECT_DIR ?? "."));
+  const config = root.ok ? loadConfig(root.value, env) : undefined;
+  if (!config?.ok) return;
+  const [{ openApp }, { answerHook, hookInput }] = await Promise.all([
+    import("../app.ts"),
+    import("../hooks/answer.ts"),
+  ]);
+  const input = hookInput.parse(JSON.parse((await readStdin()).toString("utf8")));
+  const app = await openApp(config.value);
+  try {
+    print(await answerHook(app, event, input));
+  } finally {
+    await app.close();
+  }
+}
+
+function debug(error: unknown): void {
+  if (shell().env.SCRIPTORIUM_DEBUG) shell().stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+}
+
+const help = `
+session-start adds the catalogue and open handoffs, user-prompt the passages that fit the prompt; stop asks once
+per session to record decisions; pre-compact keeps unrecorded decisions in the summary of the conversation.
+Settings: session: in scriptorium.yaml. The plugin for Claude Code and Codex calls this command.`;
