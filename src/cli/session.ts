@@ -86,7 +86,10 @@ function machineTrouble(error: unknown): string | undefined {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full; nothing was changed";
   if (code === "EACCES" || code === "EPERM") return `permission denied${path ? `: ${path}` : ""}; nothing was changed`;
-  if (code === "EROFS" || code === "SQLITE_READONLY") return "the file system is read-only; nothing was changed";
+  if (code === "EROFS" || code?.startsWith("SQLITE_READONLY") || /read-only file system/i.test(message))
+    return "the file system is read-only; nothing was changed";
+  if (code?.startsWith("SQLITE_CANTOPEN"))
+    return "cannot open the database in .scriptorium/; check that the folder is writable and the disk is not read-only";
   if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") {
     return "the database in .scriptorium/ is damaged; move it away and run the command again: the index is rebuilt from git";
   }
