@@ -30,7 +30,11 @@ export async function buildAll(outdir = "dist") {
     // better-sqlite3 is native; pg-native is an optional peer that pg asks for only when it is told to.
     external: ["better-sqlite3", "pg-native"],
     // The package's other build is CommonJS, which cannot be tree-shaken.
-    alias: { yaml: "./node_modules/yaml/browser/dist/index.js" },
+    alias: {
+      yaml: "./node_modules/yaml/browser/dist/index.js",
+      // Its CommonJS build requires files in a way that bundlers do not see.
+      "jsonc-parser": "./node_modules/jsonc-parser/lib/esm/main.js",
+    },
     plugins: [oneLanguage],
     // Parsing is most of a cold start; names are kept for readable stack traces.
     minifyWhitespace: true,

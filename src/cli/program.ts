@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../kernel/version.ts";
 import { complete, completionCommand } from "./completion.ts";
+import { connectCommand } from "./connect.ts";
 import { demoCommand } from "./demo.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
@@ -44,6 +45,7 @@ async function execute(argv: string[]): Promise<void> {
 
   const commands = [
     initCommand(common),
+    connectCommand(common),
     serveCommand(common),
     mcpCommand(common),
     hookCommand(common),

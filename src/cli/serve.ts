@@ -1,6 +1,10 @@
+import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { findWorkspace } from "../config/config.ts";
+import type { Result } from "../kernel/result.ts";
 import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 
 export const serveCommand = (common: () => Common) =>
   new Command("serve")
@@ -28,20 +32,30 @@ export const mcpCommand = (common: () => Common) =>
     .option("--task <id>", "task of the agent")
     .option("--epoch <n>", "epoch of the agent's claim", Number)
     .option("--tools <groups>", "tool groups to list beside core, such as graph,tasks; or all", toolGroupList)
+    .option("--optional", "without a workspace or a role, connect without tools and explain instead of failing")
     .addHelpText("after", mcpHelp)
-    .action(({ role, run, task, epoch, tools }) =>
-      withApp(common(), async (app) => {
-        const { serveMcp } = await import("../mcp/stdio.ts");
-        const served = await serveMcp(app, {
-          ...(role ? { role } : {}),
-          ...(run ? { run } : {}),
-          ...(task ? { task } : {}),
-          ...(epoch === undefined ? {} : { epoch }),
-          ...(tools ? { groups: tools } : {}),
+    .action(async ({ role, run, task, epoch, tools, optional }) => {
+      const serve = () =>
+        withApp(common(), async (app) => {
+          const { serveMcp } = await import("../mcp/stdio.ts");
+          const chosen = role ?? app.config.session.role;
+          return serveMcp(app, {
+            ...(chosen ? { role: chosen } : {}),
+            ...(run ? { run } : {}),
+            ...(task ? { task } : {}),
+            ...(epoch === undefined ? {} : { epoch }),
+            ...(tools ? { groups: tools } : {}),
+          });
         });
-        if (!served.ok) complain(common(), served.problem);
-      }),
-    );
+      const served = optional ? await serveIfPossible(common(), serve) : await serve();
+      if (!served.ok) complain(common(), served.problem);
+    });
+
+async function serveIfPossible({ dir = "." }: Common, serve: () => Promise<Result<true>>): Promise<Result<true>> {
+  const { serveOptional } = await import("../mcp/optional.ts");
+  const folder = resolve(shell().cwd, dir);
+  return serveOptional({ folder, workspace: findWorkspace(folder), serve });
+}
 
 function toolGroupList(list: string): readonly ToolGroup[] {
   const parsed = parseToolGroups(list);
