@@ -10,13 +10,13 @@ export function machineTrouble(error: unknown): string | undefined {
   if (code === "EROFS") return readOnly(path ? dirname(path) : "the workspace");
   // Node reports a folder that it cannot create on a read-only file system as missing.
   if (code === "ENOENT" && syscall === "mkdir") return `${path} cannot be created: the folder above it is read-only`;
-  if (code === "EACCES" || code === "EPERM") return `no permission for ${path ?? "a file"}; nothing was changed`;
+  if (code === "EACCES" || code === "EPERM") return `permission denied${path ? `: ${path}` : ""}; nothing was changed`;
   if (/^SQLITE_(READONLY|CANTOPEN)/.test(code)) return `the database in .scriptorium/ ${notWritable}`;
   if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") {
-    return "the database in .scriptorium/ is damaged; move it away and start again: the index is rebuilt from git";
+    return "the database in .scriptorium/ is damaged; move it away and run the command again: the index is rebuilt from git";
   }
-  if (code === "ECONNREFUSED") return `the database server does not answer: ${message}`;
-  if (code.startsWith("SQLITE_BUSY")) return "another process holds the database for too long; try again";
+  if (code === "ECONNREFUSED") return `the database server is not reachable: ${message}`;
+  if (code.startsWith("SQLITE_BUSY")) return "the database is locked by another process; try again";
   if (error instanceof GitError && /read-only file system|permission denied/i.test(error.stderr)) {
     return `the git repository ${notWritable}`;
   }

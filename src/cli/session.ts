@@ -75,11 +75,11 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
   if (error instanceof Refused) return complain(common, error.problem, face);
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
-  const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
+  const message = known ?? `unexpected error: ${error instanceof Error ? error.message : String(error)}`;
   if (common.json) shell().stdout.write(`${json({ status: "failed", error: message })}\n`);
   shell().stderr.write(`${face.program}: ${inert(message)}\n`);
   if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
-  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
+  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");
   shell().exitCode = 1;
 }
 
@@ -87,7 +87,7 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
 export async function readInput(file: string): Promise<Buffer> {
   if (file === "-") return readStdin();
   return readFile(resolve(shell().cwd, file)).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file}: ${error.message}`;
+    const why = error.code === "ENOENT" ? `file ${file} does not exist` : `cannot read ${file}: ${error.message}`;
     throw new Refused({ code: "invalid", message: why });
   });
 }

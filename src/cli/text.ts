@@ -45,3 +45,13 @@ export function table(rows: string[][]): string {
 export const when = (iso: string) => (iso === "" ? "–" : iso.slice(0, 16).replace("T", " "));
 
 export const plural = (count: number, word: string, words = `${word}s`) => `${count} ${count === 1 ? word : words}`;
+
+/** A unified diff with removed and added lines in colour. */
+export const colouredDiff = (diff: string) =>
+  diff
+    .split("\n")
+    .map((line) => {
+      if (/^(---|\+\+\+) /.test(line)) return bold(line);
+      return line.startsWith("+") ? green(line) : line.startsWith("-") ? red(line) : line;
+    })
+    .join("\n");

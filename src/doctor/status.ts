@@ -6,7 +6,7 @@ import { countUnrecorded } from "../store/queries/git-queue.ts";
 
 export const status = operation({
   name: "status",
-  summary: "Show what this workspace holds and what waits.",
+  summary: "Show the contents of the workspace and what waits for a decision.",
   effect: "reads",
   reads: ["entry", "source", "proposal"],
   callers: people,
@@ -22,7 +22,7 @@ export const status = operation({
     written: z.int(),
     sources: z.int(),
     open_proposals: z.int(),
-    unrecorded: z.int().describe("Versions that git does not have yet"),
+    unrecorded: z.int().describe("Versions that are not in git yet"),
   }),
   async run(app: CrewApp) {
     const entries = await app.entries.list();

@@ -9,12 +9,16 @@ const packages = {
   claude: "@anthropic-ai/claude-code@2.1.197",
   codex: "@openai/codex@0.166.0",
   "claude-agent-acp": "@agentclientprotocol/claude-agent-acp@0.49.0",
+  gemini: "@google/gemini-cli@0.61.0",
+  qwen: "@qwen-code/qwen-code@0.15.10",
+  opencode: "opencode-ai@1.18.33",
+  copilot: "@github/copilot@1.0.102",
 } as const;
 
 export type AgentCli = keyof typeof packages;
 
 /**
- * The executable of a real agent, from a cache outside the repository. They are about 1 GB together,
+ * The executable of a real agent, from a cache outside the repository. They are about 2 GB together,
  * so only `npm run test:agents` and CI install them; other runs use what is there, or skip.
  */
 export async function agentCli(name: AgentCli, skip: (reason: string) => never): Promise<string> {
@@ -22,7 +26,7 @@ export async function agentCli(name: AgentCli, skip: (reason: string) => never):
   const bin = join(folder, "node_modules/.bin", name);
   if (existsSync(join(folder, "installed"))) return bin;
   if (!process.env.SCRIPTORIUM_INSTALL_AGENTS) {
-    return skip("the real agent CLIs are not installed; `npm run test:agents` installs and tests them (about 1 GB)");
+    return skip("the real agent CLIs are not installed; `npm run test:agents` installs and tests them (about 2 GB)");
   }
   try {
     await install(packages[name], folder);

@@ -35,7 +35,10 @@ export function configuredAgents(config: Config): CrewAgents {
     made.set(key, runner);
     if (!runner.ok) return runner;
     if (name === "model" && !model) {
-      return refuse("invalid", `crew.agents.${part} has the runner model and no model; add model: provider/model`);
+      return refuse(
+        "invalid",
+        `scriptorium.yaml: crew.agents.${part} has the runner model but no model; add model: provider/model`,
+      );
     }
     const env = allowed(config.environment, [...(config.agent?.env ?? []), ...credentials[name]]);
     return ok({ runner: runner.value, model, role, env });
@@ -78,4 +81,4 @@ const makers: Record<RunnerName, (config: Config, command: string[]) => Result<R
 };
 
 const needsCommand = (name: string) =>
-  `the runner ${name} requires a command; add command: [program, argument] beside it`;
+  `scriptorium.yaml: the runner ${name} needs a command; add command: [program, argument]`;
