@@ -1,12 +1,11 @@
 import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { installSkills } from "../agents/skills.ts";
-import { doctor, status } from "../doctor/doctor.ts";
+import { status } from "../doctor/status.ts";
 import { initWorkspace, listTemplates } from "../wiki/init.ts";
-import type { OutputOf } from "./output-of.ts";
 import { type Common, print, report, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
-import { dim, green, plural, red, yellow } from "./text.ts";
+import { dim, green, plural } from "./text.ts";
 
 export const initCommand = (common: () => Common) =>
   new Command("init")
@@ -56,24 +55,3 @@ export const statusCommand = (common: () => Common) =>
         ].join("\n"),
       ),
     );
-
-export const doctorCommand = (common: () => Common) =>
-  new Command("doctor")
-    .description(doctor.summary)
-    .option("--rebuild", "first make the index again from git")
-    .action(async ({ rebuild }) => {
-      if (rebuild) await withApp(common(), (app) => app.rebuild());
-      const text = ({ findings }: Diagnosis) =>
-        findings
-          .map((f) => `${marks[f.level]}  ${f.check}: ${f.message}${f.fix ? dim(`\n         ${f.fix}`) : ""}`)
-          .join("\n");
-      const judged = (found: Diagnosis) => {
-        if (!found.healthy) shell().exitCode = 1;
-        return found;
-      };
-      await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
-    });
-
-type Diagnosis = OutputOf<typeof doctor>;
-
-const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };
