@@ -45,8 +45,10 @@ async function configuresServer(folder: string): Promise<boolean> {
   const text = await readFile(join(folder, ".mcp.json"), "utf8").catch(() => undefined);
   if (text === undefined) return false;
   const { isOurs } = await import("../setup/clients/entry.ts");
-  const { mcpServers } = parseJsonOr<{ mcpServers?: Record<string, Record<string, unknown>> }>(text, {});
-  return Object.entries(mcpServers ?? {}).some(([name, server]) => name === "scriptorium" || isOurs(server));
+  const config = parseJsonOr<{ mcpServers?: unknown } | null>(text, null);
+  return Object.entries(config?.mcpServers ?? {}).some(
+    ([name, server]) => name === "scriptorium" || (typeof server === "object" && server !== null && isOurs(server)),
+  );
 }
 
 async function explain(instructions: string): Promise<Result<true>> {
