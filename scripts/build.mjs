@@ -27,7 +27,7 @@ export async function buildAll(outdir = "dist") {
     format: "esm",
     platform: "node",
     target: "node20.19",
-    // better-sqlite3 is native; pg-native is an optional peer that pg asks for only when it is told to.
+    // better-sqlite3 is native; pg-native is an optional peer of pg that we do not use.
     external: ["better-sqlite3", "pg-native"],
     // The package's other build is CommonJS, which cannot be tree-shaken.
     alias: {

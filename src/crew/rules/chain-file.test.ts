@@ -343,7 +343,7 @@ describe("an edited file", () => {
     expect(problems).toContainEqual({ line, message: expect.stringMatching(message) });
   });
 
-  test("that is no plan at all is refused with what is missing", () => {
+  test("that is not a plan is refused with what is missing", () => {
     expect(readChain("hello")).toMatchObject({
       ok: false,
       problem: { message: expect.stringContaining("expected # Plan:") },
