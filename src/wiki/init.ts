@@ -93,5 +93,5 @@ export async function firstCommit(root: string, paths: string[], env: Environmen
   const git = gitAt(root, env);
   const person = (await git.person()) ?? { name: "Scriptorium", email: "scriptorium@localhost.invalid" };
   const author = { name: person.name, email: person.email || "unknown@localhost.invalid" };
-  await git.commitFiles(paths, "Begin the book", author);
+  await git.commitFiles(paths, "Add the wiki", author);
 }
