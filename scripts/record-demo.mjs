@@ -79,6 +79,7 @@ function draw(lines, theme) {
     return text === "" ? "" : `<text y="${y}" class="${toneOf(text)}">${xml(text)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<title>scriptorium demo: a plan of five tasks, their attempts and scores, and the report</title>
 <style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;fill:${theme.text}}
 .good{fill:${theme.good}}.bad{fill:${theme.bad}}.dim{fill:${theme.dim}}.bold{font-weight:600}</style>
 <rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="${theme.back}" stroke="${theme.edge}"/>

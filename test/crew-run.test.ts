@@ -123,11 +123,11 @@ describe.each(engines)("a run on %s", (engine) => {
     });
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
     expect(calls).toBe(6);
-    expect(told[1]).toContain("tool call 7 would go past the 6 allowed");
+    expect(told[1]).toContain("limit of 6 tool calls reached");
     expect(told[1]).toContain("out/half.txt");
     expect(git("show", `${acceptedBranch(run)}:out/half.txt`)).toBe("5");
     const [first] = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
-    expect(first).toMatchObject({ phase: "qc_failed", stopped_because: "tool call 7 would go past the 6 allowed" });
+    expect(first).toMatchObject({ phase: "qc_failed", stopped_because: "limit of 6 tool calls reached" });
   });
 
   test("T7: a worker that turns in a circle is stopped after the fifth round, whatever it would do next", async () => {
@@ -151,7 +151,7 @@ describe.each(engines)("a run on %s", (engine) => {
     // The last look of the loop before it was the first of the five.
     expect(answers).toEqual([...Array(4).fill(undefined), ...Array(4).fill("refused")]);
     const [first] = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
-    expect(first?.stopped_because).toBe("the same call has brought the same answer 5 times in a row");
+    expect(first?.stopped_because).toBe("5 identical calls in a row with identical results");
   });
 
   test("O9, O18: max retries 2 are three attempts; a task that is lost blocks just what depends on it, and is explained", async () => {
@@ -196,7 +196,7 @@ describe.each(engines)("a run on %s", (engine) => {
     const news: News[] = [];
     expect(await executed(app, run, agents, { news })).toMatchObject({ state: "completed" });
     expect(news.filter((one) => one.kind === "merge-conflict")).toHaveLength(1);
-    expect(told[0]).toContain("contradicts it in shared.txt");
+    expect(told[0]).toContain("merge conflict with work accepted since, in shared.txt");
     const lines = git("show", `${acceptedBranch(run)}:shared.txt`).split("\n");
     expect(lines.sort()).toEqual(["1.1", "1.2"]);
   });
@@ -370,7 +370,7 @@ describe.each(engines)("a run on %s", (engine) => {
       expect.arrayContaining([
         "engineer: task 1.1 is done: Do 1.1 (guide.md). made 1.1",
         "architect: task 1.1 passed on attempt 1, score 92: It is as asked.",
-        "architect: task 1.2 was given up after attempt 1, score 40: It is not as asked.",
+        "architect: task 1.2 failed after attempt 1, score 40: It is not as asked.",
       ]),
     );
     expect(before.handoffs).toHaveLength(5);

@@ -87,7 +87,7 @@ test("K12: editors can complete schema.yaml and scriptorium.yaml by the JSON Sch
 test.each([
   ["name: [1]\n", "scriptorium.yaml:1:1: name: Invalid input: expected string"],
   ["store: cloud\n", "scriptorium.yaml:1:1: store: expected files or database"],
-  ["database: mysql://x\n", "scriptorium.yaml:1:1: database: expected sqlite, or a PostgreSQL address"],
+  ["database: mysql://x\n", "scriptorium.yaml:1:1: database: expected sqlite, or a PostgreSQL URL"],
   ["a: 1\nb:\n\t- 2\n", "scriptorium.yaml:"],
   ["wiki: ../up\n", "scriptorium.yaml:1:1: wiki: expected a folder inside the workspace"],
   ["colour: red\n", 'scriptorium.yaml:1:1: Unrecognized key: "colour"'],

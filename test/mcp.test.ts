@@ -115,7 +115,9 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
     expect(nested).toMatchObject({ mimeType: "text/markdown", text: "" });
 
     for (const id of ["vision", "design", "notes"]) await call("fetch_entry", { id });
-    await expect(client.readResource({ uri: "scriptorium://entries/glossary" })).rejects.toThrow(/the cap is 4/);
+    await expect(client.readResource({ uri: "scriptorium://entries/glossary" })).rejects.toThrow(
+      /read cap reached: .* of 4 entries/,
+    );
     const refused = await call("fetch_entry", { id: "decisions" });
     expect(refused).toMatchObject({
       status: "refused",
@@ -124,7 +126,7 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
     });
     await client.readResource({ uri: "scriptorium://entries/vision" });
     await expect(client.readResource({ uri: "scriptorium://entries/nothing" })).rejects.toMatchObject({
-      message: expect.stringContaining("there is no section nothing"),
+      message: expect.stringContaining("section nothing does not exist"),
       data: { uri: "scriptorium://entries/nothing" },
     });
     await expect(client.readResource({ uri: "scriptorium://entries/../schema.yaml" })).rejects.toThrow();
@@ -196,7 +198,7 @@ test("a stale commit is a conflict that brings a merge where one is possible, an
     version: 2,
   });
   expect(apart).toMatchObject({ status: "conflict", latestContent: theirs, latestVersion: 3, merged_version: 3 });
-  expect(apart.message).toContain("last written by architect");
+  expect(apart.message).toContain("by architect");
   const merged = theirs.replace("second", "second, by the planner");
   expect(apart.merged).toBe(merged);
 
@@ -242,7 +244,7 @@ test("the last role's handoff ends the run, and max_steps ends one that would lo
   const done = await engineer.call("transfer_focus", { target: "engineer", summary: "all built" });
   expect(done).toMatchObject({ status: "success", target: null, ended: "pipeline complete", run: "r-1" });
   const after = await engineer.call("commit_entry", { id: "notes", content: "more", version: 1 });
-  expect(after).toMatchObject({ status: "refused", error: expect.stringContaining("the run r-1 has ended") });
+  expect(after).toMatchObject({ status: "refused", error: expect.stringContaining("run r-1 ended") });
 
   const planner = await overStdio(root, "planner", { args: ["--run", "r-2"] });
   for (let step = 1; step <= 5; step++) {
@@ -258,16 +260,16 @@ test("wrong input is answered with the field's name and what was expected", asyn
   const { root } = await newWorkspace();
   const { call } = await overStdio(root, "planner");
   const wrong: [string, Record<string, unknown>, RegExp][] = [
-    ["fetch_entry", {}, /^id: this is missing; expected string$/],
+    ["fetch_entry", {}, /^id: missing; expected text$/],
     ["fetch_entry", { id: "../schema" }, /^id: expected lower-case letters/],
-    ["fetch_entry", { id: 7 }, /^id: .*expected string/],
-    ["commit_entry", { id: "vision", content: "x" }, /^version: .*expected number/],
-    ["commit_entry", { id: "vision", content: "x", version: "1" }, /^version: .*expected number/],
+    ["fetch_entry", { id: 7 }, /^id: expected text, not 7/],
+    ["commit_entry", { id: "vision", content: "x" }, /^version: .*expected a number/],
+    ["commit_entry", { id: "vision", content: "x", version: "1" }, /^version: .*expected a number/],
     ["commit_entry", { id: "vision", content: "x", version: -1 }, /^version: /],
     ["commit_entry", { id: "vision", content: "a\0b", version: 1 }, /NUL/],
     ["append_log", { id: "decisions", line: "  " }, /line is empty/],
-    ["transfer_focus", { target: "architect", summary: "  " }, /^summary: a handoff needs a summary/],
-    ["transfer_focus", { target: "nobody", summary: "hello" }, /no role nobody in the pipeline/],
+    ["transfer_focus", { target: "architect", summary: "  " }, /^summary: must not be empty/],
+    ["transfer_focus", { target: "nobody", summary: "hello" }, /role nobody is not in the pipeline/],
     ["search_entries", { query: "", limit: 99 }, /query: the query is empty; limit: /],
     [
       "create_section",
@@ -309,11 +311,14 @@ test("a new section waits for a person, and is there for every agent once approv
   };
   const pending = await call("create_section", wanted);
   expect(pending).toMatchObject({ status: "pending", proposal_id: expect.stringMatching(/^p-/) });
-  expect(pending.message).toContain("waits for a person");
+  expect(pending.message).toContain("a person approves");
   expect(await call("fetch_entry", { id: "risks" })).toMatchObject({ status: "not_found" });
   expect(await call("create_section", { ...wanted, id: "vision" })).toMatchObject({ status: "conflict" });
   const strangers = await call("create_section", { ...wanted, id: "other", writable_by: ["root"] });
-  expect(strangers).toMatchObject({ status: "invalid", error: expect.stringContaining("no role root") });
+  expect(strangers).toMatchObject({
+    status: "invalid",
+    error: expect.stringContaining("role root is not in schema.yaml"),
+  });
 
   const approved = await scriptorium(["proposal", "approve", String(pending.proposal_id), "--json"], { cwd: root });
   expect(approved.json()).toMatchObject({ status: "approved" });
@@ -358,7 +363,7 @@ test("a role that the schema does not know cannot start", async () => {
   const { root } = await newWorkspace();
   const { code, stdout, stderr } = await scriptoriumProcess(["mcp", "--role", "emperor"], { cwd: root });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-  expect(stderr).toContain("no role emperor in wiki/schema.yaml; the roles are planner, architect, engineer");
+  expect(stderr).toContain("role emperor is not in wiki/schema.yaml; expected planner, architect or engineer");
 });
 
 describe("when the client hangs up", () => {
@@ -480,7 +485,7 @@ describe("over HTTP at /mcp,", () => {
     const sameToken = await overHttp(url, secret, "2026-07-28");
     expect(await sameToken.call("fetch_entry", fifth)).toMatchObject({ status: "refused" });
     await expect(sameToken.client.readResource({ uri: "scriptorium://entries/decisions" })).rejects.toThrow(
-      /the cap is 4/,
+      /read cap reached: .* of 4 entries/,
     );
     const otherToken = await overHttp(url, (await token("planner")).token, "2026-07-28");
     expect(await otherToken.call("fetch_entry", fifth)).toMatchObject({ id: "decisions" });

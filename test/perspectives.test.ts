@@ -127,8 +127,8 @@ test("R5: what is no perspective of a page is refused, and nothing is kept", asy
   const refused: [object, string, RegExp][] = [
     [{ source_sha: "0".repeat(40) }, "invalid", /is not a known version/],
     [{ persona: "king" }, "not_found", /no persona "king"/],
-    [{ persona_sha: "x" }, "conflict", /has changed; read it again/],
-    [{ source_path: "../deploy.md" }, "invalid", /no page's path/],
+    [{ persona_sha: "x" }, "conflict", /the description of persona .* changed/],
+    [{ source_path: "../deploy.md" }, "invalid", /not a valid page path/],
     [{ content: "  \n" }, "invalid", /empty/],
     [{ content: "a\0b" }, "invalid", /NUL/],
     [{ content: "a\ud800" }, "invalid", /UTF-8/],

@@ -109,7 +109,9 @@ describe("P3: scriptorium mcp --optional", () => {
     expect(instructions).toContain("session.role");
     const given = await newWorkspace({ config: "session: { role: engineer }\n" });
     const { call } = await connect(given.root);
-    expect(await call("append_log", { id: "decisions", line: "x" })).toMatchObject({ line: expect.stringMatching(/ engineer.*: x/) });
+    expect(await call("append_log", { id: "decisions", line: "x" })).toMatchObject({
+      line: expect.stringMatching(/ engineer.*: x/),
+    });
   });
 
   test("an invalid configuration is explained, not a broken connection", async () => {

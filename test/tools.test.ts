@@ -180,7 +180,7 @@ describe("P2: one search for agents", () => {
     const { call } = await book();
     expect(await call("search", { query: "lease type:entry" })).toMatchObject({ notes: [] });
     expect(await call("search", { query: "lease type:entrie" })).toMatchObject({
-      notes: [expect.stringContaining("no type entrie")],
+      notes: [expect.stringContaining("unknown type entrie")],
     });
   });
 });

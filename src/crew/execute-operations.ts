@@ -60,7 +60,7 @@ export const executeRun = operation({
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
-      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
+      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped run can be executed`);
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
     const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
     if (!started.ok) return started;

@@ -32,7 +32,9 @@ function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: numb
   if (bound?.task !== undefined && said.task !== undefined && said.task !== bound.task)
     return refuse("denied", `your connection is bound to task ${bound.task}, not to ${said.task}`);
   if (task === undefined || epoch === undefined)
-    return refuse("invalid", "task and epoch are missing; claim the task with lock_todo, which returns its epoch");
+    return refuse("invalid", "task and epoch: missing; expected the task you hold and the epoch of your claim", {
+      next: [{ operation: "lock_todo", to: "claim a task" }],
+    });
   return ok({ task, epoch });
 }
 
@@ -67,7 +69,7 @@ export const submitPlan = operation({
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "pm") return refuse("denied", `only the planner can submit a plan; you are ${crew.part}`);
     if (!crew && request === undefined)
-      return refuse("invalid", "request: this is missing; expected the request that the plan is for");
+      return refuse("invalid", "request: missing; expected the request that the plan is for");
     const id = crew?.run ?? (await app.runs.create(request ?? "", actorOf(caller))).id;
     const adopted = await app.runs.adopt(id, wanted, actorOf(caller));
     return adopted.ok ? ok({ run: id, chain: app.runs.chainPath(id), tasks: adopted.value.tasks }) : adopted;
@@ -118,7 +120,9 @@ export const submitOutput = operation({
     if (!crew) {
       const held = await findTask(app.db.read, fence.value.task);
       if (held && held.run === null)
-        return refuse("invalid", "this task does not belong to a run; complete it with update_todo");
+        return refuse("invalid", "this task does not belong to a run", {
+          next: [{ operation: "update_todo", input: { id: held.id, status: "completed" }, to: "complete it" }],
+        });
       const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller));
       if (!begun.ok) return begun;
     }

@@ -55,7 +55,7 @@ export const overturnTask = operation({
     if (!done.ok) return done;
     const { task, stale, stopped, waiting } = done.value;
     if (confirm && task.run !== null) await rewriteReport(app, task.run);
-    const again = `to do all of it again: scriptorium task retry ${id}${task.run ? `, then scriptorium run resume ${task.run}` : ""}`;
+    const again = `to redo all of them, retry task ${id}${task.run ? ` and resume run ${task.run}` : ""}`;
     return ok({
       id,
       overturned: confirm,
@@ -64,7 +64,7 @@ export const overturnTask = operation({
       waiting: waiting.map(named),
       message: confirm
         ? again
-        : `nothing was changed; confirm to overturn ${id} with ${stale.length + stopped.length} tasks behind it`,
+        : `preview: confirm: true overturns ${id} and affects ${stale.length + stopped.length} tasks that depend on it`,
     });
   },
 });
@@ -82,7 +82,7 @@ async function recordOverturn(
   await voidPass(app, tx, task.id, reason, actor);
   await failPassed(tx, task.id);
   for (const other of [...stale, ...stopped]) {
-    await voidPass(app, tx, other.id, `it was judged on what task ${task.id} made, which was overturned`, actor);
+    await voidPass(app, tx, other.id, `it was based on the output of task ${task.id}, which was overturned`, actor);
     await abandonAttempts(tx, other.id, app.now().toISOString());
   }
   for (const { id } of [task, ...stale]) await withdrawText(app, tx, id, actor);

@@ -48,14 +48,13 @@ export const revertRun = operation({
   async run(app: CrewApp, { confirm, ...wanted }, caller) {
     const named = Object.entries(wanted).filter(([, value]) => value !== undefined);
     if (wanted.run === undefined && wanted.task === undefined && wanted.role === undefined)
-      return refuse("invalid", "say whose writes are to be taken back: run, task or role");
+      return refuse("invalid", "run, task or role: one of them is required");
     const what = named.map(([name, value]) => `${name} ${value}`).join(", ");
     const run = wanted.run === undefined ? undefined : await findRun(app.db.read, wanted.run);
     if (confirm && run?.state === "running")
-      return refuse(
-        "conflict",
-        `run ${run.id} is still going on and would write more; first: scriptorium run cancel ${run.id}`,
-      );
+      return refuse("conflict", `run ${run.id} is still running and may write more`, {
+        next: [{ operation: "cancel_run", input: { id: run.id }, to: "cancel it first" }],
+      });
 
     const person = caller as Person;
     await app.files?.refresh();
@@ -91,7 +90,7 @@ async function revertEntries(
   for (const [id, versions] of await versionsByEntry(app.db.read, wanted)) {
     const mode = modes.get(id);
     if (mode === undefined) {
-      needsPerson.push({ what: `entry:${id}`, why: "its section is not in the schema any more" });
+      needsPerson.push({ what: `entry:${id}`, why: "its section is no longer in schema.yaml" });
       continue;
     }
     const text = await (mode === "log" ? logText : snapshotText)(app, id, versions, wanted, how);
@@ -117,7 +116,7 @@ async function snapshotText(app: CrewApp, id: string, versions: Version[], wante
   if ("changedBy" in undo)
     return { why: `versions ${undo.versions.join(", ")}, changed since by ${undo.changedBy.join(", ")}` };
   const body = await app.entries.contentAt(id, undo.to);
-  if (body === undefined) return { why: `the text of version ${undo.to} is not in git any more` };
+  if (body === undefined) return { why: `the text of version ${undo.to} is no longer in git` };
   return { body, from: versions.at(-1)?.version ?? 0, versions: undo.versions, to: restores(undo.to) };
 }
 

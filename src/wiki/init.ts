@@ -5,6 +5,7 @@ import { configName, type Environment } from "../config/config.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
+import { loadBinding } from "../store/sqlite/binding.ts";
 import { writeEditorSchemas } from "./editor-schemas.ts";
 import { parseSchema, type Section } from "./schema.ts";
 import { emptyDocument, withBody } from "./stores/document.ts";
@@ -34,6 +35,8 @@ export async function initWorkspace(folder: string, template: string, env: Envir
 
   const root = resolve(folder);
   if (existsSync(root) && !statSync(root).isDirectory()) return refuse("invalid", `${folder} is a file; name a folder`);
+  // Throws before anything is written: a workspace whose database cannot be opened is useless.
+  loadBinding();
   await mkdir(root, { recursive: true });
   const isNew = await initRepository(root, env);
   const report: InitReport = { root, created: [], kept: [], repository: isNew ? "new" : "existing" };

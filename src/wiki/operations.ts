@@ -186,7 +186,7 @@ export const transferFocus = operation({
     summary: z
       .string()
       .trim()
-      .min(1, "the summary is empty; write one for the next role")
+      .min(1, "must not be empty; write a summary for the next role")
       .max(8000)
       .describe("What you did, what is open, what to read"),
   }),

@@ -44,7 +44,7 @@ export function deskTools(desk: Desk): Operation<CrewApp>[] {
 const readTool = (desk: Desk) =>
   operation({
     name: "read_file",
-    summary: "Read a file of your folder.",
+    summary: "Read a file in your folder.",
     guidance:
       "Lines count from 1. `of` is the number of lines in the file: read longer files in parts with `from` and `lines`.",
     effect: "reads",
@@ -169,7 +169,7 @@ const runTool = (desk: Desk) =>
     callers: agents,
     group: "crew",
     input: z.object({
-      run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),
+      run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
     }),
     output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
     async run(_app, { run }) {
@@ -190,7 +190,7 @@ export async function readWithin(folder: string, path: string): Promise<Result<s
   if (!file.ok) return file;
   try {
     const { size } = await file.value.stat();
-    if (size > largest) return refuse("refused", `${path} has ${size} bytes, more than can be read at once`);
+    if (size > largest) return refuse("refused", `${path} has ${size} bytes; the maximum is ${largest}`);
     return ok(await file.value.readFile("utf8"));
   } finally {
     await file.value.close();

@@ -28,7 +28,7 @@ export const showPlan = operation({
   async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
-    if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
+    if (!run.plan) return refuse("conflict", `run ${id} has no plan; it is ${run.state}`);
     const file = app.runs.chainPath(id);
     const editable = run.state === "planned";
     const kept = editable ? await readFile(file, "utf8").catch(() => undefined) : undefined;
@@ -64,7 +64,8 @@ export const savePlan = operation({
   async run(app: CrewApp, { id, content, base_hash }, caller) {
     const chain = readChain(content);
     if (!chain.ok) return chain;
-    if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);
+    if (chain.value.run !== id)
+      return refuse("invalid", `the text is the plan of run ${chain.value.run}, not of ${id}`);
     const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller), base_hash);
     return adopted.ok ? ok({ id, plan_hash: adopted.value.run.planHash, tasks: adopted.value.tasks }) : adopted;
   },

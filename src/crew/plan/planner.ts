@@ -55,8 +55,13 @@ async function briefAndPlan(
     const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
-    const why = (await lastMistake(crew, run)) ?? ran.value.why;
-    return refuse("refused", `the planner handed in no plan that could be taken: ${why}`);
+    const mistake = await lastMistake(crew, run);
+    return refuse(
+      "refused",
+      mistake === undefined
+        ? `the planner failed: ${ran.value.why}`
+        : `the planner submitted no valid plan: ${mistake}`,
+    );
   } finally {
     await looking.close();
   }
@@ -67,7 +72,7 @@ async function briefOf(crew: Staff, run: string, request: string, signal: AbortS
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
   const ran = await runWithoutTask(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
-  if (!ran.value.delivered) return refuse("refused", `no brief was handed in: ${ran.value.why}`);
+  if (!ran.value.delivered) return refuse("refused", `the brief writer failed: ${ran.value.why}`);
   return ok((await crew.app.runs.find(run))?.brief ?? null);
 }
 

@@ -73,7 +73,7 @@ export const planTask = z.strictObject({
     .array(line(500))
     .min(1, "expected at least one step that names its tool")
     .max(50)
-    .describe("The steps, each naming the tool it uses"),
+    .describe("Steps, each with the tool it uses"),
   estimated_tool_calls: z
     .int()
     .min(1)
@@ -121,25 +121,26 @@ function contradictions(tasks: PlanTask[]): Contradiction[] {
   const found: Contradiction[] = [];
   const numbers = new Set(tasks.map((task) => task.number));
   if (!numbers.has("0"))
-    found.push({ path: ["tasks"], message: "there is no task 0, which validates the environment" });
+    found.push({ path: ["tasks"], message: "task 0, which validates the environment, is missing" });
   const seen = new Set<string>();
   for (const [i, task] of tasks.entries()) {
     if (seen.has(task.number))
-      found.push({ path: ["tasks", i, "number"], message: `there are two tasks ${task.number}` });
+      found.push({ path: ["tasks", i, "number"], message: `task number ${task.number} is used twice` });
     seen.add(task.number);
     const path = ["tasks", i, "depends_on"];
     const unknown = task.depends_on.filter((other) => !numbers.has(other));
-    if (unknown.length > 0) found.push({ path, message: `there is no task ${unknown.join(", ")}` });
-    if (new Set(task.depends_on).size < task.depends_on.length) found.push({ path, message: "a task is named twice" });
+    if (unknown.length > 0) found.push({ path, message: `task ${unknown.join(", ")} does not exist` });
+    if (new Set(task.depends_on).size < task.depends_on.length)
+      found.push({ path, message: "a dependency is listed twice" });
     if (task.number === "0" && task.depends_on.length > 0)
-      found.push({ path, message: "task 0 comes first and depends on nothing" });
+      found.push({ path, message: "task 0 runs first and cannot have dependencies" });
   }
   const circle = found.length === 0 ? cycle(tasks) : undefined;
   if (circle) {
     const last = tasks.findIndex((task) => task.number === circle[0]);
     found.push({
       path: ["tasks", last, "depends_on"],
-      message: `the tasks wait for each other: ${circle.join(" → ")}`,
+      message: `dependency cycle: ${circle.join(" → ")}`,
     });
   }
   return found;

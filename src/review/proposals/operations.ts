@@ -223,7 +223,7 @@ export const rejectProposal = operation({
   },
 });
 
-const words = z.string().trim().min(1, "the comment is empty").max(20_000);
+const words = z.string().trim().min(1, "must not be empty").max(20_000);
 
 export const commentProposal = operation({
   name: "comment_proposal",

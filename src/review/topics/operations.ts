@@ -24,7 +24,7 @@ const sourcePath = z.string().max(1000).describe("Path of the page, such as docs
 const content = z
   .string()
   .trim()
-  .min(1, "the message is empty")
+  .min(1, "must not be empty")
   .max(longestMessage, `expected at most ${longestMessage} characters`)
   .refine((said) => !said.includes("\0"), "the message contains a NUL character")
   .describe("The message, in markdown");
