@@ -210,7 +210,7 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
     let planted: ReturnType<typeof plant> | undefined;
     const prepare = async ({ root }: TestWorkspace) => {
       planted = plant(root);
-      await scriptoriumProcess(["init", root, "--skills", "--no-commit"]);
+      await scriptoriumProcess(["init", root, "--skills", "--no-commit"], { cwd: root });
     };
     const { asked } = await circle(claudeInWorkspace, prepare, context);
     expect(planted?.ran()).toContain("session");
