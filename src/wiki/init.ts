@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { configName, type Environment } from "../config/config.ts";
+import { suggest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
@@ -31,7 +32,8 @@ export function listTemplates(): { name: string; about: string }[] {
 /** Turns a folder into a workspace. Existing files are left unchanged (K15). */
 export async function initWorkspace(folder: string, template: string, env: Environment): Promise<Result<InitReport>> {
   const names = listTemplates().map((known) => known.name);
-  if (!names.includes(template)) return refuse("invalid", `no template ${template}; there are ${names.join(", ")}`);
+  if (!names.includes(template))
+    return refuse("invalid", `template ${template} does not exist; ${suggest(template, names)}`);
 
   const root = resolve(folder);
   if (existsSync(root) && !statSync(root).isDirectory()) return refuse("invalid", `${folder} is a file; name a folder`);
