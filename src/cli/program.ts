@@ -3,11 +3,13 @@ import { version } from "../kernel/version.ts";
 import { complete, completionCommand } from "./completion.ts";
 import { connectCommand } from "./connect.ts";
 import { demoCommand } from "./demo.ts";
+import { doctorCommand } from "./doctor.ts";
 import { entryCommand } from "./entry.ts";
 import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { hookCommand } from "./hook.ts";
 import { inboxCommand } from "./inbox.ts";
+import { initCommand } from "./init.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
@@ -23,7 +25,7 @@ import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
 import { topicCommand } from "./topic.ts";
 import { userCommand } from "./user.ts";
-import { doctorCommand, initCommand, statusCommand } from "./workspace.ts";
+import { statusCommand } from "./workspace.ts";
 
 /** Runs one command line, in this process's shell or the given one: exit code 0 ok, 1 problem, 2 usage. */
 export const runScriptorium = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
