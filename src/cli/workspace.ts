@@ -15,7 +15,7 @@ export const statusCommand = (common: () => Common) =>
           `entries in ${s.store}, ${s.database}`,
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
-            : "nothing waits for you",
+            : "nothing to review",
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
         ].join("\n"),
       ),
