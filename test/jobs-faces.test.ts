@@ -78,7 +78,7 @@ describe("a job from the shell", () => {
     const unbound = await scribe(["get-topic", "--id", topic], { cwd: root });
     expect(unbound.json()).toMatchObject({ id: topic });
     const nobody = await scriptorium(["job", "cancel", "j-none"], { cwd: root });
-    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining("no job j-none") });
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining("job j-none does not exist") });
   });
 });
 

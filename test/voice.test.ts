@@ -11,7 +11,7 @@ const phrases: [phrase: RegExp, instead: string][] = [
   [/\bat the most\b/, "maximum, or at most"],
   [/\bgiven up\b|\bgive (?:it|them|a (?:run|task)) up\b/, "cancelled, or failed"],
   [/\bcarr(?:y|ies|ied|ying) (?:it |them )?out\b/, "run, or execute"],
-  [/(?<!there )\b(?:is|are|was|were) no (?!longer|more|other|different|better|worse)[a-z]/i, "is not"],
+  [/(?<!there )\b(?:is|are|was|were) no (?!longer|more|other|different|better|worse)[a-z$`]/i, "is not"],
   [/\bthere (?:is|are) an? [^.;:]{1,40} already\b/, "already exists"],
   [/\b(?:is|are|was|were) told\b(?! apart)/, "gets, receives, or reads"],
   [/(?:^|[.:] |\/\/ |\* )(?:Whoever|Who has|That which|What others)\b/, "begin with the subject"],

@@ -1,8 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { status } from "../doctor/status.ts";
-import { type Common, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
-import { dim, green, plural } from "./text.ts";
+import { type Common, report } from "./session.ts";
+import { plural } from "./text.ts";
 
 export const statusCommand = (common: () => Common) =>
   new Command("status")
@@ -15,7 +14,7 @@ export const statusCommand = (common: () => Common) =>
           `entries in ${s.store}, ${s.database}`,
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
-            : "nothing waits for you",
+            : "nothing to review",
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
         ].join("\n"),
       ),
