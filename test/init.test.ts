@@ -59,7 +59,7 @@ test("K15: an unknown template names those there are; outside a workspace comman
   const cwd = temporaryFolder();
   expect(await scriptorium(["init", "--template", "nope"], { cwd })).toMatchObject({
     code: 1,
-    stderr: "scriptorium: no template nope; there are crew, research, solo\n",
+    stderr: "scriptorium: template nope does not exist; expected crew, research or solo\n",
   });
   expect(existsSync(join(cwd, "scriptorium.yaml"))).toBe(false);
   const lost = await scriptorium(["entry", "list"], { cwd });
