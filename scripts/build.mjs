@@ -1,7 +1,6 @@
 // Bundles each entry point with its dependencies: a bundle loads in a fraction of the time that
-// hundreds of files take, agents start scribe often, and users install one native package instead
-// of 260 packages.
-import { chmod, cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+// hundreds of files take, agents start scribe often, and users install one package instead of 260.
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
@@ -27,8 +26,8 @@ export async function buildAll(outdir = "dist") {
     format: "esm",
     platform: "node",
     target: "node20.19",
-    // better-sqlite3 is native; pg-native is an optional peer that pg asks for only when it is told to.
-    external: ["better-sqlite3", "pg-native"],
+    // pg loads this optional peer only when it is asked to.
+    external: ["pg-native"],
     // The package's other build is CommonJS, which cannot be tree-shaken.
     alias: {
       yaml: "./node_modules/yaml/browser/dist/index.js",
@@ -41,20 +40,21 @@ export async function buildAll(outdir = "dist") {
     minifySyntax: true,
     legalComments: "linked",
     // Bundled CommonJS packages call require() for Node's built-in modules.
-    banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);` },
+    banner: { js: `import { createRequire as banner } from "node:module"; const require = banner(import.meta.url);` },
     chunkNames: "[name]-[hash]",
     metafile: true,
     logLevel: "warning",
   });
   await refuseMissingDependencies(metafile);
   await copyMigrations(join(outdir, "migrations"));
+  await copyNativeModules(join(outdir, "native"));
   await chmod(join(outdir, "scriptorium.js"), 0o755);
   await chmod(join(outdir, "scribe.js"), 0o755);
 
   const modules = Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   );
-  const packages = [...packagesOf(modules), ...(await web)];
+  const packages = [...packagesOf(modules), sqlitePackage, ...(await web)];
   await writeFile(join(outdir, licencesFile), await licencesOf(packages));
 
   // Old files are removed last: a command that starts during the build still finds its chunks.
@@ -74,6 +74,25 @@ async function copyMigrations(folder) {
   await Promise.all(stale.map((name) => rm(join(folder, name))));
 }
 
+const sqlitePackage = "node_modules/@photostructure/sqlite";
+const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
+
+/**
+ * Copies the SQLite modules of every platform, so that the package needs no other package and no install
+ * script. `src/store/sqlite/binding.ts` loads them.
+ * @param {string} folder
+ */
+async function copyNativeModules(folder) {
+  await mkdir(folder, { recursive: true });
+  for (const platform of platforms) {
+    const prebuilds = join(sqlitePackage, "prebuilds", platform);
+    for (const name of await readdir(prebuilds)) {
+      const musl = name.includes(".musl.") ? "-musl" : "";
+      await copyFile(join(prebuilds, name), join(folder, `${platform}${musl}.node`));
+    }
+  }
+}
+
 const licencesFile = "THIRD-PARTY-LICENSES.txt";
 
 /**
@@ -81,7 +100,7 @@ const licencesFile = "THIRD-PARTY-LICENSES.txt";
  * @param {import("esbuild").Metafile} metafile
  */
 async function refuseMissingDependencies(metafile) {
-  const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+  const { dependencies = {} } = JSON.parse(await readFile("package.json", "utf8"));
   const optional = new Set(["pg-native"]);
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {

@@ -1,4 +1,4 @@
-// Writes docs/reference/ from the operations, schemas and commands: npm run docs:reference
+// Writes docs/reference/ and docs/public/llms.txt: npm run docs:reference
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -20,9 +20,15 @@ try {
     target: "node20.19",
     logLevel: "warning",
   });
-  const { referencePages } = await import(pathToFileURL(outfile).href);
-  mkdirSync("docs/reference", { recursive: true });
-  for (const [name, text] of Object.entries(await referencePages())) writeFileSync(join("docs/reference", name), text);
+  const { generatedPages } = await import(pathToFileURL(outfile).href);
+  // llms.txt last: it quotes the pages of the reference.
+  for (const round of ["reference/", "public/"]) {
+    for (const [path, text] of Object.entries(await generatedPages("docs"))) {
+      if (!path.startsWith(round)) continue;
+      mkdirSync(join("docs", round), { recursive: true });
+      writeFileSync(join("docs", path), text);
+    }
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

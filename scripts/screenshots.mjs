@@ -91,7 +91,7 @@ async function takeAll() {
   await mkdir("docs/images", { recursive: true });
   const handbook = await served(["--example"], folder);
   const root = join(folder, ".example");
-  const topic = await fillHandbook(root, handbook.link);
+  const { topic, proposal } = await fillHandbook(root, handbook.link);
   const demo = await run(["demo", "--no-open", "--keep"], folder);
   const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
   if (!report?.[1] || !report[2]) throw new Error(`the demo made no report: ${demo}`);
@@ -102,30 +102,18 @@ async function takeAll() {
   });
   leaving.push(() => browser.close());
   await take(browser, handbook.link, [
-    ["catalogue", "/"],
-    ["page", "/entries/architecture?side=about"],
     ["discussion", `/entries/architecture?topic=${topic}`],
-    ["history", "/entries/architecture?view=history"],
-    ["editor", "/entries/vision?view=edit"],
+    ["proposal", `/proposals/${proposal}`],
     ["search", "/search?q=webhook"],
-    ["inbox", "/inbox"],
     ["graph", "/graph?node=entry:architecture"],
-    ["people", "/people"],
-    ["source", "/source/2026-10-06-quaywise-incident-chat.txt"],
   ]);
-  await take(browser, crew.link, [
-    ["run", `/runs/${report[2]}`],
-    ["plan", `/runs/${report[2]}?tab=plan`],
-    ["report", `/runs/${report[2]}?tab=report`],
-    ["figures", `/runs/${report[2]}?tab=figures`],
-  ]);
+  await take(browser, crew.link, [["run", `/runs/${report[2]}`]]);
 }
 
 /**
  * Something of everything that people meet: a discussion with a rewrite, a new section, a run out of budget.
  * @param {string} root
  * @param {string} link
- * @returns {Promise<string>} the topic
  */
 async function fillHandbook(root, link) {
   const page = "wiki/architecture.md";
@@ -144,14 +132,14 @@ async function fillHandbook(root, link) {
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
     return answer.json();
   };
-  const { text, source_sha } = await ask(`/pages/${encodeURIComponent(page)}`);
-  const better = text.replace("read them through views", "read them through two views");
-  await run(["proposal", "open", "--topic", topic, "--base", source_sha], root, better);
+  const { content, source_sha } = await ask(`/pages/${encodeURIComponent(page)}`);
+  const better = content.replace("read them through views", "read them through two views");
+  const opened = await run(["proposal", "open", "--topic", topic, "--base", source_sha, "--json"], root, better);
   await ask("/sections", section);
   const { run: stopped } = await ask("/plans", plan);
   await writeFile(join(root, "scriptorium.yaml"), crewConfig, { flag: "a" });
   await run(["execute", stopped, "--budget-tokens", "2000"], root);
-  return topic;
+  return { topic, proposal: JSON.parse(opened).id };
 }
 
 /**

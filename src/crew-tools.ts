@@ -10,7 +10,7 @@ export const operationsFor = (part: CrewPart): Operation<CrewApp>[] =>
   part in toolsOf ? toolsOf[part as keyof typeof toolsOf].map((name) => operations[name]) : [];
 
 /** Serves an agent process its own tools over a private socket. */
-export const serveTools = (tools: Toolset) => openToolSocket(tools, "scriptorium", "These are the tools of your task.");
+export const serveTools = (tools: Toolset) => openToolSocket(tools, "scriptorium", "Tools for your task.");
 
 const reading = ["search_entries", "fetch_entry", "memory_search_nodes", "memory_get_node"] as const;
 

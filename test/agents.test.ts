@@ -216,7 +216,7 @@ describe("what a CLI says it used", () => {
       '{"type":"turn.completed","usage":{"input_tokens":30,"cached_input_tokens":10,"output_tokens":5}}',
     ])
       listener.line(line, said as never);
-    expect(said.seen).toContain("used more than 1 tool calls");
+    expect(said.seen).toContain("exceeded its limit of 1 tool calls");
     expect(listener.summary()).toEqual({
       costUsd: null,
       reached: "toolCalls",

@@ -46,7 +46,7 @@ describe.each(engines)("O18: many tasks at once (%s)", (engine) => {
     ];
     expect(await app.tasks.createMany(round, "pm")).toMatchObject({
       ok: false,
-      problem: { code: "invalid", message: "depends_on goes round in a circle: a → b → c → a" },
+      problem: { code: "invalid", message: "depends_on has a cycle: a → b → c → a" },
     });
     const loose = await app.tasks.createMany([wanted, { ...wanted, dependsOn: ["task-nowhere"] }], "pm");
     expect(loose).toMatchObject({ ok: false, problem: { message: expect.stringContaining("task-nowhere") } });

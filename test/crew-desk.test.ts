@@ -30,10 +30,10 @@ async function use(place: Desk, name: string, input: unknown) {
 describe("a desk", () => {
   test("reads, lists, searches, writes and edits the files of its folder", async () => {
     const at = desk(temporaryFolder(), true);
-    unwrap(await use(at, "write_file", { path: "src/a.ts", text: "one\ntwo\nthree\n" }));
+    unwrap(await use(at, "write_file", { path: "src/a.ts", content: "one\ntwo\nthree\n" }));
     expect(unwrap(await use(at, "edit_file", { path: "src/a.ts", old: "two", new: "2" }))).toMatchObject({ line: 2 });
     expect(unwrap(await use(at, "read_file", { path: "src/a.ts", from: 2, lines: 1 }))).toMatchObject({
-      text: "2",
+      content: "2",
       of: 4,
     });
     expect(unwrap(await use(at, "list_files", {}))).toEqual({ files: ["src/a.ts"], more: false });
@@ -64,7 +64,7 @@ describe("a desk", () => {
     async (path) => {
       const at = desk(temporaryFolder(), true);
       expect(await use(at, "read_file", { path })).toMatchObject({ ok: false, problem: { code: "invalid" } });
-      expect(await use(at, "write_file", { path, text: "x" })).toMatchObject({
+      expect(await use(at, "write_file", { path, content: "x" })).toMatchObject({
         ok: false,
         problem: { code: "invalid" },
       });
@@ -80,7 +80,7 @@ describe("a desk", () => {
     const at = desk(folder, true);
     for (const path of ["dir/secret", "file"]) {
       expect(await use(at, "read_file", { path })).toMatchObject({ ok: false });
-      expect(await use(at, "write_file", { path, text: "x" })).toMatchObject({ ok: false });
+      expect(await use(at, "write_file", { path, content: "x" })).toMatchObject({ ok: false });
     }
     expect(unwrap(await use(at, "search_files", { text: "s" }))).toEqual({ hits: [] });
     expect(readFileSync(join(outside, "secret"), "utf8")).toBe("s");
@@ -94,8 +94,8 @@ test("T13: a folder that becomes a link out, 100,000 times, while files are writ
   const at = desk(folder, true);
   const swap = await swapping(join(folder, "dir"), outside, 100_000);
   while (!swap.isOver()) {
-    await use(at, "write_file", { path: "dir/deep/new.txt", text: "mine" });
-    await use(at, "write_file", { path: "dir/secret.txt", text: "mine" });
+    await use(at, "write_file", { path: "dir/deep/new.txt", content: "mine" });
+    await use(at, "write_file", { path: "dir/secret.txt", content: "mine" });
     for (const name of ["read_file", "edit_file"])
       expect(JSON.stringify(await use(at, name, { path: "dir/secret.txt", old: "secret", new: "mine" }))).not.toContain(
         'secret"',
@@ -105,7 +105,7 @@ test("T13: a folder that becomes a link out, 100,000 times, while files are writ
   await swap.ended;
   expect(readdirSync(outside)).toEqual(["secret.txt"]);
   expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe("secret");
-  unwrap(await use(at, "write_file", { path: "dir/deep/new.txt", text: "after all" }));
+  unwrap(await use(at, "write_file", { path: "dir/deep/new.txt", content: "after all" }));
 });
 
 describe("deterministic checks", () => {

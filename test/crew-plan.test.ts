@@ -194,7 +194,7 @@ describe.each(engines)("attempts on %s", (engine) => {
       const settled = unwrap(await app.attempts.settle(task, "crew"));
       expect(settled.task.state).toBe(attempt < 3 ? "preparing_retry" : "failed");
     }
-    expect(contexts[0]).not.toContain("before, to be put right");
+    expect(contexts[0]).not.toContain("Problems of earlier attempts");
     for (const words of ["try number 1", "3 tests failed", "make the tests pass", "attempt 1"])
       expect(contexts[1]).toContain(words);
     for (const words of ["try number 2", "2 tests failed", "3 tests failed"]) expect(contexts[2]).toContain(words);
@@ -222,7 +222,7 @@ describe.each(engines)("attempts on %s", (engine) => {
       "1.2 (Task number 1.2) cannot start",
       "Root causes",
       "Lessons",
-      "the score was rising",
+      "the score was improving",
     ])
       expect(content, words).toContain(words);
     expect(unwrap(await showRun.perform(app, { id: run }, person()))).toMatchObject({
@@ -238,7 +238,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const task = id("0");
     const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
     unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
-    const reason = "tool call 16 would go past the 15 allowed";
+    const reason = "limit of 15 tool calls reached";
     expect(
       unwrap(await app.attempts.failWork({ task, epoch }, { reason, partial: "half a bridge" }, spent, "crew")).state,
     ).toBe("qc_failed");
@@ -254,7 +254,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const task = id("0");
     const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
     unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
-    const reason = "tool call 16 would go past the 15 allowed";
+    const reason = "limit of 15 tool calls reached";
     unwrap(await app.attempts.failWork({ task, epoch }, { reason, partial: "half a bridge" }, spent, "crew"));
     expect(await app.tasks.find(task)).toMatchObject({
       epoch,
@@ -355,10 +355,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
     unwrap(await submitVerdict.perform(app, passing(1, "done"), crewAgent("qc", run, "q-1", { task, epoch })));
     expect(await app.attempts.accept(task, "h2", "crew")).toMatchObject({
-      problem: { code: "conflict", message: expect.stringContaining("changed after it was judged") },
+      problem: { code: "conflict", message: expect.stringContaining("changed after its verdict") },
     });
     expect(await app.attempts.accept(task, "h1", "crew")).toMatchObject({
-      problem: { message: expect.stringContaining("no verdict that lets it pass") },
+      problem: { message: expect.stringContaining("no passing verdict") },
     });
     expect((await app.tasks.find(task))?.state).toBe("qc_failed");
     expect(unwrap(await app.attempts.settle(task, "crew")).task.state).toBe("preparing_retry");
@@ -386,7 +386,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const judged = unwrap(await submitVerdict.perform(app, passing(1, "done"), qc));
     expect(judged).toMatchObject({
       outcome: "FAIL",
-      objections: [expect.stringContaining("no evidence is cited for criterion 2")],
+      objections: [expect.stringContaining("no evidence for criterion 2")],
     });
   });
 

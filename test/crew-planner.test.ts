@@ -144,7 +144,10 @@ describe.each(engines)("planning on %s", (engine) => {
       },
     });
     const refused = await plannedBy(app, agents, "x", false);
-    expect(refused).toMatchObject({ ok: false, problem: { message: expect.stringContaining("there is no task 0") } });
+    expect(refused).toMatchObject({
+      ok: false,
+      problem: { message: expect.stringContaining("task 0, which validates the environment, is missing") },
+    });
     expect(await app.runs.list(5)).toMatchObject([{ state: "failed", reason: expect.stringContaining("no task 0") }]);
   });
 
@@ -156,7 +159,7 @@ describe.each(engines)("planning on %s", (engine) => {
       async preamble(spec) {
         made++;
         await spec.tools?.call("submit_preamble", {
-          text: `You are patient and exact, and you test before you speak. Number ${made}.`,
+          content: `You are patient and exact, and you test before you speak. Number ${made}.`,
         });
         return undefined;
       },

@@ -57,7 +57,9 @@ describe.each(engines)("a run on %s", (engine) => {
         await writes((number) => (scene.retry ? `${number} right\n` : `${number} wrong\n`))(scene);
       },
       qc: async (scene) => {
-        const { text } = (await scene.use("read_file", { path: `out/${scene.number}.txt` })) as { text?: string };
+        const { content: text } = (await scene.use("read_file", { path: `out/${scene.number}.txt` })) as {
+          content?: string;
+        };
         const evidence = [{ criterion: 1, met: false, quote: "wrong", from: "out/1.1.txt" }];
         if (scene.number === "1.1" && text?.includes("wrong"))
           await scene.use("submit_verdict", verdictOf(false, { evidence }));
@@ -114,18 +116,18 @@ describe.each(engines)("a run on %s", (engine) => {
         told.push(scene.told);
         if (scene.retry) return writes()(scene);
         for (let i = 0; i < 100; i++) {
-          const answer = await scene.use("write_file", { path: "out/half.txt", text: `${i}` });
+          const answer = await scene.use("write_file", { path: "out/half.txt", content: `${i}` });
           if (answer.code !== "refused") calls++;
         }
       },
     });
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
     expect(calls).toBe(6);
-    expect(told[1]).toContain("tool call 7 would go past the 6 allowed");
+    expect(told[1]).toContain("limit of 6 tool calls reached");
     expect(told[1]).toContain("out/half.txt");
     expect(git("show", `${acceptedBranch(run)}:out/half.txt`)).toBe("5");
     const [first] = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
-    expect(first).toMatchObject({ phase: "qc_failed", stopped_because: "tool call 7 would go past the 6 allowed" });
+    expect(first).toMatchObject({ phase: "qc_failed", stopped_because: "limit of 6 tool calls reached" });
   });
 
   test("T7: a worker that turns in a circle is stopped after the fifth round, whatever it would do next", async () => {
@@ -138,18 +140,18 @@ describe.each(engines)("a run on %s", (engine) => {
         if (scene.number === "0" || scene.retry) return writes()(scene);
         // The same call with other answers is work, not a circle.
         for (let i = 0; i < 8; i++) {
-          await scene.use("write_file", { path: "out/1.1.txt", text: `${i}` });
+          await scene.use("write_file", { path: "out/1.1.txt", content: `${i}` });
           await scene.use("read_file", { path: "out/1.1.txt" });
         }
         for (let i = 0; i < 7; i++) answers.push((await scene.use("read_file", { path: "out/1.1.txt" })).code);
-        answers.push((await scene.use("write_file", { path: "out/1.1.txt", text: "late" })).code);
+        answers.push((await scene.use("write_file", { path: "out/1.1.txt", content: "late" })).code);
       },
     });
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
     // The last look of the loop before it was the first of the five.
     expect(answers).toEqual([...Array(4).fill(undefined), ...Array(4).fill("refused")]);
     const [first] = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
-    expect(first?.stopped_because).toBe("the same call has brought the same answer 5 times in a row");
+    expect(first?.stopped_because).toBe("5 identical calls in a row with identical results");
   });
 
   test("O9, O18: max retries 2 are three attempts; a task that is lost blocks just what depends on it, and is explained", async () => {
@@ -186,15 +188,15 @@ describe.each(engines)("a run on %s", (engine) => {
         if (scene.retry) told.push(scene.told);
         else if (++here === 2) waiting?.();
         await both;
-        const before = (await scene.use("read_file", { path: "shared.txt" })) as { text?: string };
-        await scene.use("write_file", { path: "shared.txt", text: `${before.text ?? ""}${scene.number}\n` });
+        const before = (await scene.use("read_file", { path: "shared.txt" })) as { content?: string };
+        await scene.use("write_file", { path: "shared.txt", content: `${before.content ?? ""}${scene.number}\n` });
         await scene.use("submit_output", { output: `made ${scene.number}` });
       },
     });
     const news: News[] = [];
     expect(await executed(app, run, agents, { news })).toMatchObject({ state: "completed" });
     expect(news.filter((one) => one.kind === "merge-conflict")).toHaveLength(1);
-    expect(told[0]).toContain("contradicts it in shared.txt");
+    expect(told[0]).toContain("merge conflict with work accepted since, in shared.txt");
     const lines = git("show", `${acceptedBranch(run)}:shared.txt`).split("\n");
     expect(lines.sort()).toEqual(["1.1", "1.2"]);
   });
@@ -342,7 +344,7 @@ describe.each(engines)("a run on %s", (engine) => {
     const criteria: string[] = [];
     const agents = playing({
       worker: async ({ number, use }) => {
-        if (number === "1.1") await use("write_file", { path: "guide.md", text: "# Guide\n\nRetry three times.\n" });
+        if (number === "1.1") await use("write_file", { path: "guide.md", content: "# Guide\n\nRetry three times.\n" });
         await use("submit_output", {
           output: `made ${number}`,
           decisions: number === "1.1" ? ["Three tries,\nno more."] : [],
@@ -368,7 +370,7 @@ describe.each(engines)("a run on %s", (engine) => {
       expect.arrayContaining([
         "engineer: task 1.1 is done: Do 1.1 (guide.md). made 1.1",
         "architect: task 1.1 passed on attempt 1, score 92: It is as asked.",
-        "architect: task 1.2 was given up after attempt 1, score 40: It is not as asked.",
+        "architect: task 1.2 failed after attempt 1, score 40: It is not as asked.",
       ]),
     );
     expect(before.handoffs).toHaveLength(5);

@@ -81,7 +81,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
         network: spawnSync("cat", ["/proc/net/dev"]).stdout.toString().split("\\n").filter((line) => line.includes(":")).length,
         others: spawnSync("sh", ["-c", "ls /proc | grep -c '^[0-9]'"]).stdout.toString().trim(),
       };
-      await use("write_file", { path: "by-tool.txt", text: "through the desk\\n" });
+      await use("write_file", { path: "by-tool.txt", content: "through the desk\\n" });
       await use("submit_output", { output: JSON.stringify(tried) });`;
     const { app, agents, git } = await workspaceWith(report);
     app.config.environment = {
@@ -119,7 +119,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
     const run = await newRun(app, [planned("0", { deliverable: "files", estimated_tool_calls: 4, max_retries: 0 })]);
     expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
     const [attempt] = await attemptsOf(app.db.read, { run });
-    expect(attempt?.stopped_because).toBe("tool call 7 would go past the 6 allowed");
+    expect(attempt?.stopped_because).toBe("limit of 6 tool calls reached");
     expect(await toolCallsOf(app.db.read, { run })).toHaveLength(6);
     const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
     expect(await survivors(context?.id ?? "")).toEqual([]);
@@ -139,7 +139,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
     const run = await newRun(app, [planned("0", { max_retries: 0 })]);
     expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
     const [attempt] = await attemptsOf(app.db.read, { run });
-    expect(attempt?.stopped_because).toBe("used more than 5000 tokens");
+    expect(attempt?.stopped_because).toBe("exceeded its limit of 5000 tokens");
     const spends = await app.db.read.selectFrom("spends").selectAll().where("part", "=", "worker").execute();
     expect(spends).toMatchObject([{ state: "settled", reserved_tokens: 5000, reserved_usd: 0.5, tokens: null }]);
     const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
@@ -215,7 +215,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
     const result = await runner.run({ ...spec, sandboxPolicy: policy() }, new AbortController().signal);
     expect(result).toMatchObject({
       ended: "spawn-error",
-      error: expect.stringContaining("no-such-agent is no program"),
+      error: expect.stringContaining("no-such-agent is not executable"),
     });
   });
 });

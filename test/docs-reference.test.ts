@@ -2,19 +2,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keysOf } from "../scripts/reference/keys.ts";
-import { referencePages } from "../scripts/reference/pages.ts";
+import { generatedPages } from "../scripts/reference/pages.ts";
 import { configFile } from "../src/config/config.ts";
 import { processVariables, userVariables } from "../src/config/variables.ts";
 import { jsonSchema } from "../src/kernel/operation.ts";
 
 const root = new URL("..", import.meta.url).pathname;
-const folder = join(root, "docs/reference");
+const docs = join(root, "docs");
 
 describe("the reference", () => {
   test("P5: is what operations, schemas and commands say now; after a change run npm run docs:reference", async () => {
-    const pages = await referencePages();
-    expect(readdirSync(folder).sort()).toEqual(Object.keys(pages).sort());
-    for (const [name, text] of Object.entries(pages)) expect(readFileSync(join(folder, name), "utf8"), name).toBe(text);
+    const pages = await generatedPages(docs);
+    const generated = ["reference", "public"].flatMap((folder) =>
+      readdirSync(join(docs, folder)).map((name) => `${folder}/${name}`),
+    );
+    expect(generated.sort()).toEqual(Object.keys(pages).sort());
+    for (const [path, text] of Object.entries(pages)) expect(readFileSync(join(docs, path), "utf8"), path).toBe(text);
   });
 
   test("P5: describes every key of scriptorium.yaml, and all of them are snake_case", () => {

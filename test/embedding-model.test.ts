@@ -38,7 +38,7 @@ test("model install brings the real model, search finds what shares no word, and
   const [first] = (await scriptoriumProcess(["search", "car trouble", "--json"], how)).json<
     { id: string; why: string[] }[]
   >();
-  expect(first).toMatchObject({ id: "garage.txt", why: ["near in meaning"] });
+  expect(first).toMatchObject({ id: "garage.txt", why: ["similar meaning"] });
 
   const server = await embeddingServer();
   appendFileSync(join(root, "scriptorium.yaml"), `search: { embeddings: { url: "${server.url}", model: other } }\n`);

@@ -383,6 +383,8 @@ describe("help", () => {
       "transfer-focus",
       "search-entries",
       "create-section",
+      "list-sources",
+      "read-source",
       "memory-search-nodes",
       "memory-query-nodes",
       "memory-get-node",
@@ -413,6 +415,7 @@ describe("help", () => {
       "submit-output",
       "submit-verdict",
       "ask",
+      "search",
       "recall",
     ]);
   });
@@ -629,6 +632,9 @@ function settle(value: unknown, root: string): unknown {
   const text = JSON.stringify(value)
     .replaceAll(root, "ROOT")
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
-    .replace(/\b([prth])-\w{6,}/g, "$1-ID");
-  return JSON.parse(text);
+    .replace(/\b([prth])-\w{6,}/g, "$1-ID")
+    // Each face words the next step in its own language.
+    .replace(/; (?:to [^,"]*, )?(?:call \w|run: scri)(?:[^"\\]|\\.)*/g, "");
+  const { next: _, ...settled } = JSON.parse(text);
+  return settled;
 }

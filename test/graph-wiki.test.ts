@@ -339,7 +339,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
         name,
         {
           code: "conflict",
-          message: expect.stringMatching(/lease has run out; nothing was written/),
+          message: expect.stringMatching(/lease has expired; nothing was saved/),
           details: { late: true },
         },
       ]);
@@ -350,7 +350,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
         name,
         {
           code: "conflict",
-          message: `task ${task.id}: epoch ${old.epoch} is over, the task is at ${now.epoch}; nothing was written`,
+          message: `task ${task.id}: the claim with epoch ${old.epoch} has ended; the task is at epoch ${now.epoch}; nothing was saved`,
         },
       ]);
     expect((await allEvents(app)).filter((event) => event.kind === "task-write-refused")).toHaveLength(
@@ -425,7 +425,7 @@ test("O1: people see backlinks and the whole graph from the shell", async () => 
   writeFileSync(file("notes.md"), "---\ntitle: Notes\n---\n\n[[vision]] and [[gone]]\n");
   const graph = (...args: string[]) => scriptorium(["graph", ...args], { cwd: root });
   expect((await graph("backlinks", "wiki/vision.md")).stdout).toContain("entry:notes");
-  expect((await graph("backlinks", "notes")).stdout).toContain("it links to what is not there: entry:gone");
+  expect((await graph("backlinks", "notes")).stdout).toContain("broken links: entry:gone");
   expect((await graph("backlinks", "gone", "--json")).json()).toMatchObject({ exists: false });
   expect((await graph("export", "--format", "dot")).stdout).toContain(
     '"entry:notes" -> "entry:vision" [label="links_to"];',

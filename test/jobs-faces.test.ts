@@ -113,7 +113,7 @@ describe("R15: jobs over HTTP", () => {
     expect(await post("/api/agent/jobs", body, reader.token)).toMatchObject({ status: 403 });
 
     const waited = scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", topic], { cwd: root });
-    expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is in flight") });
+    expect(await waited).toMatchObject({ code: 1, stderr: expect.stringContaining("is already running") });
     expect((await post(`/api/agent/jobs/${job_id}/cancel`, {})).status).toBe(200);
     await expect.poll(async () => (await get(`/api/agent/jobs/${job_id}`)).status).toBe("failed");
 
@@ -147,8 +147,8 @@ describe("R17: the agent block", () => {
     [{ max_concurrent_jobs: 0 }, /agent\.max_concurrent_jobs/],
     [{ runner: "gpt" }, /expected claude, codex, acp or command/],
     [{ shell: true }, /shell/],
-    [{ claude_bin: "no-such-claude" }, /agent\.claude_bin: no-such-claude is not on the path/],
-    [{ claude_bin: "./scriptorium.yaml" }, /agent\.claude_bin: .* is no program/],
+    [{ claude_bin: "no-such-claude" }, /agent\.claude_bin: no-such-claude is not in PATH/],
+    [{ claude_bin: "./scriptorium.yaml" }, /agent\.claude_bin: .* is not executable/],
     [{ runner: "command" }, /agent\.command is missing/],
     [{ claude_bin: "/bin/sh", wb_agent_bin: "/no/scribe" }, /agent\.scribe_bin/],
     [{ claude_bin: "/bin/sh", log_dir: "scriptorium.yaml" }, /agent\.log_dir/],

@@ -219,7 +219,7 @@ describe("R16: every way a job can end", () => {
       name: "a non-zero exit",
       script: async () => ({ exitCode: 7, errorTail: "no credits\n" }),
       program: "echo 'no credits' >&2; exit 7",
-      is: { status: "failed", exit_code: 7, error_tail: "no credits\n", message: "The agent ended with exit code 7." },
+      is: { status: "failed", exit_code: 7, error_tail: "no credits\n", message: "The agent exited with code 7." },
     },
     {
       name: "a deadline",
@@ -282,7 +282,7 @@ describe("R16: every way a job can end", () => {
     expect(job).toMatchObject({
       status: "failed",
       exit_code: 1,
-      message: expect.stringContaining("It left a proposal"),
+      message: expect.stringContaining("It wrote a proposal"),
     });
     expect(await app.proposals.list("open")).toHaveLength(1);
   });
@@ -452,7 +452,7 @@ describe("T6, T28: what a job may do", () => {
     expect(seen).toEqual([...Array(4).fill("ok"), ...Array(7).fill("denied")]);
     expect(await late?.call("reply_topic", { id: mine, content: "too late" })).toMatchObject({
       ok: false,
-      problem: { code: "denied", message: expect.stringContaining("is over") },
+      problem: { code: "denied", message: expect.stringContaining("has ended") },
     });
   });
 
@@ -475,13 +475,13 @@ describe("T6, T28: what a job may do", () => {
     const topic = await openTopic(app);
     for (const [input, words] of [
       [{}, /topic_id/],
-      [{ topic_id: "t-none" }, /no topic t-none/],
+      [{ topic_id: "t-none" }, /topic t-none does not exist/],
       [{ topic_id: topic, source_path: "wiki/vision.md" }, /is about docs\/deploy\.md/],
-      [{ topic_id: topic, persona_name: "newcomer" }, /takes no persona_name/],
+      [{ topic_id: topic, persona_name: "newcomer" }, /has no persona/],
       [{ kind: "perspective", source_path: "docs/deploy.md" }, /persona_name/],
       [{ kind: "perspective", persona_name: "newcomer" }, /source_path/],
-      [{ kind: "perspective", persona_name: "nobody", source_path: "docs/deploy.md" }, /no persona/],
-      [{ kind: "perspective", persona_name: "newcomer", source_path: "../secret.md" }, /no page's path/],
+      [{ kind: "perspective", persona_name: "nobody", source_path: "docs/deploy.md" }, /has no persona/],
+      [{ kind: "perspective", persona_name: "newcomer", source_path: "../secret.md" }, /not a valid page path/],
     ] as [Record<string, unknown>, RegExp][]) {
       expect(await startJob(app, input)).toMatchObject({
         ok: false,

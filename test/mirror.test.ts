@@ -103,7 +103,10 @@ test("K16: a branch of that name which is someone's own is left alone, and docto
   git("branch", mirrorBranch);
   const theirs = git("rev-parse", mirrorBranch);
   await commit(app, "vision", "one\n", 0);
-  expect(await app.mirror?.record()).toEqual({ more: false, waits: `the branch ${mirrorBranch} is not Scriptorium's` });
+  expect(await app.mirror?.record()).toEqual({
+    more: false,
+    waits: `the branch ${mirrorBranch} was not created by Scriptorium; rename it`,
+  });
   expect(git("rev-parse", mirrorBranch)).toBe(theirs);
   const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
   expect(findings).toContainEqual(expect.objectContaining({ check: "mirror", level: "warning" }));

@@ -143,7 +143,7 @@ describe("pages in a browser", needs("chromium"), () => {
     const { root } = await newWorkspace({ files: { "docs/birds.md": "# Waders\n\nThe ruff displays in May.\n" } });
     const { link, stop } = await serve(root);
     const { page, url } = await visit(link);
-    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.getByRole("heading", { name: "Wiki" }).waitFor();
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Find anything" }).fill("ruff displays");
     await page.getByRole("option", { name: /Waders.*The ruff displays in May/ }).click();

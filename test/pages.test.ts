@@ -174,14 +174,14 @@ describe("R19: a page that is not what its path says", () => {
       const found = await app.pages.read(path);
       return found.ok ? "read" : found.problem.message;
     };
-    expect(await refused("docs/folder.md")).toMatch(/not a plain file/);
-    expect(await refused("docs/pipe.md")).toMatch(/not a plain file/);
+    expect(await refused("docs/folder.md")).toMatch(/not a regular file/);
+    expect(await refused("docs/pipe.md")).toMatch(/not a regular file/);
     expect(await refused("docs/latin.md")).toMatch(/not UTF-8/);
-    expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are one file/);
+    expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are the same file/);
     expect(await refused("docs/café.md")).toMatch(/no page docs\/café\.md/);
-    expect(await refused("DOCS/latin.md")).toMatch(/do you mean docs\/latin\.md/);
+    expect(await refused("DOCS/latin.md")).toMatch(/did you mean docs\/latin\.md/);
     expect(await refused("docs/large.md")).toMatch(/at most/);
-    expect(await refused("docs/none.md")).toMatch(/there is no page docs\/none\.md/);
+    expect(await refused("docs/none.md")).toMatch(/page docs\/none\.md does not exist/);
   });
 });
 

@@ -125,10 +125,10 @@ describe("R5: personas", () => {
 test("R5: what is no perspective of a page is refused, and nothing is kept", async () => {
   const { app } = await workspace();
   const refused: [object, string, RegExp][] = [
-    [{ source_sha: "0".repeat(40) }, "invalid", /names no version/],
+    [{ source_sha: "0".repeat(40) }, "invalid", /is not a known version/],
     [{ persona: "king" }, "not_found", /no persona "king"/],
-    [{ persona_sha: "x" }, "conflict", /described anew/],
-    [{ source_path: "../deploy.md" }, "invalid", /no page's path/],
+    [{ persona_sha: "x" }, "conflict", /the description of persona .* changed/],
+    [{ source_path: "../deploy.md" }, "invalid", /not a valid page path/],
     [{ content: "  \n" }, "invalid", /empty/],
     [{ content: "a\0b" }, "invalid", /NUL/],
     [{ content: "a\ud800" }, "invalid", /UTF-8/],

@@ -114,45 +114,50 @@ describe("R3: what no person should have to read is refused", () => {
       "a page that is not there",
       (app) => propose(app, better, blobOf(text), topic("docs/none.md")),
       "not_found",
-      /no page docs\/none/,
+      /page docs\/none\.md does not exist/,
     ],
     [
       "a path out of the workspace",
       (app) => propose(app, better, blobOf(text), topic("../x.md")),
       "invalid",
-      /no page's path/,
+      /not a valid page path/,
     ],
     [
       "an unknown base",
       (app) => propose(app, better, "0".repeat(40)),
       "invalid",
-      /names no version of docs\/deploy\.md/,
+      /is not a known version of docs\/deploy\.md/,
     ],
     [
       "the base of another page",
       (app) => propose(app, better, blobOf(read(join(app.config.root, "wiki/vision.md")))),
       "invalid",
-      /names no version/,
+      /is not a known version/,
     ],
-    ["the same text", (app) => propose(app, text), "invalid", /says already/],
+    ["the same text", (app) => propose(app, text), "invalid", /is identical to/],
     ["no text", (app) => propose(app, " \n"), "invalid", /empty/],
     ["a NUL", (app) => propose(app, `${better}\0`), "invalid", /NUL/],
     ["half a character", (app) => propose(app, `${better}\ud800`), "invalid", /surrogate/],
-    ["a text that is too long", (app) => propose(app, "x".repeat(1_000_001)), "invalid", /at most/],
+    ["a text that is too long", (app) => propose(app, "x".repeat(1_000_001)), "invalid", /the maximum is/],
     ["conflict markers", (app) => propose(app, "<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n"), "invalid", /conflict marker/],
     [
       "an answer to a question",
       (app) => propose(app, better, blobOf(text), { ...topic(), kind: "question" }),
       "refused",
-      /answer by replying/,
+      /it needs an answer/,
     ],
     [
       "a resolved topic",
       (app) => propose(app, better, blobOf(text), { ...topic(), status: "resolved" }),
       "conflict",
-      /reopen/,
+      /is resolved/,
     ],
-    ["a source", (app) => propose(app, better, blobOf(text), topic("sources/a.md")), "refused", /sources never change/],
+    [
+      "a source",
+      (app) => propose(app, better, blobOf(text), topic("sources/a.md")),
+      "refused",
+      /sources are immutable/,
+    ],
   ];
   test("R3: each with its reason, and nothing is kept", async () => {
     const { app } = await workspace();
@@ -232,13 +237,17 @@ describe("R3: what a proposal would do is worked out beforehand", () => {
     writeFileSync(join(root, deploy), moved);
     git("commit", "-qam", "Pub");
     expect(await approve(app, id)).toMatchObject({
-      problem: { code: "conflict", message: expect.stringContaining("--merge"), details: { merges_cleanly: true } },
+      problem: {
+        code: "conflict",
+        message: expect.stringContaining("merge cleanly"),
+        details: { merges_cleanly: true },
+      },
     });
     const { impact } = await show(app, id);
     expect(impact).toMatchObject({ base_moved: true, merge: { clean: true }, source_sha: blobOf(moved) });
     expect(impact?.merge?.text).toBe(moved.replace("Fridays", "Tuesdays"));
     expect(await approve(app, id, { merge: true, onto: blobOf(text) })).toMatchObject({
-      problem: { message: expect.stringContaining("changed since you looked") },
+      problem: { message: expect.stringContaining("changed since you opened the proposal") },
     });
     expect(read(join(root, deploy))).toBe(moved);
     unwrap(await approve(app, id, { merge: true, onto: blobOf(moved) }));
@@ -384,9 +393,9 @@ describe("R4: what stands in the way is said", () => {
     const edited = text.replace("Go home", "Stay");
     writeFileSync(join(root, deploy), edited);
     const { id } = unwrap(await propose(app, edited.replace("Fridays", "Tuesdays"), blobOf(edited)));
-    expect(await refused(app, id)).toMatch(/docs\/deploy\.md has changes that are not committed/);
+    expect(await refused(app, id)).toMatch(/docs\/deploy\.md has uncommitted changes/);
     git("add", deploy);
-    expect(await refused(app, id)).toMatch(/not committed/);
+    expect(await refused(app, id)).toMatch(/uncommitted|staged/);
     git("commit", "-qm", "Stay");
     const inBetween = `${edited}More.\n`;
     writeFileSync(join(root, deploy), inBetween);
@@ -403,7 +412,7 @@ describe("R4: what stands in the way is said", () => {
     const edited = "---\ntitle: Notes\n---\n\nby hand\n";
     writeFileSync(join(root, path), edited);
     const { id } = unwrap(await propose(app, edited.replace("hand", "agent"), blobOf(edited), topic(path)));
-    expect(await refused(app, id)).toMatch(/wiki\/notes\.md has changes that are not committed/);
+    expect(await refused(app, id)).toMatch(/wiki\/notes\.md has uncommitted changes/);
     git("commit", "-qam", "By hand");
     expect(await refused(app, id)).toBe("approved");
     expect(git("log", "-2", "--format=%an", "--", path)).toBe("Larkspur Scribe\nAda Lovelace");
@@ -416,7 +425,7 @@ describe("R4: what stands in the way is said", () => {
     expect(await refused(app, id)).toMatch(/HEAD is detached; check out a branch/);
     git("checkout", "-q", "main");
     writeFileSync(join(root, ".git/MERGE_HEAD"), `${git("rev-parse", "HEAD")}\n`);
-    expect(await refused(app, id)).toMatch(/a merge is under way/);
+    expect(await refused(app, id)).toMatch(/a merge is in progress/);
     git("merge", "--quit");
     writeFileSync(join(root, "docs/new.md"), "new\n");
     const fresh = unwrap(await propose(app, "newer\n", blobOf("new\n"), topic("docs/new.md", "t-2")));
@@ -483,7 +492,7 @@ describe.each(engines)("the whole circle, on %s", (engine) => {
         job: "j-9",
       } as Caller);
     expect(await answer(question.id, better)).toMatchObject({
-      problem: { message: expect.stringContaining("replying") },
+      problem: { message: expect.stringContaining("it needs an answer") },
     });
     expect(await answer("t-none", better)).toMatchObject({ problem: { code: "not_found" } });
     expect(await answer(about.id, better, "HEAD")).toMatchObject({ problem: { code: "invalid" } });
@@ -527,7 +536,7 @@ test("R11: scribe takes the text on stdin and prints the id; a person proposes t
   expect(made).toMatchObject({ code: 0 });
   expect(made.json()).toMatchObject({ id: expect.stringMatching(/^p-/), revision_number: 1, topic_id: id });
   const refused = await scribe(args, { cwd: root, input: text });
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("says already") });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("is identical to") });
   expect(refused.json()).toMatchObject({ status: "invalid" });
 
   const mine = ["proposal", "open", "--topic", id, "--base", source_sha ?? "", "--json"];
@@ -535,7 +544,7 @@ test("R11: scribe takes the text on stdin and prints the id; a person proposes t
   expect(own.json()).toMatchObject({ revision_number: 2 });
   const shown = await scriptorium(["proposal", "show", String(own.json().id)], { cwd: root });
   expect(shown.stdout).toContain("+Mine. [U+001B][2J[U+202E]");
-  expect(shown.stdout).toContain("characters that nobody sees: U+001B U+202E");
+  expect(shown.stdout).toContain("contains hidden characters: U+001B U+202E");
   const listed = (await scriptorium(["proposal", "list", "--json"], { cwd: root })).json<
     { proposed_by: string | null }[]
   >();

@@ -143,10 +143,10 @@ test("T2: people revert a run from the shell: a preview first, then the act", as
   const { root, app, file } = await newWorkspace();
   await commit(app, inRun("engineer", "r-9"), "notes", `${poison}\n`);
   const run = (...args: string[]) => scriptorium(["revert", ...args], { cwd: root });
-  expect((await run("--run", "r-9")).stdout).toContain("Nothing was changed; --confirm does it.");
+  expect((await run("--run", "r-9")).stdout).toContain("Preview only; apply it with --confirm.");
   expect(read(file("notes.md"))).toContain("mallory");
   expect((await run("--run", "r-9", "--confirm")).stdout).toContain(
-    "notes: version 3 takes back version 2; as it was at version 1",
+    "notes: version 3 reverts version 2; as it was at version 1",
   );
   expect(read(file("notes.md"))).not.toContain("mallory");
 });

@@ -53,10 +53,10 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await expect.poll(() => page.evaluate(painted)).toEqual(["the button"]);
     await expectAccessible(page, "a topic");
 
-    await thread.getByRole("button", { name: "Ask the agent" }).click();
+    await thread.getByRole("button", { name: "Ask agent" }).click();
     await thread.getByText("agent failed").waitFor();
-    await thread.getByText(/exit code 4/).waitFor();
-    await thread.getByRole("button", { name: "Show the log" }).click();
+    await thread.getByText(/exited with code 4/).waitFor();
+    await thread.getByRole("button", { name: "Show log" }).click();
     await thread.getByText("out of credit").waitFor();
 
     rmSync(join(root, ".scriptorium/broken"));
@@ -64,7 +64,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await thread.getByRole("link", { name: "Proposal 1" }).click();
     await page.waitForURL(/\/proposals\//);
     await page.locator(".rendered-diff .added").getByText("big green").waitFor();
-    await page.getByText("keeps its words").or(page.getByText("would lose its words")).first().waitFor();
+    await page.getByText("keeps its passage").or(page.getByText("would lose its passage")).first().waitFor();
     await expectAccessible(page, "a proposal");
     await page.locator("label").getByText("Source").click();
     await page.locator(".source-diff tr.added").waitFor();
@@ -99,18 +99,18 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
 
     await page.goto(`${url}/entries/notes`);
     await page.getByRole("combobox", { name: "Read as" }).selectOption("newcomer");
-    await page.getByText("Nobody has re-told this page for newcomer yet.").waitFor();
-    await page.getByRole("button", { name: "Have it written" }).click();
+    await page.getByText("This page has no perspective for newcomer yet.").waitFor();
+    await page.getByRole("button", { name: "Write it" }).click();
     await page.getByText("It says: Push the button.").waitFor();
-    await page.getByRole("button", { name: "Show the source beside it" }).click();
-    await page.getByRole("region", { name: "The page itself" }).getByText("Wait for the light.").waitFor();
+    await page.getByRole("button", { name: "Show source" }).click();
+    await page.getByRole("region", { name: "Original page" }).getByText("Wait for the light.").waitFor();
     await expectAccessible(page, "a perspective");
 
     await write("Pull the lever.\n\nThen go home, all of you.\n");
-    await page.getByText(/This is out of date: the page changed/).waitFor();
-    await page.getByRole("button", { name: "Write it again" }).click();
+    await page.getByText(/Stale: the page changed/).waitFor();
+    await page.getByRole("button", { name: "Rewrite" }).click();
     await page.getByText("It says: Pull the lever.").waitFor();
-    await page.getByText("This is out of date").waitFor({ state: "detached" });
+    await page.getByText("Stale: the page").waitFor({ state: "detached" });
 
     await page.goto(`${url}/entries/notes?topic=${topic.id}`);
     const thread = page.locator(".thread.active");
@@ -143,21 +143,21 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await page.keyboard.type("mine at the end");
     await page.locator(".preview").getByText("mine at the end").waitFor();
     await page.reload();
-    await page.getByText("This is your draft from before.").waitFor();
+    await page.getByText("This is your unsaved draft.").waitFor();
     await page.locator(".cm-content").getByText("mine at the end").waitFor();
 
     await put("# Notes\n\n## One\n\nfirst line, theirs\n\n## Two\n\nlast line\n");
-    await page.getByText(/while you edit/).waitFor();
+    await page.getByText(/while you were editing/).waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("alert").getByText("Nothing is overwritten").waitFor();
     await page.getByRole("textbox", { name: "Their text" }).getByText("first line, theirs").waitFor();
-    await page.getByRole("button", { name: "Take both" }).click();
+    await page.getByRole("button", { name: "Keep both" }).click();
     await page.getByRole("button", { name: /Save over version/ }).click();
     await page.locator(".prose").getByText("first line, theirs").waitFor();
     await page.locator(".prose").getByText("mine at the end").waitFor();
 
     await page.goto(`${url}/entries/decisions?view=edit`);
-    await page.getByRole("textbox", { name: "A line for the log" }).fill("we chose this");
+    await page.getByRole("textbox", { name: "New line" }).fill("we chose this");
     await page.keyboard.press("Enter");
     await page.locator(".prose").getByText("we chose this").waitFor();
   });
@@ -176,9 +176,9 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await page.getByText("seen at once").waitFor();
 
     await first.stop("SIGKILL");
-    await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByText("The server is not reachable.").waitFor();
     await page.getByRole("link", { name: "Sources" }).click();
-    await page.getByText("this part of the application is not here yet").waitFor();
+    await page.getByText("this part of the application could not be loaded").waitFor();
     await page.goBack();
     await page.getByText("seen at once").waitFor();
     const config = join(root, "scriptorium.yaml");
@@ -232,15 +232,15 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     const { link, token, url } = await serve(root);
     const admin = await visit(link);
     await admin.page.goto(`${url}/people`);
-    await admin.page.getByText("Nobody else yet").waitFor();
+    await admin.page.getByText("No other people yet").waitFor();
     await admin.page.keyboard.press("n");
     await admin.page.getByRole("textbox", { name: "Name" }).fill("Rea");
-    await admin.page.getByRole("combobox", { name: "May" }).selectOption("reader");
+    await admin.page.getByRole("combobox", { name: "Rank" }).selectOption("reader");
     await admin.page.keyboard.press("Enter");
     const reas = (await admin.page.locator(".secret").textContent()) ?? "";
     await expectAccessible(admin.page, "a new person");
     await admin.page.keyboard.press("Escape");
-    const rank = admin.page.getByRole("combobox", { name: "What Rea may do" });
+    const rank = admin.page.getByRole("combobox", { name: "Rank of Rea" });
     expect(await rank.inputValue()).toBe("reader");
     await ask(url, "/api/sections", {
       method: "POST",
@@ -249,18 +249,18 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     });
     const { page } = await visit(reas);
     await page.goto(`${url}/entries/vision?side=talk`);
-    await page.getByText("opening one needs a collaborator").waitFor();
+    await page.getByText("Only collaborators and admins can open topics").waitFor();
     expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
     await page.goto(`${url}/inbox`);
     await page.getByRole("link", { name: /New section/ }).click();
-    await page.getByText("Deciding needs a collaborator").waitFor();
+    await page.getByText("Only collaborators and admins can decide").waitFor();
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
     expect(await page.getByRole("link", { name: "People" }).count()).toBe(0);
     await page.goto(`${url}/people`);
-    await page.getByText("Who may come in is an admin's to see and to say.").waitFor();
+    await page.getByText("Only admins can see and manage people and tokens.").waitFor();
 
     await rank.selectOption("collaborator");
-    await admin.page.getByText("Rea is collaborator now").waitFor();
+    await admin.page.getByText("Rea is now collaborator").waitFor();
     await page.goto(`${url}/entries/vision`);
     await page.getByRole("button", { name: "Edit" }).waitFor();
     await admin.page.getByRole("button", { name: "Remove Rea" }).click();

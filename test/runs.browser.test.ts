@@ -21,8 +21,8 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.keyboard.press("End");
     await page.keyboard.type(" with care");
     await plan.getByText("Do 1.1 with care").waitFor();
-    await page.getByRole("button", { name: "Save the plan" }).click();
-    await page.getByText("The plan is taken over: 3 tasks").waitFor();
+    await page.getByRole("button", { name: "Save plan" }).click();
+    await page.getByText("Plan saved (3 tasks)").waitFor();
 
     await page.goto(`${url}/runs/${run}`);
     await page.locator(".task-node").getByText("Do 1.1 with care").waitFor();
@@ -40,7 +40,7 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.keyboard.press("2");
     await page.getByRole("link", { name: "Do 1.2" }).click();
     await page.locator(".verdict").getByText("It is as asked.").waitFor();
-    await page.getByText("What the agents were told").waitFor();
+    await page.getByText("Contexts").waitFor();
     await expectAccessible(page, "a task");
     expect(faults).toEqual([]);
   });
@@ -53,17 +53,17 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.goto(`${url}/runs`);
     await page.getByText("No runs yet").waitFor();
     await page.keyboard.press("n");
-    await page.getByRole("textbox", { name: "What do you want" }).fill("Say it twice");
-    await page.getByRole("button", { name: "Plan it" }).click();
+    await page.getByRole("textbox", { name: "Request" }).fill("Say it twice");
+    await page.getByRole("button", { name: "Plan", exact: true }).click();
     await page.waitForURL(/\/runs\/run-/);
-    await page.getByRole("button", { name: "Carry it out" }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.getByText("2 of 2 accepted").waitFor();
     await page.locator(".facts .state").getByText("completed").waitFor();
     await page.keyboard.press("5");
     for (const what of ["Tokens", "Time", "Last score", "Claims"])
       await page
         .locator(".chart")
-        .getByText(new RegExp(`^${what} of each`))
+        .getByText(new RegExp(`^${what} by `))
         .waitFor();
     await expectAccessible(page, "the figures of a run");
     expect(faults).toEqual([]);

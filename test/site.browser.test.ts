@@ -90,7 +90,7 @@ describe("the site in a browser", needs("chromium"), () => {
     const { link } = example;
     const { page, faults, url } = await visit(link);
     expect(page.url()).toBe(`${url}/`);
-    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.getByRole("heading", { name: "Wiki" }).waitFor();
     expect(await page.locator(".entries > li").count()).toBeGreaterThan(10);
 
     await page.locator("main").getByRole("link", { name: "Architecture" }).first().click();
@@ -113,9 +113,9 @@ describe("the site in a browser", needs("chromium"), () => {
     await page.goto(`${url}/entries/architecture?view=blame`);
     await page.locator(".blame td.by").first().waitFor();
     await page.goto(`${url}/entries/architecture?version=9`);
-    await page.getByRole("heading", { name: "Not here" }).waitFor();
+    await page.getByRole("heading", { name: "Not found" }).waitFor();
     await page.goto(`${url}/entries/nowhere`);
-    await page.getByText("There is no entry nowhere").waitFor();
+    await page.getByText("entry nowhere does not exist").waitFor();
 
     await page.goto(`${url}/search`);
     await page.getByRole("searchbox", { name: "Search everything" }).fill("webhook retry");
@@ -124,8 +124,8 @@ describe("the site in a browser", needs("chromium"), () => {
     await page.goto(`${url}/search?q=zzzzqqq`);
     await page.getByText("Nothing found").waitFor();
     await page.goto(`${url}/sources`);
-    await page.getByRole("button", { name: "Check that nothing changed" }).click();
-    await page.getByText("4 sources are as they came").waitFor();
+    await page.getByRole("button", { name: "Verify" }).click();
+    await page.getByText("4 sources are unchanged").waitFor();
     expect(await page.locator("table.sources tbody tr").count()).toBe(4);
     await page.getByRole("link", { name: /incident-chat/ }).click();
     await page.getByRole("region", { name: "Text of the source" }).getByText("Quaywise").first().waitFor();
@@ -135,7 +135,7 @@ describe("the site in a browser", needs("chromium"), () => {
   test("everything is reached by keyboard: skip link, palette, shortcuts and their help", async () => {
     const { link } = example;
     const { page, url } = await visit(link);
-    await page.getByRole("heading", { name: "Catalogue" }).waitFor();
+    await page.getByRole("heading", { name: "Wiki" }).waitFor();
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
     await page.keyboard.press("Enter");
@@ -191,7 +191,7 @@ describe("the site in a browser", needs("chromium"), () => {
       context.on("response", (response) => {
         if (response.url().endsWith(".js")) loaded.push(new URL(response.url()).pathname.split("/").at(-1) ?? "");
       });
-    }).then(({ page }) => page.getByRole("heading", { name: "Catalogue" }).waitFor());
+    }).then(({ page }) => page.getByRole("heading", { name: "Wiki" }).waitFor());
     const folder = new URL("../dist/web/assets/", import.meta.url);
     const size = [...new Set(loaded)].reduce(
       (sum, name) => sum + gzipSync(readFileSync(new URL(name, folder))).length,
@@ -207,7 +207,7 @@ describe("the site in a browser", needs("chromium"), () => {
     const { url } = example;
     const { page, faults } = await visit(`${url}/entries/architecture`);
     expect(await page.locator("h1").textContent()).toBe("Sign in");
-    expect(await page.locator("main").textContent()).toContain("Open the link that scriptorium serve printed");
+    expect(await page.locator("main").textContent()).toContain("Open the sign-in link that");
     expect(await page.locator("nav").count()).toBe(0);
     await expectAccessible(page, "sign in");
     expect(faults.filter((fault) => !fault.includes("401 (Unauthorized)"))).toEqual([]);

@@ -69,7 +69,7 @@ test("K1: the command line adds files and stdin, and verify fails when one was c
   expect(await scriptorium(["source", "add", "-"], { cwd: root, input: "x" })).toMatchObject({ code: 1 });
   expect(await scriptorium(["source", "add", "nowhere.txt"], { cwd: root })).toMatchObject({
     code: 1,
-    stderr: "scriptorium: there is no file nowhere.txt\n",
+    stderr: "scriptorium: file nowhere.txt does not exist\n",
   });
   expect((await scriptorium(["source", "verify"], { cwd: root })).code).toBe(0);
   writeFileSync(join(root, "sources/mail.md"), "Dear nobody\n");

@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import Sqlite from "better-sqlite3";
 import { sql } from "kysely";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
@@ -10,6 +9,7 @@ import type { Database, DatabaseAddress } from "../src/store/database.ts";
 import { appendEvent } from "../src/store/events.ts";
 import { migrate, migrationsFor } from "../src/store/migrate.ts";
 import { openDatabase } from "../src/store/open.ts";
+import { openConnection } from "../src/store/sqlite/connection.ts";
 import { engines, freshDatabase, temporaryFolder } from "./support/workspace.ts";
 
 const address = async (engine: Database["engine"]): Promise<DatabaseAddress> =>
@@ -82,12 +82,12 @@ test("R12: SQLite runs in WAL mode, waits 5 s for a lock, keeps foreign keys, an
 test("R12: many writes at once share transactions, so that they share fsyncs", async () => {
   const file = join(temporaryFolder(), "test.db");
   const db = await openDatabase({ engine: "sqlite", file });
-  const frames = () => new Sqlite(file).pragma("wal_checkpoint(TRUNCATE)");
-  frames();
-  const counter = new Sqlite(file);
-  const before = counter.pragma("data_version", { simple: true }) as number;
+  const counter = openConnection(file, 5000);
+  counter.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  const version = counter.prepare("PRAGMA data_version");
+  const before = version.all([])[0]?.data_version as number;
   await Promise.all(Array.from({ length: 200 }, (_, i) => db.write((tx) => appendEvent(tx, event(`e${i}`)))));
-  expect((counter.pragma("data_version", { simple: true }) as number) - before).toBeLessThanOrEqual(3);
+  expect((version.all([])[0]?.data_version as number) - before).toBeLessThanOrEqual(3);
   counter.close();
   await db.close();
 });
@@ -189,12 +189,16 @@ function startElsewhere(where: DatabaseAddress): Promise<string> {
 async function plainTarget(engine: Database["engine"], where?: DatabaseAddress) {
   const create = "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)";
   if (engine === "sqlite") {
-    const db = new Sqlite(where?.engine === "sqlite" ? where.file : join(temporaryFolder(), "plain.db"));
+    const db = openConnection(where?.engine === "sqlite" ? where.file : join(temporaryFolder(), "plain.db"), 5000);
     db.exec(create);
     return {
-      recorded: async () => db.prepare("SELECT name FROM schema_migrations").pluck().all() as string[],
-      exec: async (text: string) => void db.exec(text),
-      end: async () => void db.close(),
+      recorded: async () =>
+        db
+          .prepare("SELECT name FROM schema_migrations")
+          .all([])
+          .map(({ name }) => name as string),
+      exec: async (text: string) => db.exec(text),
+      end: async () => db.close(),
     };
   }
   const client = new pg.Client({

@@ -44,9 +44,9 @@ describe("T1: texts that give orders", () => {
     { tool: "follow_folder", input: { folder: "/etc" } },
     { tool: "install_model", input: {} },
     { tool: "start_job", input: { kind: "incorporate", source_path: "wiki/vision.md" } },
-    { tool: "write_file", input: { path: "../../../outside.txt", text: "mallory" } },
-    { tool: "write_file", input: { path: ".git/hooks/post-commit", text: "#!/bin/sh" } },
-    { tool: "write_file", input: { path: "/etc/mallory", text: "mallory" } },
+    { tool: "write_file", input: { path: "../../../outside.txt", content: "mallory" } },
+    { tool: "write_file", input: { path: ".git/hooks/post-commit", content: "#!/bin/sh" } },
+    { tool: "write_file", input: { path: "/etc/mallory", content: "mallory" } },
     { tool: "constructor", input: {} },
   ];
 

@@ -5,7 +5,10 @@ import { Broken, NotHere } from "./parts/state.tsx";
 import { type Tab, tabs } from "./runs/tabs.ts";
 import { Frame } from "./shell/frame.tsx";
 
-const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotHere what="There is no such page." /> });
+const root = createRootRoute({
+  component: Frame,
+  notFoundComponent: () => <NotHere what="This page does not exist." />,
+});
 
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;

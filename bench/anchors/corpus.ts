@@ -8,7 +8,8 @@ export type Page = { name: string; text: string };
 export const corpus = (seed = 0): Page[] => [...Array.from({ length: 24 }, (_, n) => runbook(n, seed)), ...ownPages()];
 
 function ownPages(): Page[] {
-  const folders = [".", "docs", "docs/decisions", "example/wiki", "example/wiki/runbooks", "example/wiki/services"];
+  const docs = ["docs", "docs/guides", "docs/explanation", "docs/decisions"];
+  const folders = [".", ...docs, "example/wiki", "example/wiki/runbooks", "example/wiki/services"];
   return folders.flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith(".md"))

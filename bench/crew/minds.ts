@@ -27,7 +27,7 @@ export function crewMind(size: Size, tasks: PlanTask[]) {
     const turn = heard.messages.filter((message) => message.role === "assistant").length;
     if (has("submit_preamble"))
       return call("submit_preamble", {
-        text: "You are careful, you change little, and you show what you saw. ".repeat(2),
+        content: "You are careful, you change little, and you show what you saw. ".repeat(2),
       });
     if (has("submit_plan")) return plan(size, tasks, turn);
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "0";

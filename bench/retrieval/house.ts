@@ -35,6 +35,7 @@ const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: folder !== ".", withFileTypes: true })
     .filter((item) => item.isFile() && /\.(md|txt|csv)$/.test(item.name))
     .map((item) => join(item.parentPath, item.name))
+    .filter((file) => !/^docs\/(node_modules|reference|public)\//.test(file))
     .sort();
 
 function textOf(file: string): { title: string; text: string } {

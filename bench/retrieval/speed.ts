@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import type { Kind } from "../../src/search/kinds.ts";
 import { localModel } from "../../src/search/model/model.ts";
 import { openSearch } from "../../src/search/open.ts";
 import type { Database } from "../../src/store/database.ts";
 import { openDatabase } from "../../src/store/open.ts";
+import { openConnection } from "../../src/store/sqlite/connection.ts";
 import { percentile, seeded, timed } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
 import { atMost, type Row, type Table } from "../support/table.ts";
@@ -124,10 +124,10 @@ async function ask(search: ReturnType<typeof openSearch>, meaning: boolean, plai
 
 /** The ten best by any of the words, as FTS5 gives them by itself. */
 function plainly(file: string) {
-  const db = new Sqlite(file, { readonly: true });
+  const db = openConnection(file, 5000);
   const find = db.prepare("SELECT rowid FROM passage_text WHERE passage_text MATCH ? ORDER BY rank LIMIT 10");
   return {
-    ask: (words: string[]) => void find.all(words.map((one) => `"${one}"`).join(" OR ")),
+    ask: (words: string[]) => void find.all([words.map((one) => `"${one}"`).join(" OR ")]),
     close: () => db.close(),
   };
 }

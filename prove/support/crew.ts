@@ -45,7 +45,7 @@ function reply(heard: Heard, rejected: Set<string>): Reply {
   const said = heard.messages.map((message) => message.text).join("\n");
   const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
   if (heard.tools.includes("submit_preamble"))
-    return call("submit_preamble", { text: "You do careful work, and say what you saw. ".repeat(3) });
+    return call("submit_preamble", { content: "You do careful work, and say what you saw. ".repeat(3) });
   if (heard.tools.includes("submit_plan"))
     return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
   if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", ""))) return { text: "Done." };
@@ -55,7 +55,7 @@ function reply(heard: Heard, rejected: Set<string>): Reply {
     return call("submit_verdict", verdict(passes, number));
   }
   if (number === "1.1" && !said.includes(`"bytes":`))
-    return call("write_file", { path: "out/1.1.txt", text: `${number}\n` });
+    return call("write_file", { path: "out/1.1.txt", content: `${number}\n` });
   return call("submit_output", { output: `made ${number}` });
 }
 

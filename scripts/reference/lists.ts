@@ -12,6 +12,7 @@ const variables = (list: Record<string, string>) =>
 export const environmentPage = () =>
   page(
     "Environment variables",
+    "Scriptorium reads these variables when a command starts.",
     variables(userVariables),
     "## Variables of other programs",
     "Scriptorium also reads:",

@@ -1,5 +1,6 @@
 import { openApi } from "../../src/http/openapi.ts";
 import { fieldsOf, jsonSchema, type Operation } from "../../src/kernel/operation.ts";
+import { toolGroups } from "../../src/kernel/tool-groups.ts";
 import { allOperations } from "../../src/operation-list.ts";
 import { code, escaped, fenced, page, sentence, table } from "./markdown.ts";
 import { blockOf, typeOf } from "./types.ts";
@@ -8,9 +9,14 @@ export const operationsPage = () =>
   page(
     "Operations",
     "Scriptorium defines each operation once. An MCP tool and an HTTP operation id have its name; the `scribe` command has it in kebab case; the library takes it as `workspace.call(name, input)` with fields in camelCase. `callers` lists who may call it; a role in `schema.yaml` restricts agents further.",
+    "An MCP connection lists the tools of the group `core` and of the groups in `--tools`. A tool that is not listed can still be called by name.",
     table(
-      ["operation", "callers", ""],
-      allOperations.map((one) => [`[${one.name}](#${one.name})`, callers(one), one.summary]),
+      ["group", "tools"],
+      Object.entries(toolGroups).map(([name, about]) => [code(name), sentence(about)]),
+    ),
+    table(
+      ["operation", "group", "callers", ""],
+      allOperations.map((one) => [`[${one.name}](#${one.name})`, one.group, callers(one), one.summary]),
     ),
     ...allOperations.map(section),
   );
@@ -21,6 +27,7 @@ function section(one: Operation): string {
   const fields = fieldsOf(one);
   const facts = [
     `Callers: ${callers(one)}`,
+    `group ${code(one.group)}`,
     one.http ? code(`${one.http.method.toUpperCase()} /api${one.http.path}`) : "no HTTP route",
     one.effect,
   ];

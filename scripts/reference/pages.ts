@@ -1,10 +1,19 @@
 import { cliPage, scribePage } from "./commands.ts";
 import { configurationPage, schemaPage } from "./keys.ts";
 import { environmentPage, eventsPage } from "./lists.ts";
+import { llmsText } from "./llms.ts";
 import { httpPage, operationsPage } from "./operations.ts";
 
-/** The pages of docs/reference/ by file name, made from the operations, schemas and commands themselves. */
-export const referencePages = async (): Promise<Record<string, string>> => ({
+/**
+ * The generated files of docs/, by path: the reference, from operations, schemas and commands themselves, and
+ * llms.txt, from the sidebar and the pages.
+ */
+export async function generatedPages(docs: string): Promise<Record<string, string>> {
+  const pages = Object.entries(await referencePages()).map(([name, text]) => [`reference/${name}`, text] as const);
+  return { ...Object.fromEntries(pages), "public/llms.txt": llmsText(docs) };
+}
+
+const referencePages = async (): Promise<Record<string, string>> => ({
   "cli.md": await cliPage(),
   "configuration.md": configurationPage(),
   "environment.md": environmentPage(),

@@ -29,13 +29,13 @@ export type ProcessSpec = {
   onOutput?(chunk: Buffer): void;
   /** Called with each line of stdout. */
   onLine?(line: string, control: Control): void;
-  /** For a protocol over stdin and stdout. The process is stopped when it resolves. */
+  /** For a protocol over stdin and stdout. Its end is the result of the agent. */
   talk?(child: ChildProcessWithoutNullStreams, control: Control): Promise<void>;
   stopTimeouts?: StopTimeouts;
 };
 
 export type Control = {
-  /** The agent has reported its result: starts the limit `afterResultMs`. */
+  /** The agent has reported its result: its work is over, and `afterResultMs` is the only limit from here on. */
   sawResult(): void;
   stop(why: EndReason, error?: string): void;
 };
@@ -51,6 +51,8 @@ export type ProcessResult = {
 const tailBytes = 4096;
 const maxLineBytes = 8 * 1024 * 1024;
 const maxLogBytes = 64 * 1024 * 1024;
+/** How long a program may take to exit once its protocol over stdin has ended. */
+const exitAfterTalkMs = 5000;
 
 /**
  * Runs a program as the leader of its own process group and leaves no process of it behind.
@@ -90,7 +92,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     escalation = endGroup(child, exited, { interruptMs, terminateMs }, spec.isSandboxed ? spec.run : undefined);
   };
   const timers = clocks(spec.limits, stop);
-  const control: Control = { sawResult: timers.sawResult, stop };
+  const control: Control = { sawResult: () => timers.sawResult(spec.limits.afterResultMs), stop };
   const onAbort = () => stop("stopped");
   signal.addEventListener("abort", onAbort, { once: true });
 
@@ -110,7 +112,11 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   child.stdin.on("error", () => undefined);
   if (spec.input !== undefined) child.stdin.end(spec.input);
   const talking = spec.talk?.(child, control).then(
-    () => closeStdin(child, exited, stop),
+    () => {
+      // Most agents exit when their stdin is closed.
+      child.stdin.end();
+      timers.sawResult(exitAfterTalkMs);
+    },
     (reason: Error) => stop("exit", reason.message),
   );
 
@@ -162,16 +168,6 @@ async function endGroup(
   await within(exited, 5000);
 }
 
-/** Most agents exit when their stdin is closed; others are stopped. */
-async function closeStdin(
-  child: ChildProcessWithoutNullStreams,
-  exited: Promise<unknown>,
-  stop: (why: EndReason) => void,
-): Promise<void> {
-  child.stdin.end();
-  if (!(await within(exited, 500))) stop("exit");
-}
-
 async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const over = new AbortController();
   const late = sleep(ms, false, { signal: over.signal }).catch(() => false);
@@ -186,18 +182,19 @@ const closed = (child: ChildProcessWithoutNullStreams) =>
     : new Promise<void>((done) => child.once("close", () => done()));
 
 function clocks(limits: ProcessSpec["limits"], stop: (why: EndReason, error: string) => void) {
-  const { wallMs, idleMs, afterResultMs } = limits;
+  const { wallMs, idleMs } = limits;
   const wall = setTimeout(() => stop("timeout", `took longer than ${spell(wallMs)}`), wallMs);
   const idle = idleMs ? setTimeout(() => stop("idle", `said nothing for ${spell(idleMs)}`), idleMs) : undefined;
   let after: NodeJS.Timeout | undefined;
+  let isWorking = true;
   return {
-    active: () => void idle?.refresh(),
-    sawResult() {
-      if (!afterResultMs) return;
-      after ??= setTimeout(
-        () => stop("after-result", `was still there ${spell(afterResultMs)} after its result`),
-        afterResultMs,
-      );
+    active: () => void (isWorking && idle?.refresh()),
+    sawResult(exitMs: number | undefined) {
+      if (!exitMs) return;
+      // Slow exits are neither silence nor slow work.
+      for (const timer of [wall, idle]) clearTimeout(timer);
+      isWorking = false;
+      after ??= setTimeout(() => stop("after-result", `did not exit within ${spell(exitMs)} after its result`), exitMs);
     },
     clear() {
       for (const timer of [wall, idle, after]) clearTimeout(timer);

@@ -6,16 +6,16 @@ import { packageFile } from "../kernel/package-files.ts";
 /** The bundled plugin folder with the skills of jobs, without the hooks and the server of the plugin around it. */
 export const skillsFolder = () => fileURLToPath(packageFile("plugin/jobs/"));
 
-/** The skills as files of a workspace. */
+/** The skills of the plugin as files of a workspace. */
 export async function skillFiles(): Promise<{ path: string; text: string }[]> {
-  const from = join(skillsFolder(), "skills");
-  const names = await readdir(from);
-  return Promise.all(
-    names.map(async (name) => ({
+  const folders = ["plugin/skills/", "plugin/jobs/skills/"].map((path) => fileURLToPath(packageFile(path)));
+  const files = folders.map(async (from) =>
+    (await readdir(from)).map(async (name) => ({
       path: `.claude/skills/${name}/SKILL.md`,
       text: await readFile(join(from, name, "SKILL.md"), "utf8"),
     })),
   );
+  return Promise.all((await Promise.all(files)).flat());
 }
 
 /** Copies the skills to where an agent in the workspace looks for them (R8), overwriting older copies. Returns the paths written. */

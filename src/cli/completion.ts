@@ -18,11 +18,11 @@ compdef _scriptorium scriptorium
 /** Prints a completion script for the shell; it calls `complete` for the words. */
 export const completionCommand = () =>
   new Command("completion")
-    .description("print a completion script, for example: source <(scriptorium completion bash)")
+    .description("print a shell completion script, e.g. source <(scriptorium completion bash)")
     .argument("<shell>", "bash, zsh or fish")
     .action((name: string, _options, command: Command) => {
       const script = scripts[name as ShellName];
-      if (!script) command.error(`no completion for ${name}; there are bash, zsh and fish`);
+      if (!script) command.error(`no completion script for ${name}; expected bash, zsh or fish`);
       shell().stdout.write(script);
     });
 

@@ -6,11 +6,11 @@ import { bold, dim, table, when } from "./text.ts";
 
 export const entryCommand = (common: () => Common) =>
   new Command("entry")
-    .description("read and write the entries of the knowledge base")
+    .description("read and write entries of the wiki")
     .addCommand(
       new Command("list")
         .description(listEntries.summary)
-        .option("--under <folder>", "only the entries of this folder, such as api")
+        .option("--under <folder>", "only entries in this folder, such as api")
         .action(({ under }) =>
           report(common(), listEntries, { under, all: true }, { text: catalogue, json: (found) => found.entries }),
         ),
@@ -18,8 +18,8 @@ export const entryCommand = (common: () => Common) =>
     .addCommand(
       new Command("read")
         .description(fetchEntry.summary)
-        .argument("<id>", "the entry, such as vision or api/errors")
-        .option("--version <n>", "an earlier version", Number)
+        .argument("<id>", "id of the entry, such as vision or api/errors")
+        .option("--version <n>", "version to read (default: the latest)", Number)
         .action((id, { version }) =>
           report(common(), fetchEntry, { id, version }, (entry) =>
             entry.content === "" ? dim(`${id} is empty (version ${entry.version})`) : entry.content,
@@ -28,10 +28,10 @@ export const entryCommand = (common: () => Common) =>
     )
     .addCommand(
       new Command("commit")
-        .description(`${commitEntry.summary} The text comes from a file or stdin.`)
+        .description(`${commitEntry.summary} Reads the text from a file or stdin.`)
         .argument("<id>")
-        .requiredOption("--version <n>", "the version you read, as `entry read --json` shows it", Number)
-        .option("--file <path>", "where the new text is (- is stdin)", "-")
+        .requiredOption("--version <n>", "version that your text is based on, as shown by `entry read --json`", Number)
+        .option("--file <path>", "file with the new text; - for stdin", "-")
         .action(async (id, { version, file }) => {
           const content = (await readInput(file)).toString("utf8");
           await report(
@@ -46,7 +46,7 @@ export const entryCommand = (common: () => Common) =>
       new Command("append")
         .description(appendLog.summary)
         .argument("<id>")
-        .argument("<line...>", "the line, in quotes or not")
+        .argument("<line...>", "text of the line")
         .action((id, words) =>
           report(
             common(),
@@ -60,8 +60,8 @@ export const entryCommand = (common: () => Common) =>
       new Command("history")
         .description(entryHistory.summary)
         .argument("<id>")
-        .option("--diff", "show what each version changed")
-        .option("--limit <n>", "how many versions, newest first", Number)
+        .option("--diff", "show the diff of each version")
+        .option("--limit <n>", "maximum number of versions, newest first", Number)
         .action((id, { diff, limit }) =>
           report(common(), entryHistory, { id, diff, limit }, { text: versionList, json: (found) => found.versions }),
         ),
@@ -71,7 +71,7 @@ type Listed = OutputOf<typeof listEntries>;
 type Versions = OutputOf<typeof entryHistory>;
 
 function catalogue({ entries }: Listed): string {
-  if (entries.length === 0) return "no entries here; sections are defined in wiki/schema.yaml";
+  if (entries.length === 0) return "no entries; sections are defined in wiki/schema.yaml";
   const rows = entries.map((e) => [
     e.id,
     String(e.version),

@@ -8,20 +8,21 @@ import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
+import { noSuch } from "../store/no-such.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
 import { inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
   new Command("execute")
-    .description("carry out a plan: workers, checks, verifiers, retries, and a report at the end")
-    .argument("[run]", "the run's id, or its chain-output.md; without it the newest run that is not over")
-    .option("--workers <n>", "how many tasks are worked on at once", count)
-    .option("--budget-tokens <n>", "stop before a call that would exceed this many tokens", count)
-    .option("--no-budget-tokens", "no limit in tokens")
-    .option("--budget-usd <x>", "stop before a call that would exceed this many US dollars", amount)
-    .option("--no-budget-usd", "no limit in dollars")
-    .option("--dry-run", "only show what would be done, by whom and within which limits")
+    .description("run a plan: workers, checks, verification, retries and a report")
+    .argument("[run]", "id of the run, or path of its chain-output.md (default: the newest unfinished run)")
+    .option("--workers <n>", "maximum number of tasks in progress at once", count)
+    .option("--budget-tokens <n>", "token budget of the run; it stops before a call that would exceed it", count)
+    .option("--no-budget-tokens", "no token budget")
+    .option("--budget-usd <x>", "budget of the run in US dollars; it stops before a call that would exceed it", amount)
+    .option("--no-budget-usd", "no budget in US dollars")
+    .option("--dry-run", "show tasks, agents and limits without running anything")
     .action((run, { workers, budgetTokens, budgetUsd, dryRun }) =>
       withApp(common(), async (app) => {
         const found = await runNamed(app, run);
@@ -33,17 +34,13 @@ export const executeCommand = (common: () => Common) =>
 
 export const workCommand = (common: () => Common) =>
   new Command("work")
-    .description("join runs of this workspace as more workers, also from another machine; Ctrl-C ends it")
-    .argument("[run]", "only this run; it then ends with the run")
-    .option("--workers <n>", "how many tasks are worked on at once", count)
+    .description("add workers to the runs of this workspace, also from another machine; Ctrl-C stops them")
+    .argument("[run]", "only this run; exits when the run ends")
+    .option("--workers <n>", "maximum number of tasks in progress at once", count)
     .action((run, { workers }) =>
       withApp(common(), async (app) => {
-        if (run && !(await app.runs.find(run))) {
-          return complain(common(), {
-            code: "not_found",
-            message: `there is no run ${run}; see: scriptorium run list`,
-          });
-        }
+        if (run && !(await app.runs.find(run)))
+          return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
         const done = await watched(app, common(), async () =>
           app.host.work(run, { workers, by: nameOf(await localPerson(app)) }),
         );
@@ -53,13 +50,13 @@ export const workCommand = (common: () => Common) =>
 
 export const resumeCommand = (common: () => Common) =>
   new Command("resume")
-    .description("go on with a run that was stopped or killed; what is finished is not paid for again")
+    .description("continue a stopped or killed run; finished work is kept")
     .argument("<run>")
-    .option("--workers <n>", "how many tasks are worked on at once", count)
-    .option("--budget-tokens <n>", "new budget in tokens", count)
-    .option("--no-budget-tokens", "remove the budget in tokens")
+    .option("--workers <n>", "maximum number of tasks in progress at once", count)
+    .option("--budget-tokens <n>", "new token budget", count)
+    .option("--no-budget-tokens", "remove the token budget")
     .option("--budget-usd <x>", "new budget in US dollars", amount)
-    .option("--no-budget-usd", "remove the budget in dollars")
+    .option("--no-budget-usd", "remove the budget in US dollars")
     .action((run, options) =>
       withApp(common(), async (app) => {
         const found = await runNamed(app, run);
@@ -78,7 +75,7 @@ export const cancelCommand = (common: () => Common) =>
         common(),
         cancelRun,
         { id, reason },
-        (done) => `${done.id} is ${done.state}; ${plural(done.cancelled, "task")} given up`,
+        (done) => `run ${done.id} cancelled (${plural(done.cancelled, "task")})`,
       ),
     );
 
@@ -129,12 +126,12 @@ const unknownOutcome: Omit<Outcome, "run"> = {
 function summary({ run, state, tasks, reason, report, branch }: Outcome): string {
   return [
     `${run} is ${state}${reason ? `: ${reason}` : ""}`,
-    `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} lost` : ""}`,
+    `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} failed or cancelled` : ""}`,
     ...(report ? [`report: ${report}`] : []),
     ...(branch && tasks.completed > 0
-      ? [`the accepted work is on the branch ${branch}; take it over with: git merge ${branch}`]
+      ? [`accepted work is on the branch ${branch}; merge it with: git merge ${branch}`]
       : []),
-    ...(state === "stopped" ? [`go on with: scriptorium run resume ${run}`] : []),
+    ...(state === "stopped" ? [`continue with: scriptorium run resume ${run}`] : []),
   ].join("\n");
 }
 
@@ -142,13 +139,12 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
 async function runNamed(app: App, name: string | undefined): Promise<Result<string>> {
   if (name === undefined) {
     const open = (await app.runs.list(50)).find(({ state }) => ["planned", "running", "stopped"].includes(state));
-    return open
-      ? ok(open.id)
-      : refuse("not_found", "there is no run that could be carried out; make one with: scriptorium plan");
+    return open ? ok(open.id) : refuse("not_found", "no run can be executed; create one with: scriptorium plan");
   }
   if (await app.runs.find(name)) return ok(name);
   const text = await readFile(name, "utf8").catch(() => undefined);
-  if (text === undefined) return refuse("not_found", `there is no run and no file ${name}; see: scriptorium run list`);
+  if (text === undefined)
+    return refuse("not_found", `${name} is neither a run nor a file; list the runs with: scriptorium run list`);
   const { readChain } = await import("../crew/rules/chain-file.ts");
   const chain = readChain(text);
   if (!chain.ok) return chain;
@@ -196,7 +192,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   ]);
   const head = ["task", "after", "attempts", "checked", "tool calls", "title"];
   process.stdout.write(
-    `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nNothing was run.\n`,
+    `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nDry run: nothing was executed.\n`,
   );
 }
 
@@ -206,7 +202,7 @@ function stopOnSignal(app: App) {
   const onSignal = () => {
     if (isStopping) process.exit(130);
     isStopping = true;
-    process.stderr.write("scriptorium: stopping; once more to stop at once\n");
+    process.stderr.write("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
     void app.host.stop();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);
@@ -220,11 +216,11 @@ function stopOnSignal(app: App) {
 function count(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1) return value;
-  throw new InvalidArgumentError("Expected a whole number from 1.");
+  throw new InvalidArgumentError("Expected a whole number of at least 1.");
 }
 
 function amount(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError("Expected a number above 0, such as 2.50.");
+  throw new InvalidArgumentError("Expected a number greater than 0, such as 2.50.");
 }

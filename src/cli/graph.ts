@@ -10,13 +10,13 @@ import { bold, dim, inert, json, plural, table } from "./text.ts";
 
 export const graphCommand = (common: () => Common) =>
   new Command("graph")
-    .description("look at the knowledge graph, and carry it elsewhere")
+    .description("query, export and import the knowledge graph")
     .addCommand(
       new Command("search")
         .description(search.summary)
         .argument("<words...>")
         .option("--type <type>", "only nodes of this type")
-        .option("--limit <n>", "how many nodes at the most", Number)
+        .option("--limit <n>", "maximum number of nodes", Number)
         .action((words, { type, limit }) =>
           report(
             common(),
@@ -32,11 +32,11 @@ export const graphCommand = (common: () => Common) =>
         .option("--type <type>", "only nodes of this type")
         .option(
           "--where <condition...>",
-          "such as status=open, status!=open, size>10, title~part, or a property that must be there",
+          "conditions such as status=open, status!=open, size>10, title~part, or the name of a property that must exist",
         )
         .option("--fields <names...>", "properties to show")
-        .option("--limit <n>", "how many nodes at the most", Number)
-        .option("--cursor <cursor>", "go on where the answer before ended")
+        .option("--limit <n>", "maximum number of nodes", Number)
+        .option("--cursor <cursor>", "continue after the last answer")
         .action(({ where, ...given }) =>
           report(common(), queryNodes, { ...given, where: where?.map(conditionIn) }, listed),
         ),
@@ -45,10 +45,10 @@ export const graphCommand = (common: () => Common) =>
       new Command("subgraph")
         .description(getSubgraph.summary)
         .argument("<id>")
-        .option("--depth <n>", "how many edges away at the most, 1 to 4", Number, 2)
-        .option("--max-nodes <n>", "how many nodes at the most", Number)
+        .option("--depth <n>", "maximum distance in edges, 1 to 4", Number, 2)
+        .option("--max-nodes <n>", "maximum number of nodes", Number)
         .option("--edge-types <types...>", "follow only edges of these types")
-        .option("--cursor <cursor>", "go on where the answer before ended")
+        .option("--cursor <cursor>", "continue after the last answer")
         .action((id, { maxNodes, edgeTypes, ...given }) =>
           report(common(), getSubgraph, { id, max_nodes: maxNodes, edge_types: edgeTypes, ...given }, drawn),
         ),
@@ -57,8 +57,8 @@ export const graphCommand = (common: () => Common) =>
       new Command("backlinks")
         .description(listBacklinks.summary)
         .argument("<id or path>", "such as vision, service:billing or docs/deploy.md")
-        .option("--limit <n>", "how many entries at the most", Number)
-        .option("--cursor <cursor>", "go on where the answer before ended")
+        .option("--limit <n>", "maximum number of entries", Number)
+        .option("--cursor <cursor>", "continue after the last answer")
         .action((about, given) => report(common(), listBacklinks, { ...named(about), ...given }, linked)),
     )
     .addCommand(
@@ -66,27 +66,24 @@ export const graphCommand = (common: () => Common) =>
         .description(findPath.summary)
         .argument("<from>")
         .argument("<to>")
-        .option("--max-depth <n>", "how many edges at the most", Number)
+        .option("--max-depth <n>", "maximum number of edges", Number)
         .action((from, to, { maxDepth }) =>
           report(common(), findPath, { from, to, max_depth: maxDepth }, (way) =>
-            way.found ? drawn(way) : `no way from ${from} to ${to} within that many edges`,
+            way.found ? drawn(way) : `no path from ${from} to ${to} within that many edges`,
           ),
         ),
     )
     .addCommand(
       new Command("export")
         .description("Write the whole graph to stdout.")
-        .addOption(new Option("--format <format>", "in which form").choices(formats).default("jsonl" as const))
-        .option(
-          "--whole",
-          "in JSON Lines too, what the workspace keeps itself: entries, sources, tasks and their links",
-        )
+        .addOption(new Option("--format <format>", "output format").choices(formats).default("jsonl" as const))
+        .option("--whole", "include derived nodes (entries, sources, tasks) and their links in JSON Lines")
         .action(({ format, whole }) => exportGraph(common(), format, whole)),
     )
     .addCommand(
       new Command("import")
         .description(importGraph.summary)
-        .argument("<file>", "JSON Lines, as export writes them (- is stdin)")
+        .argument("<file>", "JSON Lines file from `graph export`; - for stdin")
         .action(async (file) => {
           const lines = (await readInput(file)).toString("utf8");
           await report(
@@ -128,7 +125,7 @@ async function exportGraph(common: Common, format: Format, whole?: boolean): Pro
 type Line = { id: string; type: string; title: string };
 
 function hits({ nodes }: { nodes: (Line & { snippet: string })[] }): string {
-  if (nodes.length === 0) return "nothing found; fewer or other words may help";
+  if (nodes.length === 0) return "nothing found; try fewer or other words";
   const lines = nodes.map(
     (node) => `${bold(node.id)}  ${node.type}  ${dim(node.title)}\n  ${node.snippet.replaceAll(/\s+/g, " ")}`,
   );
@@ -138,7 +135,7 @@ function hits({ nodes }: { nodes: (Line & { snippet: string })[] }): string {
 type Listed = { nodes: (Line & { properties?: object | undefined })[]; cursor?: string | undefined };
 
 function listed({ nodes, cursor }: Listed): string {
-  if (nodes.length === 0) return "no such nodes";
+  if (nodes.length === 0) return "no nodes match";
   const rows = nodes.map(({ id, type, title, properties }) => [
     id,
     type,
@@ -163,9 +160,9 @@ type Linked = {
 
 function linked({ id, exists, backlinks, broken, cursor }: Linked): string {
   return [
-    ...(exists ? [] : [`there is no ${id} yet`]),
+    ...(exists ? [] : [`${id} does not exist yet`]),
     backlinks.length === 0 ? `nothing links to ${id}` : table(backlinks.map((line) => [bold(line.id), line.title])),
-    ...(broken ? [`it links to what is not there: ${broken.join(", ")}`] : []),
+    ...(broken ? [`broken links: ${broken.join(", ")}`] : []),
     ...(cursor ? [dim(`more with --cursor ${cursor}`)] : []),
   ].join("\n");
 }
@@ -181,6 +178,6 @@ function drawn({ nodes, edges, truncated, cursor }: Drawn): string {
   return [
     table(nodes.map(({ id, type, title }) => [bold(id), type, title])),
     ...edges.map(({ from, type, to }) => `${from} ${dim(`─${type}→`)} ${to}`),
-    ...(truncated ? [dim(`there is more than this${cursor ? `: go on with --cursor ${cursor}` : ""}`)] : []),
+    ...(truncated ? [dim(`truncated${cursor ? `; continue with --cursor ${cursor}` : ""}`)] : []),
   ].join("\n");
 }

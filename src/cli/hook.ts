@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Argument, Command } from "@commander-js/extra-typings";
+import type { App } from "../app.ts";
 import { findWorkspace, loadConfig } from "../config/config.ts";
 import type { HookEvent } from "../hooks/answer.ts";
 import { type Common, readStdin } from "./session.ts";
@@ -13,7 +14,7 @@ const limitsMs: Record<HookEvent, number> = {
   stop: 2000,
   "pre-compact": 800,
 };
-const events = Object.keys(limitsMs) as HookEvent[];
+const events = Object.keys(limitsMs) as [HookEvent, ...HookEvent[]];
 
 /** A hook must never break or delay a session: whatever goes wrong, it prints nothing and exits with 0. */
 export const hookCommand = (common: () => Common) =>
@@ -22,45 +23,37 @@ export const hookCommand = (common: () => Common) =>
     .addArgument(new Argument("<event>", "what happened in the session").choices(events))
     .addHelpText("after", help)
     .action(async (event) => {
-      const timer = new AbortController();
-      const print = (text: string | undefined) => {
-        timer.abort();
-        if (text !== undefined) shell().stdout.write(`${text}\n`);
-        // Closing the workspace would wait for other work, such as commits to git.
-        endProcess();
-      };
-      const answered = answer(common(), event as HookEvent, (text) => {
-        if (!timer.signal.aborted) print(text);
+      let opened: App | undefined;
+      const answered = answer(common(), event, (app) => {
+        opened = app;
       }).catch(debug);
-      await Promise.race([
-        answered,
-        sleep(limitsMs[event as HookEvent], undefined, { signal: timer.signal }).catch(() => undefined),
-      ]);
-      if (!timer.signal.aborted) print(undefined);
+      const limit = Number(shell().env.SCRIPTORIUM_HOOK_MS) || limitsMs[event];
+      const text = await Promise.race([answered, sleep(limit, undefined, { ref: false })]);
+      if (text) shell().stdout.write(`${text}\n`);
+      // Closing the workspace would wait for other work, such as commits to git.
+      endProcess();
       await answered;
+      await opened?.close();
     });
 
-async function answer(common: Common, event: HookEvent, print: (text: string | undefined) => void): Promise<void> {
+async function answer(common: Common, event: HookEvent, onOpen: (app: App) => void): Promise<string | undefined> {
   const { env, cwd } = shell();
   // An agent that works on a job or a run has its own instructions.
-  if (env.SCRIPTORIUM_JOB || env.SCRIPTORIUM_RUN) return;
+  if (env.SCRIPTORIUM_JOB || env.SCRIPTORIUM_RUN) return undefined;
   const root = findWorkspace(resolve(cwd, common.dir ?? env.CLAUDE_PROJECT_DIR ?? "."));
   const config = root.ok ? loadConfig(root.value, env) : undefined;
-  if (!config?.ok) return;
+  if (!config?.ok) return undefined;
   const [{ openApp }, { answerHook, hookInput }] = await Promise.all([
     import("../app.ts"),
     import("../hooks/answer.ts"),
   ]);
   const input = hookInput.parse(JSON.parse((await readStdin()).toString("utf8")));
   const app = await openApp(config.value);
-  try {
-    print(await answerHook(app, event, input));
-  } finally {
-    await app.close();
-  }
+  onOpen(app);
+  return answerHook(app, event, input);
 }
 
-function debug(error: unknown): void {
+function debug(error: unknown): undefined {
   if (shell().env.SCRIPTORIUM_DEBUG) shell().stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
 }
 

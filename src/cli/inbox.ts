@@ -11,7 +11,7 @@ type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
 function listed({ waiting, proposals, runs }: Waiting): string {
-  if (waiting === 0) return "nothing waits for you";
+  if (waiting === 0) return "nothing to review";
   const rows = [
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",

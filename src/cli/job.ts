@@ -17,18 +17,18 @@ type Line = OutputOf<typeof listJobs>["jobs"][number];
 
 export const jobCommand = (common: () => Common) =>
   new Command("job")
-    .description("have the agent work on a topic or a perspective")
+    .description("run jobs: an agent turns a topic into a proposal or writes a perspective")
     .addCommand(
       new Command("start")
         .description(startJob.summary)
         .requiredOption("--kind <kind>", "incorporate (with --topic) or perspective (with --source and --persona)")
-        .option("--topic <id>", "the topic to turn into a proposal or an answer")
-        .option("--source <path>", "the page; a topic knows its own")
-        .option("--persona <name>", "whom to re-tell the page for")
-        .option("--wait", "until the job is over; exit 0 only when it succeeded")
+        .option("--topic <id>", "topic to turn into a proposal or an answer")
+        .option("--source <path>", "the page (default: the page of the topic)")
+        .option("--persona <name>", "persona to write the page for")
+        .option("--wait", "wait until the job ends; exit code 0 only if it succeeded")
         .addHelpText(
           "after",
-          "\nWithout a server the job runs in this process, which then stays until it is over; Ctrl-C ends it.",
+          "\nWithout a running server, the job runs in this process, which exits when the job ends; Ctrl-C cancels the job.",
         )
         .action(({ kind, topic, source, persona, wait }) =>
           withApp(common(), async (app) => {
@@ -41,7 +41,7 @@ export const jobCommand = (common: () => Common) =>
       new Command("list")
         .description(listJobs.summary)
         .option("--source <path>", "only jobs of this page")
-        .option("--limit <n>", "how many at the most", Number)
+        .option("--limit <n>", "maximum number", Number)
         .action(({ source, limit }) =>
           report(common(), listJobs, { source_path: source, limit }, { text: listed, json: (found) => found.jobs }),
         ),
@@ -58,7 +58,7 @@ export const jobCommand = (common: () => Common) =>
         .argument("<id>")
         .action((id) =>
           report(common(), cancelJob, { id }, (job) =>
-            job.status === "running" ? `${id} is being ended` : `${id} was cancelled`,
+            job.status === "running" ? `${id} is being cancelled` : `${id} cancelled`,
           ),
         ),
     );
@@ -154,11 +154,11 @@ function listed({ jobs }: { jobs: Line[] }): string {
 const described = (job: JobDetails) =>
   [
     bold(`${job.kind} ${job.source_path}`),
-    `${job.id}, ${job.status}, asked for by ${job.created_by} at ${when(job.created_at)}`,
+    `${job.id}, ${job.status}, started by ${job.created_by} at ${when(job.created_at)}`,
     ...(job.message ? [job.message] : []),
     ...(job.duration_ms === null ? [] : [`took ${(job.duration_ms / 1000).toFixed(1)} s${spent(job)}`]),
     ...(job.error_tail ? ["", job.error_tail.trimEnd(), ""] : []),
-    ...(job.log ? [`all it said: ${job.log}`] : []),
+    ...(job.log ? [`full log: ${job.log}`] : []),
   ].join("\n");
 
 function spent({ usage, cost_usd }: JobDetails): string {

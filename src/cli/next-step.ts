@@ -6,22 +6,19 @@ const given = (input: Input, field: string) => {
   const value = input[field];
   return value === undefined ? `<${field}>` : quoted(String(value));
 };
-const quoted = (word: string) => (/^[\w./:@=-]+$/.test(word) ? word : JSON.stringify(word));
+const quoted = (word: string) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** The command of `scriptorium` for each next step. */
-const commands: Record<NextOperation, (input: Input) => string> = {
+/** The command of `scriptorium` for each next step; undefined where it has none. */
+const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   append_log: (input) => `entry append ${given(input, "id")} <line>`,
   approve_proposal: ({ merge, ...input }) => `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}`,
   cancel_run: (input) => `run cancel ${given(input, "id")}`,
   commit_entry: (input) => `entry commit ${given(input, "id")} --version ${given(input, "version")} --file <file>`,
   fetch_entry: (input) => `entry read ${given(input, "id")}`,
-  get_persona: () => "perspective list",
+  get_persona: () => undefined,
   get_task_context: (input) => `task show ${given(input, "id")}`,
-  get_topic: (input) => `topic show ${given(input, "id")}`,
   list_entries: () => "entry list",
   list_jobs: () => "job list",
-  list_pages: () => "search <words>",
-  list_personas: () => "perspective list",
   list_proposals: () => "proposal list",
   list_runs: () => "run list",
   list_sources: () => "source list",
@@ -31,32 +28,25 @@ const commands: Record<NextOperation, (input: Input) => string> = {
   list_users: () => "user list",
   lock_todo: (input) => `task claim ${given(input, "id")} --as <name>`,
   memory_get_neighbors: (input) => `graph subgraph ${given(input, "id")}`,
-  memory_get_node: (input) => `graph subgraph ${given(input, "id")}`,
   memory_search_nodes: () => "graph search <words>",
-  memory_update_node: (input) => `graph subgraph ${given(input, "id")}`,
-  open_topic: (input) => `topic open ${given(input, "path")} --message <text>`,
-  read_page: (input) => `topic list ${given(input, "path")}`,
+  memory_update_node: () => undefined,
   refresh_perspective: (input) =>
     `perspective refresh ${given(input, "source_path")} --persona ${given(input, "persona")}`,
-  release_task: (input) => `task release ${given(input, "id")} --force`,
   reject_proposal: (input) => `proposal reject ${given(input, "id")}`,
   reopen_topic: (input) => `topic reopen ${given(input, "id")}`,
   reply_topic: (input) => `topic reply ${given(input, "id")} --message <text>`,
   request_revision: (input) => `proposal revise ${given(input, "id")} <text>`,
   search: () => "search <words>",
-  show_job: (input) => `job show ${given(input, "id")}`,
-  show_plan: (input) => `run show ${given(input, "id")}`,
   show_proposal: (input) => `proposal show ${given(input, "id")}`,
   show_run: (input) => `run show ${given(input, "id")}`,
-  transfer_focus: () => "",
-  unlock_todo: (input) => `task release ${given(input, "id")} --epoch ${given(input, "epoch")}`,
-  update_todo: (input) => `task retry ${given(input, "id")}`,
+  transfer_focus: () => undefined,
+  update_todo: () => undefined,
 };
 
 /** For people at a shell. */
 const asCommand: Wording = ({ operation, input = {} }) => {
   const command = commands[operation](input);
-  return command === "" ? undefined : `run: scriptorium ${command}`;
+  return command && `run: scriptorium ${command}`;
 };
 
 /** For agents at a shell. */

@@ -8,11 +8,11 @@ import { table, yellow } from "./text.ts";
 
 export const perspectiveCommand = (common: () => Common) =>
   new Command("perspective")
-    .description("read pages as they are re-told for personas")
+    .description("read and refresh perspectives: pages rewritten for a persona")
     .addCommand(
       new Command("personas")
         .description(listPersonas.summary)
-        .argument("[page]", "with the personas that this page describes itself")
+        .argument("[page]", "include the personas defined in this page")
         .action((page) =>
           report(common(), listPersonas, { source_path: page }, { text: listed, json: (found) => found.personas }),
         ),
@@ -21,10 +21,12 @@ export const perspectiveCommand = (common: () => Common) =>
       new Command("show")
         .description(showPerspective.summary)
         .argument("<page>", "the page, such as docs/deploy.md")
-        .requiredOption("--persona <name>", "whom it is told for")
+        .requiredOption("--persona <name>", "persona that the page was written for")
         .action((page, { persona }) =>
           report(common(), showPerspective, { source_path: page, persona }, ({ stale, because, content }) =>
-            stale ? `${yellow(`out of date: the ${because.join(" and the ")} changed since`)}\n\n${content}` : content,
+            stale
+              ? `${yellow(`stale: the ${because.join(" and the ")} changed since it was written`)}\n\n${content}`
+              : content,
           ),
         ),
     )
@@ -32,9 +34,9 @@ export const perspectiveCommand = (common: () => Common) =>
       new Command("refresh")
         .description(refreshPerspective.summary)
         .argument("<page>", "the page, such as docs/deploy.md")
-        .requiredOption("--persona <name>", "whom to re-tell it for")
-        .option("--force", "also when it is up to date")
-        .option("--wait", "until it is written; exit 0 only when it was")
+        .requiredOption("--persona <name>", "persona to write the page for")
+        .option("--force", "even if it is up to date")
+        .option("--wait", "wait until it is written; exit code 0 only if it succeeded")
         .action((page, { persona, force, wait }) => {
           const asked = { source_path: page, persona, force };
           return withApp(common(), async (app) => {
@@ -59,6 +61,6 @@ export const perspectiveCommand = (common: () => Common) =>
     );
 
 function listed({ personas }: { personas: { name: string; description: string; from: string }[] }): string {
-  if (personas.length === 0) return "no personas; describe one under personas: in scriptorium.yaml";
+  if (personas.length === 0) return "no personas; define one under personas: in scriptorium.yaml";
   return table(personas.map((p) => [p.name, p.from, p.description]));
 }

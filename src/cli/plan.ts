@@ -11,17 +11,20 @@ import { table } from "./text.ts";
 
 export const planCommand = (common: () => Common) =>
   new Command("plan")
-    .description("make a plan for a request: tasks, who does and who verifies them, and how that is checked")
-    .argument("<request...>", "what you want; - reads it from stdin")
-    .option("--brief", "first let an agent turn the request into a specification")
-    .option("--no-brief", "plan from the request as it is (default)")
-    .option("--open", "open the plan in $EDITOR; what you change there is what will run")
+    .description("plan a request: tasks, their workers and verifiers, and checks")
+    .argument("<request...>", "what you want done; - reads it from stdin")
+    .option("--brief", "first have an agent write a specification of the request")
+    .option("--no-brief", "plan from the request itself (default)")
+    .option("--open", "edit the plan in $EDITOR before it is saved")
     .action((words, { brief, open }) =>
       withApp(common(), async (app) => {
         const said = words.join(" ");
         const request = (said === "-" ? (await readInput("-")).toString("utf8") : said).trim();
         if (request === "")
-          return complain(common(), { code: "invalid", message: 'say what you want: scriptorium plan "…"' });
+          return complain(common(), {
+            code: "invalid",
+            message: 'the request is empty; run: scriptorium plan "what you want done"',
+          });
         const planned = await plan(app, request, brief === true);
         const opened = planned.ok && open ? await edited(app, planned.value) : planned;
         print(common(), opened, described);
@@ -46,7 +49,7 @@ async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
   const { VISUAL, EDITOR } = app.config.environment;
   const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");
   if (!program)
-    return refuse("invalid", `set EDITOR to the editor of your choice; the plan is in ${planned.chain}`, {
+    return refuse("invalid", `the variable EDITOR is not set; the plan is in ${planned.chain}`, {
       run: planned.run,
     });
   const code = await new Promise<number | null>((done, fail) =>
@@ -55,7 +58,7 @@ async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
       .on("close", done),
   ).catch((error: Error) => error.message);
   if (code !== 0)
-    return refuse("refused", `${program} did not end well (${code}); the plan is in ${planned.chain}`, {
+    return refuse("refused", `${program} exited with code ${code}; the plan is in ${planned.chain}`, {
       run: planned.run,
     });
   const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app)));
@@ -73,5 +76,5 @@ const described = ({ run, chain, tasks }: Planned) =>
     table([["task", "title"], ...tasks.map((task) => [task.number, task.title])]),
     "",
     `${run}: the plan is in ${chain}`,
-    `change it there if you like, then: scriptorium execute ${run}`,
+    `edit the file if needed, then run: scriptorium execute ${run}`,
   ].join("\n");

@@ -33,12 +33,14 @@ async function execute(argv: string[]): Promise<void> {
   const program = new Command("scriptorium");
   const common = (): Common => program.opts();
   program
-    .description("The shared book that agents and people write together.")
+    .description(
+      "Shared memory for coding agents: a wiki in git, with write permissions, version conflicts and human review.",
+    )
     .version(version)
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
-    .option("--dir <folder>", "the workspace, or a folder in it (default: where you are)")
-    .option("--json", "one JSON value on stdout instead of text")
+    .option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)")
+    .option("--json", "print one JSON value instead of text")
     .showHelpAfterError("(see --help)")
     .addHelpText("after", examples);
 
@@ -85,13 +87,13 @@ async function execute(argv: string[]): Promise<void> {
 
 const examples = `
 Examples:
-  scriptorium init handbook                     make a workspace
-  scriptorium entry read vision --json          an entry, its version and metadata
+  scriptorium init handbook                     create a workspace
+  scriptorium entry read vision --json          read an entry with its version and metadata
   scriptorium search "retry policy"             find a passage
-  scriptorium mcp --role engineer               the MCP server to give to an agent
-  scriptorium serve                             read and approve in a browser
+  scriptorium mcp --role engineer               MCP server for an agent
+  scriptorium serve                             read, discuss and approve in a browser
 
-Agents use the second command, scribe. In scripts: --json, and exit codes 0 ok, 1 problem, 2 usage.`;
+Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1 failure, 2 usage error.`;
 
 /** --dir and --json may stand before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
@@ -100,7 +102,7 @@ function acceptEverywhere(program: Command): void {
     for (const child of command.commands) walk(child);
     if (command === program || command.commands.length > 0) return;
     if (!command.options.some((option) => option.long === "--json"))
-      command.option("--json", "one JSON value on stdout");
+      command.option("--json", "print one JSON value instead of text");
     if (!command.options.some((option) => option.long === "--dir")) command.option("--dir <folder>", "the workspace");
     command.hook("preAction", (_this, action) => {
       const { json, dir } = action.opts();

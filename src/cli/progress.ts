@@ -37,13 +37,13 @@ export function lineOf(news: News): string {
     case "accepted":
       return `${who} accepted: ${news.title ?? ""}`;
     case "merge-conflict":
-      return `${who}${nth} does not merge${why}`;
+      return `${who}${nth} has a merge conflict${why}`;
     case "retry":
-      return `${who} is tried again${why}`;
+      return `${who} will be retried${why}`;
     case "given-up":
-      return `${who} is given up${why}`;
+      return `${who} failed${why}`;
     case "released":
-      return `${who} was given back${why}`;
+      return `${who} was released${why}`;
   }
 }
 
@@ -71,14 +71,14 @@ function picture(out: Out) {
     const width = Math.max(40, (out.columns ?? 100) - 1);
     const room = Math.max(5, (out.rows ?? 30) - 4);
     const all = [...tasks.values()];
-    const live = all.filter((task) => !["accepted", "given up"].includes(task.state));
+    const live = all.filter((task) => !["accepted", "failed"].includes(task.state));
     const lines = [...live, ...all.filter((task) => !live.includes(task)).reverse()].slice(0, room).map((task) => {
-      const text = `${task.number.padEnd(6)} ${task.state.padEnd(12)} attempt ${task.attempt}${task.score === undefined ? "" : ` score ${task.score}`}  ${task.title}`;
+      const text = `${task.number.padEnd(6)} ${task.state.padEnd(14)} attempt ${task.attempt}${task.score === undefined ? "" : ` score ${task.score}`}  ${task.title}`;
       return paint(task.state)(text.slice(0, width));
     });
     const done = all.filter((task) => task.state === "accepted").length;
     const money = sums.usd > 0 ? `, $${sums.usd.toFixed(4)}` : "";
-    const foot = `${done} accepted, ${live.length} in work, ${sums.tokens} tokens${sums.unknown ? " and more" : ""}${money}, ${Math.round((Date.now() - began) / 1000)} s`;
+    const foot = `${done} accepted, ${live.length} in progress, ${sums.tokens} tokens${sums.unknown ? " and more" : ""}${money}, ${Math.round((Date.now() - began) / 1000)} s`;
     const text = [bold(title.slice(0, width)), ...lines, dim(foot)];
     out.write(`${drawn > 0 ? `\u001b[${drawn}A` : ""}${text.map((line) => `\u001b[2K${line}\n`).join("")}\u001b[0J`);
     drawn = text.length;
@@ -119,21 +119,21 @@ function picture(out: Out) {
 }
 
 const stateAfter: Partial<Record<News["kind"], string>> = {
-  "attempt-started": "working",
-  "worker-completed": "delivered",
-  "worker-failed": "failed",
-  "qc-started": "verifying",
-  "checks-run": "verifying",
+  "attempt-started": "in progress",
+  "worker-completed": "submitted",
+  "worker-failed": "attempt failed",
+  "qc-started": "being verified",
+  "checks-run": "being verified",
   verdict: "judged",
   accepted: "accepted",
   "merge-conflict": "conflict",
-  retry: "waits",
-  "given-up": "given up",
-  released: "waits",
+  retry: "retrying",
+  "given-up": "failed",
+  released: "waiting",
 };
 
 const paint = (state: string) => {
   if (state === "accepted") return green;
-  if (state === "given up" || state === "failed" || state === "conflict") return red;
-  return state === "waits" ? dim : yellow;
+  if (state === "failed" || state === "attempt failed" || state === "conflict") return red;
+  return state === "waiting" ? dim : yellow;
 };

@@ -17,12 +17,12 @@ import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
 
 export const proposalCommand = (common: () => Common) =>
   new Command("proposal")
-    .description("decide what agents may not decide")
+    .description("review and approve proposals")
     .addCommand(
       new Command("list")
         .description(listProposals.summary)
-        .option("--status <status>", "open, approved, rejected or superseded; all if left out")
-        .option("--topic <id>", "only the answers to this topic")
+        .option("--status <status>", "open, approved, rejected or superseded (default: all)")
+        .option("--topic <id>", "only proposals for this topic")
         .action(({ status, topic }) =>
           report(
             common(),
@@ -40,22 +40,30 @@ export const proposalCommand = (common: () => Common) =>
     )
     .addCommand(
       new Command("open")
-        .description("Propose a text of your own for a topic's page. It comes from a file or stdin.")
-        .requiredOption("--topic <id>", "the topic that it answers")
-        .requiredOption("--base <sha>", "the page's source_sha that you started from, as `topic show --json` has it")
-        .option("--file <path>", "where the whole new text is (- is stdin)", "-")
+        .description("Propose your own text for the page of a topic. Reads it from a file or stdin.")
+        .requiredOption("--topic <id>", "topic that the proposal answers")
+        .requiredOption("--base <sha>", "source_sha that your text is based on, as shown by `topic show --json`")
+        .option("--file <path>", "file with the whole new text; - for stdin", "-")
         .action(async ({ topic, base, file }) => {
           const content = (await readInput(file)).toString("utf8");
-          await report(common(), insertProposal, { topic_id: topic, base_sha: base, content }, (p) => `${p.id} waits`);
+          await report(
+            common(),
+            insertProposal,
+            { topic_id: topic, base_sha: base, content },
+            (p) => `${p.id} is open for review`,
+          );
         }),
     )
     .addCommand(
       new Command("approve")
         .description(approveProposal.summary)
         .argument("<id>")
-        .option("--note <text>", "what you want to say with it")
-        .option("--merge", "the page has moved: approve the merged text that `proposal show` has")
-        .option("--onto <sha>", "the page's source_sha that you saw, as `proposal show --json` has it")
+        .option("--note <text>", "note for the record")
+        .option("--merge", "approve the merged text that `proposal show` shows, if the page changed")
+        .option(
+          "--onto <sha>",
+          "approve only if the page is still at this source_sha, as shown by `proposal show --json`",
+        )
         .action((id, { note, merge, onto }) =>
           report(common(), approveProposal, { id, note, merge, onto }, (p) =>
             p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p),
@@ -73,22 +81,22 @@ export const proposalCommand = (common: () => Common) =>
       new Command("comment")
         .description(commentProposal.summary)
         .argument("<id>")
-        .argument("<text...>", "what you have to say")
+        .argument("<text...>", "the comment")
         .action((id, words) =>
-          report(common(), commentProposal, { id, content: words.join(" ") }, () => `noted with ${id}`),
+          report(common(), commentProposal, { id, content: words.join(" ") }, () => `comment added to ${id}`),
         ),
     )
     .addCommand(
       new Command("revise")
         .description(requestRevision.summary)
         .argument("<id>")
-        .argument("<text...>", "what should be different")
+        .argument("<text...>", "what to change")
         .action((id, words) =>
           report(
             common(),
             requestRevision,
             { id, content: words.join(" ") },
-            () => `noted with ${id}; the next job for its topic will see it`,
+            () => `revision of ${id} requested; the next job for its topic reads your comment`,
           ),
         ),
     );
@@ -98,7 +106,7 @@ type Proposal = z.infer<typeof proposal>;
 const decided = (p: Proposal) => `${p.status} ${p.id}: ${p.kind} ${p.subject}`;
 
 function listed({ proposals }: { proposals: Proposal[] }): string {
-  if (proposals.length === 0) return "nothing waits for you";
+  if (proposals.length === 0) return "no open proposals";
   return table([
     ["id", "status", "kind", "subject", "from", "at"],
     ...proposals.map((p) => [
@@ -127,7 +135,7 @@ const describe = (p: Shown) =>
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
       (c) =>
-        `${c.author} at ${when(c.at)}${c.wants_revision ? ", asking for a revision" : ""}: ${spellHidden(c.content)}`,
+        `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${spellHidden(c.content)}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
   ].join("\n");
@@ -139,12 +147,12 @@ const field = ([key, value]: [string, unknown]) =>
 function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
   const { merge, hidden } = impact;
   const moved = merge?.clean
-    ? "the page has changed since, and both changes fit together: approve the text below with --merge"
-    : "the page has changed since, in the same lines: ask for another revision";
+    ? "the page changed since; the two changes merge cleanly: approve the text below with --merge"
+    : "the page changed since, in the same lines; request a revision with: scriptorium proposal revise";
   return [
-    ...(impact.base_moved ? [yellow(impact.source_sha === null ? "the page is gone" : moved)] : []),
+    ...(impact.base_moved ? [yellow(impact.source_sha === null ? "the page was deleted" : moved)] : []),
     ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
-    ...hidden.map(({ line, characters }) => red(`line ${line} has characters that nobody sees: ${characters}`)),
+    ...hidden.map(({ line, characters }) => red(`line ${line} contains hidden characters: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,
     "",
     coloured(merge?.diff ?? impact.diff),
@@ -153,9 +161,9 @@ function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
 
 const becomes = {
   anchored: "stays",
-  moved: "moves with its words",
-  "needs-review": "needs a person to look where it belongs",
-  orphaned: "loses its place",
+  moved: "moves with its passage",
+  "needs-review": "needs review: its passage is uncertain",
+  orphaned: "loses its passage",
 };
 
 const told = ({ id, quote, to }: NonNullable<Shown["impact"]>["topics"][number]) => {

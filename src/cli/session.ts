@@ -74,24 +74,27 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
   if (error instanceof Refused) return complain(common, error.problem, face);
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
-  const message = known ?? `unexpected: ${error instanceof Error ? error.message : String(error)}`;
+  const message = known ?? `unexpected error: ${error instanceof Error ? error.message : String(error)}`;
   if (common.json) shell().stdout.write(`${json({ status: "failed", error: message })}\n`);
   shell().stderr.write(`${face.program}: ${inert(message)}\n`);
   if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
-  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 to see where\n");
+  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");
   shell().exitCode = 1;
 }
 
 function machineTrouble(error: unknown): string | undefined {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full; nothing was changed";
-  if (code === "EACCES" || code === "EPERM") return `no permission${path ? ` for ${path}` : ""}; nothing was changed`;
-  if (code === "EROFS" || code === "SQLITE_READONLY") return "the disk is read-only; nothing was changed";
+  if (code === "EACCES" || code === "EPERM") return `permission denied${path ? `: ${path}` : ""}; nothing was changed`;
+  if (code === "EROFS" || code?.startsWith("SQLITE_READONLY") || /read-only file system/i.test(message))
+    return "the file system is read-only; nothing was changed";
+  if (code?.startsWith("SQLITE_CANTOPEN"))
+    return "cannot open the database in .scriptorium/; check that the folder is writable and the disk is not read-only";
   if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") {
-    return "the database in .scriptorium/ is damaged; move it away and start again: the index is rebuilt from git";
+    return "the database in .scriptorium/ is damaged; move it away and run the command again: the index is rebuilt from git";
   }
-  if (code === "ECONNREFUSED") return `the database server does not answer: ${message}`;
-  if (code?.startsWith("SQLITE_BUSY")) return "another process holds the database for too long; try again";
+  if (code === "ECONNREFUSED") return `the database server is not reachable: ${message}`;
+  if (code?.startsWith("SQLITE_BUSY")) return "the database is locked by another process; try again";
   return undefined;
 }
 
@@ -99,7 +102,7 @@ function machineTrouble(error: unknown): string | undefined {
 export async function readInput(file: string): Promise<Buffer> {
   if (file === "-") return readStdin();
   return readFile(resolve(shell().cwd, file)).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file}: ${error.message}`;
+    const why = error.code === "ENOENT" ? `file ${file} does not exist` : `cannot read ${file}: ${error.message}`;
     throw new Refused({ code: "invalid", message: why });
   });
 }

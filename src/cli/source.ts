@@ -11,19 +11,19 @@ import { json, plural, table, when } from "./text.ts";
 
 export const sourceCommand = (common: () => Common) =>
   new Command("source")
-    .description("keep raw inputs that never change")
+    .description("add and read sources: raw material that never changes")
     .addCommand(
       new Command("add")
         .description(addSource.summary)
-        .argument("<file...>", "files and folders to copy in; - is stdin and needs --name")
-        .option("--name <path>", "its path in the sources folder; the file's own name if left out")
+        .argument("<file...>", "files and folders to copy; - for stdin, with --name")
+        .option("--name <path>", "path in the sources folder (default: the file's name)")
         .action((files, { name }) => addAll(common(), files, name)),
     )
     .addCommand(
       new Command("watch")
-        .description("Follow a folder: files that are added to it, changed or removed.")
-        .argument("<folder>", "what its ignore files leave out is left out")
-        .option("--once", "bring the sources in line with it and end")
+        .description("Follow a folder: add its files as sources whenever they change.")
+        .argument("<folder>", "files ignored by .gitignore are skipped")
+        .option("--once", "synchronize once and exit")
         .action((folder, { once }) => watchFolder(common(), folder, once ?? false)),
     )
     .addCommand(
@@ -34,7 +34,7 @@ export const sourceCommand = (common: () => Common) =>
     .addCommand(
       new Command("read")
         .description(readSource.summary)
-        .argument("<path>", "its path in the sources folder")
+        .argument("<path>", "path in the sources folder")
         .action((path) => report(common(), readSource, { path }, { text: read, json: (found) => found })),
     )
     .addCommand(
@@ -52,14 +52,14 @@ function listed({ sources }: z.infer<typeof listSources.output>): string {
 }
 
 const read = ({ path, content }: { path: string; content: string | null }) =>
-  content === null ? `there is no text in ${path}` : content;
+  content === null ? `${path} contains no text` : content;
 
 function verified(found: SourceReport): string {
   judge(found);
   const lines = [
     ...found.changed.map((s) => `changed: ${s.path}`),
     ...found.missing.map((s) => `missing: ${s.path}`),
-    ...found.unknown.map((path) => `never added: ${path}`),
+    ...found.unknown.map((path) => `not added as a source: ${path}`),
   ];
   return [...lines, `${plural(found.intact, "source")} intact`].join("\n");
 }
@@ -73,13 +73,12 @@ function judge(found: SourceReport): SourceReport {
 async function addAll(common: Common, paths: string[], name: string | undefined): Promise<void> {
   const fromStdin = paths.includes("-");
   if (fromStdin && !name)
-    return complain(common, refuse("invalid", "what comes from stdin needs a name: --name <path>").problem);
+    return complain(common, refuse("invalid", "input from stdin needs a name: --name <path>").problem);
   const files = (
     await Promise.all(paths.map((path) => (path === "-" ? [{ file: "-", name: "-" }] : filesAt(path))))
   ).flat();
-  if (name && files.length > 1) return complain(common, refuse("invalid", "--name is for one file at a time").problem);
-  if (files.length === 0)
-    return complain(common, refuse("invalid", `there is nothing to add in ${paths.join(", ")}`).problem);
+  if (name && files.length > 1) return complain(common, refuse("invalid", "--name works with one file only").problem);
+  if (files.length === 0) return complain(common, refuse("invalid", `no files found in ${paths.join(", ")}`).problem);
   await withApp(common, async (app) => {
     const person = await localPerson(app);
     const added: z.infer<typeof addSource.output>[] = [];
@@ -93,7 +92,7 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
       added.push(done.value);
     }
     const text = () =>
-      added.map((s) => `${s.added ? "added" : "already there"}: ${s.path} ${s.sha256.slice(0, 12)}`).join("\n");
+      added.map((s) => `${s.added ? "added" : "already added"}: ${s.path} ${s.sha256.slice(0, 12)}`).join("\n");
     print(common, ok(added), { text, json: () => (added.length === 1 && paths.length === 1 ? added[0] : added) });
   });
 }

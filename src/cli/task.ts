@@ -10,40 +10,41 @@ import {
   unlockTodo,
   updateTodo,
 } from "../tasks/operations.ts";
+import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import { type Common, report } from "./session.ts";
 import { shell } from "./shell.ts";
 import { bold, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
-    .description("see and move tasks")
+    .description("create, claim, release and retry tasks")
     .addCommand(
       new Command("add")
         .description(createTodo.summary)
         .argument("<title...>")
-        .option("--description <text>", "what done means")
-        .option("--after <id...>", "tasks that must be completed first")
-        .option("--priority <n>", "higher is taken first", Number)
+        .option("--description <text>", "description: when is the task done")
+        .option("--after <id...>", "tasks that this one depends on")
+        .option("--priority <n>", "higher is claimed first", Number)
         .action((words, { description, after, priority }) =>
           report(
             common(),
             createTodo,
             { title: words.join(" "), description, depends_on: after, priority },
-            (t) => `${t.id} is ${t.state}`,
+            (t) => `${t.id} is ${wordsFor(t.state)}`,
           ),
         ),
     )
     .addCommand(
       new Command("list")
         .description(listTodos.summary)
-        .option("--state <state>", "only tasks in this state")
+        .option("--state <state>", "only tasks in this state, such as waiting or failed")
         .option("--run <id>", "only tasks of this run")
-        .option("--limit <n>", "how many at the most", Number)
+        .option("--limit <n>", "maximum number", Number)
         .action(({ state, run, limit }) =>
           report(
             common(),
             listTodos,
-            { state, run, limit: limit ?? 200 },
+            { state: state && stateNamed(state), run, limit: limit ?? 200 },
             { text: listed, json: (found) => found.todos },
           ),
         ),
@@ -58,25 +59,30 @@ export const taskCommand = (common: () => Common) =>
       new Command("claim")
         .description(lockTodo.summary)
         .argument("<id>")
-        .requiredOption("--as <name>", "who you are")
+        .requiredOption("--as <name>", "your name")
         .action((id, { as }) =>
           report(common(), lockTodo, { id, agent_id: as }, (got) => {
-            if (got.status === "locked") return `${id} is yours until ${got.expires_at} (epoch ${got.epoch})`;
+            if (got.status === "locked") return `${id} is claimed until ${got.expires_at} (epoch ${got.epoch})`;
             shell().exitCode = 1;
-            return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (its lease has run out)"}`;
+            return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (the lease has expired)"}`;
           }),
         ),
     )
     .addCommand(
       new Command("release")
-        .description("Give a task back, or with --force take it from whoever holds it.")
+        .description("Release a task that you hold; with --force, release it for another holder.")
         .argument("<id>")
-        .option("--epoch <n>", "the epoch of your claim", Number)
-        .option("--force", "break the claim of another")
+        .option("--epoch <n>", "epoch of your claim", Number)
+        .option("--force", "release the claim of another holder")
         .action((id, { epoch, force }) =>
           force
-            ? report(common(), releaseTask, { id }, (t) => `taken from ${t.from?.holder}; ${id} is ${t.state}`)
-            : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${t.state}`),
+            ? report(
+                common(),
+                releaseTask,
+                { id },
+                (t) => `released from ${t.from?.holder}; ${id} is ${wordsFor(t.state)}`,
+              )
+            : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${wordsFor(t.state)}`),
         ),
     )
     .addCommand(
@@ -86,47 +92,54 @@ export const taskCommand = (common: () => Common) =>
         .argument("<most>", "a number, or none")
         .action((run, most) =>
           report(common(), limitRun, { run, most: most === "none" ? null : Number(most) }, (limit) =>
-            limit.most === null ? `${run} has no limit` : `${run} has at most ${limit.most} tasks in work`,
+            limit.most === null ? `${run} has no limit` : `${run} is limited to ${limit.most} tasks at once`,
           ),
         ),
     )
     .addCommand(
       new Command("retry")
-        .description("Open a failed or cancelled task again, and with it what is stale behind it.")
+        .description("Reopen a failed or cancelled task and the stale tasks that depend on it.")
         .argument("<id>")
         .action((id) =>
           report(common(), updateTodo, { id, status: "reopened" }, (t) =>
-            [`${id} is ${t.state}`, ...(t.reopened ?? []).map((other) => `${other} is open again too`)].join("\n"),
+            [`${id} is ${wordsFor(t.state)}`, ...(t.reopened ?? []).map((other) => `${other} is reopened too`)].join(
+              "\n",
+            ),
           ),
         ),
     )
     .addCommand(
       new Command("overturn")
-        .description(`${overturnTask.summary} Shows what that means; --confirm does it.`)
+        .description(`${overturnTask.summary} Shows a preview; --confirm applies it.`)
         .argument("<id>")
-        .requiredOption("--reason <text>", "what is wrong; the next worker is told")
-        .option("--confirm", "do it")
+        .requiredOption("--reason <text>", "what is wrong; the next worker reads it")
+        .option("--confirm", "apply the change")
         .action((id, { reason, confirm }) => report(common(), overturnTask, { id, reason, confirm }, fallout)),
     )
     .addCommand(
       new Command("cancel")
-        .description("Give a task up; what depends on it is blocked.")
+        .description("Cancel a task; tasks that depend on it are blocked.")
         .argument("<id>")
         .option("--reason <text>", "why")
         .action((id, { reason }) =>
-          report(common(), updateTodo, { id, status: "cancelled", output: reason }, (t) => `${id} is ${t.state}`),
+          report(
+            common(),
+            updateTodo,
+            { id, status: "cancelled", output: reason },
+            (t) => `${id} is ${wordsFor(t.state)}`,
+          ),
         ),
     );
 
 type Line = { id: string; title: string; state: string; priority: number; holder?: string; waits_for?: number };
 
 function listed({ todos }: { todos: Line[] }): string {
-  if (todos.length === 0) return "no tasks; make one with: scriptorium task add <title>";
+  if (todos.length === 0) return "no tasks; create one with: scriptorium task add <title>";
   return table([
     ["id", "state", "priority", "holder", "title"],
     ...todos.map((t) => [
       t.id,
-      t.waits_for ? `${t.state} (waits for ${t.waits_for})` : t.state,
+      t.waits_for ? `${wordsFor(t.state)} (for ${t.waits_for})` : wordsFor(t.state),
       String(t.priority),
       t.holder ?? "–",
       t.title,
@@ -165,9 +178,9 @@ function described(
 ): string {
   return [
     bold(t.title),
-    `${t.id}, ${t.state}${t.holder ? `, held by ${t.holder}` : ""}${lost.has(t.state) ? `: ${t.result.reason}` : ""}`,
+    `${t.id}, ${wordsFor(t.state)}${t.holder ? `, held by ${t.holder}` : ""}${lost.has(t.state) ? `: ${t.result.reason}` : ""}`,
     ...(t.description ? ["", t.description] : []),
-    ...t.dependencies.map((d) => `  after ${d.id} (${d.state}): ${d.title}`),
-    ...(t.blocked_by ?? []).map((b) => `  blocked by ${b.id} (${b.state}): ${b.title}`),
+    ...t.dependencies.map((d) => `  after ${d.id} (${wordsFor(d.state)}): ${d.title}`),
+    ...(t.blocked_by ?? []).map((b) => `  blocked by ${b.id} (${wordsFor(b.state)}): ${b.title}`),
   ].join("\n");
 }

@@ -7,21 +7,21 @@ import { table, when } from "./text.ts";
 
 export const tokenCommand = (common: () => Common) =>
   new Command("token")
-    .description("let agents and people in over HTTP")
+    .description("manage access tokens")
     .addCommand(
       new Command("create")
         .description(createToken.summary)
-        .option("--agent <role>", "for an agent in this role of schema.yaml")
-        .option("--person <name>", "for a person of this name")
-        .option("--rank <rank>", "what the person may do: reader, collaborator or admin")
-        .addOption(new Option("--role <rank>", "the older name of --rank").hideHelp())
-        .option("--days <n>", "days until it stops working", Number)
+        .option("--agent <role>", "create a token for an agent with this role of schema.yaml")
+        .option("--person <name>", "create a token for this person")
+        .option("--rank <rank>", "rank of the person: reader, collaborator or admin")
+        .addOption(new Option("--role <rank>", "old name of --rank").hideHelp())
+        .option("--days <n>", "days until the token expires (default: never)", Number)
         .action(async ({ agent, person, days, ...given }) => {
           const rank = given.rank ?? given.role;
           if ((agent === undefined) === (person === undefined && rank === undefined)) {
             return complain(
               common(),
-              refuse("invalid", "say who it is for: --agent <role>, or --person <name> --rank <rank>").problem,
+              refuse("invalid", "whose token? use --agent <role>, or --person <name> --rank <rank>").problem,
             );
           }
           const input = agent
@@ -36,7 +36,7 @@ export const tokenCommand = (common: () => Common) =>
             common(),
             createToken,
             input,
-            (made) => `${made.token}\n(${made.id}, ${made.role ?? made.rank}; it is not shown again)`,
+            (made) => `${made.token}\n(${made.id}, ${made.role ?? made.rank}; shown only once)`,
           );
         }),
     )
@@ -53,7 +53,7 @@ export const tokenCommand = (common: () => Common) =>
     );
 
 function listed({ tokens }: z.infer<typeof listTokens.output>): string {
-  if (tokens.length === 0) return "no tokens yet; make one with: scriptorium token create --agent <role>";
+  if (tokens.length === 0) return "no tokens; create one with: scriptorium token create --agent <role>";
   return table([
     ["id", "for", "name", "role or rank", "made", "state"],
     ...tokens.map((t) => {

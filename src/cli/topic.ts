@@ -14,16 +14,16 @@ import { bold, dim, table, when } from "./text.ts";
 
 export const topicCommand = (common: () => Common) =>
   new Command("topic")
-    .description("discuss passages of pages")
+    .description("discuss pages and passages")
     .addCommand(
       new Command("open")
         .description(openTopic.summary)
-        .argument("<page>", "its path, such as docs/deploy.md")
-        .requiredOption("--message <text>", "what you want to say, in markdown; - reads it from stdin")
-        .option("--quote <words>", "the passage, as the page says it; without it the topic is about the whole page")
-        .option("--nth <n>", "which one, when the page says it several times", Number)
-        .option("--context <words>", "words that stand near the right one")
-        .option("--kind <kind>", "change (wants an edit) or question (wants an answer)")
+        .argument("<page>", "path of the page, such as docs/deploy.md")
+        .requiredOption("--message <text>", "message in markdown; - reads it from stdin")
+        .option("--quote <words>", "the passage, quoted from the page (default: the whole page)")
+        .option("--nth <n>", "which occurrence, if the passage occurs several times", Number)
+        .option("--context <words>", "words near the passage, to identify it")
+        .option("--kind <kind>", "change (asks for an edit) or question (asks for an answer)")
         .action(async (path, { message, ...options }) =>
           report(
             common(),
@@ -36,9 +36,9 @@ export const topicCommand = (common: () => Common) =>
     .addCommand(
       new Command("list")
         .description(listTopics.summary)
-        .argument("[page]", "only the topics of this page")
-        .option("--status <status>", "open or resolved; both if left out")
-        .option("--limit <n>", "how many at the most", Number)
+        .argument("[page]", "only topics of this page")
+        .option("--status <status>", "open or resolved (default: both)")
+        .option("--limit <n>", "maximum number", Number)
         .action((path, { status, limit }) =>
           report(
             common(),
@@ -52,14 +52,14 @@ export const topicCommand = (common: () => Common) =>
       new Command("show")
         .description(getTopic.summary)
         .argument("<id>")
-        .option("--after <n>", "only the messages after this one")
+        .option("--after <n>", "only messages after this one")
         .action((id, { after }) => report(common(), getTopic, { id, cursor: after }, described)),
     )
     .addCommand(
       new Command("reply")
         .description(replyTopic.summary)
         .argument("<id>")
-        .requiredOption("--message <text>", "what you want to say, in markdown; - reads it from stdin")
+        .requiredOption("--message <text>", "message in markdown; - reads it from stdin")
         .action(async (id, { message }) =>
           report(
             common(),
@@ -73,8 +73,8 @@ export const topicCommand = (common: () => Common) =>
       new Command("edit")
         .description(editMessage.summary)
         .argument("<id>")
-        .argument("<message>", "its number")
-        .requiredOption("--message <text>", "the new text; - reads it from stdin")
+        .argument("<message>", "number of the message")
+        .requiredOption("--message <text>", "new text; - reads it from stdin")
         .action(async (id, seq, { message }) =>
           report(
             common(),
@@ -88,9 +88,9 @@ export const topicCommand = (common: () => Common) =>
       new Command("reanchor")
         .description(reanchorTopic.summary)
         .argument("<id>")
-        .requiredOption("--quote <words>", "the passage, as the page says it now")
-        .option("--nth <n>", "which one, when the page says it several times", Number)
-        .option("--context <words>", "words that stand near the right one")
+        .requiredOption("--quote <words>", "the passage, quoted from the current page")
+        .option("--nth <n>", "which occurrence, if the passage occurs several times", Number)
+        .option("--context <words>", "words near the passage, to identify it")
         .action((id, options) =>
           report(
             common(),
@@ -164,11 +164,11 @@ function described(
 
 function quoteOf(anchor: Anchor): string[] {
   const lines = (text: string) => text.split("\n").map((line) => `  > ${line}`);
-  if (anchor.state === "orphaned") return ["the page does not say this any more:", ...lines(anchor.quote)];
+  if (anchor.state === "orphaned") return ["the page no longer contains this passage:", ...lines(anchor.quote)];
   if (anchor.state !== "needs-review" || !anchor.place) return lines(anchor.quote);
   return [
     ...lines(anchor.quote),
-    "it may be this now; if so, say it with scriptorium topic reanchor:",
+    "it may be this passage now; confirm it with scriptorium topic reanchor:",
     ...lines(anchor.place.text),
   ];
 }

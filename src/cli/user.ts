@@ -5,20 +5,20 @@ import { table, when } from "./text.ts";
 
 export const userCommand = (common: () => Common) =>
   new Command("user")
-    .description("say who may sign in, and what they may do")
+    .description("manage people and their permissions")
     .addCommand(
       new Command("add")
         .description(addUser.summary)
         .argument("<name...>")
-        .option("--email <address>", "for the commits they approve")
+        .option("--email <address>", "email for the commits they approve")
         .option("--rank <rank>", "reader, collaborator or admin")
-        .addOption(new Option("--role <rank>", "the older name of --rank").hideHelp())
+        .addOption(new Option("--role <rank>", "old name of --rank").hideHelp())
         .action((words, { email, rank, role }) =>
           report(common(), addUser, { name: words.join(" "), email, rank: rank ?? role }, (made) =>
             [
-              `${made.name} may sign in as ${made.rank}. Give them this link; it is not shown again:`,
+              `${made.name} can sign in as ${made.rank} with this link, which is shown only once:`,
               `  http://127.0.0.1:<port>/?token=${made.token}`,
-              "The port is the one `scriptorium serve` prints.",
+              "Replace the port with the one that `scriptorium serve` prints.",
             ].join("\n"),
           ),
         ),
@@ -45,7 +45,7 @@ const rankCommand = (name: "rank" | "role", common: () => Common) =>
     .action((name, rank) => report(common(), changeUser, { name, rank }, (user) => `${user.name} is ${user.rank}`));
 
 function listed({ users }: { users: { name: string; rank: string; email: string | null; created_at: string }[] }) {
-  if (users.length === 0) return "no users yet; add one with: scriptorium user add <name> --rank reader";
+  if (users.length === 0) return "no users; add one with: scriptorium user add <name> --rank reader";
   return table([
     ["name", "rank", "email", "since"],
     ...users.map((user) => [user.name, user.rank, user.email ?? "–", when(user.created_at)]),

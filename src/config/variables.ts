@@ -7,6 +7,8 @@ export const userVariables = {
     "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
   SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",
   SCRIPTORIUM_EMBEDDINGS_KEY: "API key of the embedding server in `search.embeddings`.",
+  SCRIPTORIUM_HOOK_MS:
+    "Time limit of `scriptorium hook` in milliseconds, for slow machines. The default is 800 for prompts and 4000 at the start of a session.",
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
@@ -22,6 +24,7 @@ export const processVariables = {
 export const knownVariables = {
   ANTHROPIC_API_KEY: "API key of the provider `anthropic`, and of Claude Code when it runs for a crew.",
   OPENAI_API_KEY: "API key of the provider `openai`, and of Codex when it runs for a crew.",
+  CLAUDE_PROJECT_DIR: "Folder in which `scriptorium hook` looks for the workspace; Claude Code sets it.",
   EDITOR: "Editor for `scriptorium plan --open`. `VISUAL` overrides it.",
   XDG_CACHE_HOME: "Parent folder of the cache for the embedding model. The default is `~/.cache`.",
 } as const;

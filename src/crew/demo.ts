@@ -117,7 +117,7 @@ const workers: Record<string, Work> = {
   async "1.1"(use) {
     await use("read_file", { path: "src/greet.js" });
     const text = `/** Returns a farewell. */\nexport const farewell = (name) => \`Goodbye, \${name}.\`;\n`;
-    await use("write_file", { path: "src/farewell.js", text });
+    await use("write_file", { path: "src/farewell.js", content: text });
     const ran = await use("run_command", {
       run: [
         "node",
@@ -132,7 +132,7 @@ const workers: Record<string, Work> = {
   },
   async "1.2"(use) {
     const text = `import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { farewell } from "../src/farewell.js";\n\ntest("says farewell by name", () => assert.equal(farewell("Ada"), "Goodbye, Ada."));\n`;
-    await use("write_file", { path: "test/farewell.test.js", text });
+    await use("write_file", { path: "test/farewell.test.js", content: text });
     const ran = await use("run_command", { run: ["node", "--test"] });
     await done(use, "Added a test of farewell; both tests pass.", [
       { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
@@ -142,7 +142,7 @@ const workers: Record<string, Work> = {
     const example =
       '\n## Example\n\n```js\nimport { farewell } from "./src/farewell.js";\n\nconsole.log(farewell("Ada")); // Goodbye, Ada.\n```\n';
     const text = `# farewell\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
-    await use("write_file", { path: "docs/farewell.md", text });
+    await use("write_file", { path: "docs/farewell.md", content: text });
     await done(use, again ? "Added an example to the page." : "Wrote a page about farewell.");
   },
   async "1.4"(use) {
@@ -171,7 +171,7 @@ const verifiers: Record<string, Judge> = {
   },
   "1.2": async () => pass(90, "The tests pass and would fail on a wrong text.", [seen(1, "pass 2", "check")]),
   async "1.3"(use) {
-    const { text = "" } = await use("read_file", { path: "docs/farewell.md" });
+    const { content: text = "" } = await use("read_file", { path: "docs/farewell.md" });
     if (!String(text).includes("```")) {
       return {
         verdict: "FAIL",

@@ -7,19 +7,19 @@ import type { CrewApp } from "./record/crew-app.ts";
 
 export const startRun = operation({
   name: "start_run",
-  summary: "Have a request planned; the plan can be read and changed before it is carried out.",
+  summary: "Plan a request; the plan can be edited before it runs.",
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/runs" },
   input: z.object({
-    request: z.string().trim().min(1, "say what you want").max(100_000).describe("What you want done"),
-    brief: z.boolean().default(false).describe("First let an agent turn the request into a specification"),
+    request: z.string().trim().min(1, "expected the request").max(100_000).describe("What should be done"),
+    brief: z.boolean().default(false).describe("First have an agent turn the request into a specification"),
   }),
   output: z.object({
     run: z.string(),
-    chain: z.string().optional().describe("The file with the plan, once it is planned"),
+    chain: z.string().optional().describe("File of the plan, once it is planned"),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })).optional(),
   }),
   async run(app: CrewApp, { request, brief }, caller) {
@@ -31,14 +31,14 @@ export const startRun = operation({
 
 export const executeRun = operation({
   name: "execute_run",
-  summary: "Carry out a plan, or go on with a run that was stopped; what is finished is not done again.",
+  summary: "Run a plan, or resume a stopped run; completed tasks are not repeated.",
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/runs/{id}/execute" },
   input: z.object({
-    id: z.string().max(64).describe("The run's id, such as run-…"),
+    id: z.string().max(64).describe("Id of the run, such as run-…"),
     budget_tokens: z
       .int()
       .min(1)
@@ -46,21 +46,21 @@ export const executeRun = operation({
       .optional()
       .describe("Token budget: the run stops before a call that would exceed it; null removes it"),
     budget_usd: z.number().min(0).nullable().optional().describe("Budget in US dollars; null removes it"),
-    workers: z.int().min(1).max(1000).optional().describe("How many tasks are worked on at once"),
+    workers: z.int().min(1).max(1000).optional().describe("Number of concurrent workers"),
   }),
   output: z.object({
     run: z.string(),
-    state: z.string().optional().describe("How it ended; left out while it runs in the background"),
+    state: z.string().optional().describe("Outcome; left out while it runs in the background"),
     tasks: z.object({ all: z.int(), completed: z.int(), lost: z.int() }).optional(),
     reason: z.string().nullable().optional(),
-    report: z.string().nullable().optional().describe("The file with the report"),
-    branch: z.string().nullable().optional().describe("The branch with the accepted files"),
+    report: z.string().nullable().optional().describe("File of the report"),
+    branch: z.string().nullable().optional().describe("Branch with the accepted files"),
   }),
   async run(app: CrewApp, { id, budget_tokens, budget_usd, workers }, caller) {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
-      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped one can be carried out`);
+      return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped run can be executed`);
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
     const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
     if (!started.ok) return started;

@@ -15,10 +15,10 @@ const taskId = z
   .string()
   .max(64)
   .optional()
-  .describe("The task you work on; needed when your connection is not bound to one");
-const epoch = z.int().min(1).optional().describe("The epoch of your claim on it");
+  .describe("Id of your task; required unless your connection is bound to it");
+const epoch = z.int().min(1).optional().describe("The epoch of your claim");
 const line = z.string().trim().min(1).max(1000);
-const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of the nodes and entries that you used");
+const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of nodes and entries that you used");
 
 /** The name of a caller in records: an agent of the crew by its own name, others by their role. */
 export const actorOf = (caller: Caller) =>
@@ -30,19 +30,21 @@ function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: numb
   const task = bound?.task ?? said.task;
   const epoch = bound?.epoch ?? said.epoch;
   if (bound?.task !== undefined && said.task !== undefined && said.task !== bound.task)
-    return refuse("denied", `you work on task ${bound.task}, not on ${said.task}`);
+    return refuse("denied", `your connection is bound to task ${bound.task}, not to ${said.task}`);
   if (task === undefined || epoch === undefined)
-    return refuse("invalid", "say which task you hold and the epoch of your claim: lock_todo gives both");
+    return refuse("invalid", "task and epoch: missing; expected the task you hold and the epoch of your claim", {
+      next: [{ operation: "lock_todo", to: "claim a task" }],
+    });
   return ok({ task, epoch });
 }
 
 export const submitPlan = operation({
   name: "submit_plan",
-  summary: "Hand in the plan for a request: task 0, which validates the environment, and tasks 1.1, 1.2 and so on.",
+  summary: "Submit the plan for a request: task 0, which validates the environment, and tasks 1.1, 1.2 and so on.",
   guidance:
-    "The whole plan at once; a wrong one comes back with every mistake by its field, so correct and submit again. " +
-    "Each task must be clear to someone who reads nothing else. Say with `check` how a program can tell that a criterion is met. " +
-    "People can change the plan in its file before it runs.",
+    "Submit the entire plan at once. An invalid plan is refused with every error and its field: correct them and submit again. " +
+    "A worker sees only its own task, so put everything it needs into the requirements. Add a `check` to every criterion that a program can test. " +
+    "People can edit the plan before it runs.",
   effect: "writes",
   touches: ["run", "task"],
   callers: writers,
@@ -56,18 +58,18 @@ export const submitPlan = operation({
       .min(1)
       .max(100_000)
       .optional()
-      .describe("What was asked for; needed unless you were started for a run"),
+      .describe("The request; required unless you were started for a run"),
   }),
   output: z.object({
     run: z.string(),
-    chain: z.string().describe("The plan's file"),
+    chain: z.string().describe("File of the plan"),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
   }),
   async run(app: CrewApp, { request, ...wanted }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
-    if (crew && crew.part !== "pm")
-      return refuse("denied", `a plan is the planner's to submit, not the ${crew.part}'s`);
-    if (!crew && request === undefined) return refuse("invalid", "request: say what was asked for");
+    if (crew && crew.part !== "pm") return refuse("denied", `only the planner can submit a plan; you are ${crew.part}`);
+    if (!crew && request === undefined)
+      return refuse("invalid", "request: missing; expected the request that the plan is for");
     const id = crew?.run ?? (await app.runs.create(request ?? "", actorOf(caller))).id;
     const adopted = await app.runs.adopt(id, wanted, actorOf(caller));
     return adopted.ok ? ok({ run: id, chain: app.runs.chainPath(id), tasks: adopted.value.tasks }) : adopted;
@@ -76,10 +78,10 @@ export const submitPlan = operation({
 
 export const submitOutput = operation({
   name: "submit_output",
-  summary: "Hand in what you made for a task, with evidence for each statement.",
+  summary: "Submit the result of a task with evidence for each statement.",
   guidance:
-    "Call it once, at the end. For every one of your `statements` quote what a tool really printed (`evidence`) and where (`from`: the id of the tool call, or a file). " +
-    "A statement without evidence counts against you. Files you changed are found by git; do not list them as proof. Another agent verifies it.",
+    "Call it once, when the work is done; another agent then verifies it. Quote real tool output as evidence: a statement without evidence is an issue. Changed files are found by git; do not list them as evidence. " +
+    'Example: {"output": "Added retry to the mailer", "statements": [{"statement": "all tests pass", "evidence": "Tests 42 passed", "from": "call-7"}]}',
   effect: "writes",
   touches: ["task", "attempt"],
   callers: writers,
@@ -93,25 +95,34 @@ export const submitOutput = operation({
       .string()
       .min(1)
       .max(400_000)
-      .describe(`What was done and how; kept to ${longestOutput} characters. For a text task, the text itself`),
+      .describe(`What was done and how; for a text task, the text itself. Cut at ${longestOutput} characters`),
     statements: z
-      .array(z.object({ statement: line, evidence: z.string().max(4000), from: z.string().max(400) }))
+      .array(
+        z.object({
+          statement: line.describe("One fact about the result"),
+          evidence: z.string().max(4000).describe("Tool output or file content that shows it, quoted exactly"),
+          from: z.string().max(400).describe("Where the evidence is: the id of a tool call, or a file path"),
+        }),
+      )
       .max(100)
       .default([])
-      .describe("Each thing you say is so, what shows it, and where that was seen"),
-    decisions: z.array(line).max(50).default([]).describe("Choices you made that others must know, one line each"),
+      .describe("What you assert about the result, each with evidence"),
+    decisions: z.array(line).max(50).default([]).describe("Decisions that others must know, one line each"),
     cites,
   }),
   output: z.object({ status: z.literal("submitted"), attempt: z.int(), message: z.string() }),
   async run(app: CrewApp, { task, epoch, ...said }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "worker")
-      return refuse("denied", `output is the worker's to submit, not the ${crew.part}'s`);
+      return refuse("denied", `only a worker can submit output; you are ${crew.part}`);
     const fence = fenceOf(caller, { task, epoch });
     if (!fence.ok) return fence;
     if (!crew) {
       const held = await findTask(app.db.read, fence.value.task);
-      if (held && held.run === null) return refuse("invalid", "this task belongs to no run; end it with update_todo");
+      if (held && held.run === null)
+        return refuse("invalid", "this task does not belong to a run", {
+          next: [{ operation: "update_todo", input: { id: held.id, status: "completed" }, to: "complete it" }],
+        });
       const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller));
       if (!begun.ok) return begun;
     }
@@ -121,7 +132,7 @@ export const submitOutput = operation({
       return ok({
         status: "submitted" as const,
         attempt: kept.value.attempt,
-        message: "recorded; you are done, end now",
+        message: "recorded; you are done, stop here",
       });
     const made = { hash: hashOf(said.output), filesChanged: [], branch: null, commit: null };
     const completed = await app.attempts.completeWork(fence.value, made, unknownSpent, actorOf(caller));
@@ -146,10 +157,10 @@ const unknownSpent = {
 
 export const submitVerdict = operation({
   name: "submit_verdict",
-  summary: "Give your verdict on the deliverable that you were started to verify.",
+  summary: "Submit your verdict on the deliverable that you verify.",
   guidance:
-    "Judge the deliverable, not how it was made. For each criterion cite what you saw yourself: `from` is check, file and its path, the id of your tool call, or output when the deliverable is a text. " +
-    "PASS takes a score of 80 or more, green checks and evidence for every criterion; the answer tells what it came to. On FAIL say what must be fixed.",
+    "Judge the deliverable, not how it was made, and give evidence that you saw yourself for every criterion. " +
+    "PASS needs a score of 80 or more, passed checks and evidence for every criterion; the answer has the outcome. On FAIL list what must be fixed.",
   effect: "writes",
   touches: ["task", "attempt"],
   callers: ["agent"],
@@ -161,39 +172,42 @@ export const submitVerdict = operation({
       task: taskId,
       epoch,
       verdict: z.enum(["PASS", "FAIL"]).describe("Your judgement"),
-      score: z.int().min(0).max(100).describe("0 to 100; 80 passes"),
+      score: z.int().min(0).max(100).describe("0 to 100; at least 80 to pass"),
       feedback: z.string().trim().min(1).max(2000).describe("Two or three sentences"),
-      issues: z.array(line).max(50).default([]).describe("What is wrong, one thing each"),
-      required_fixes: z.array(line).max(50).default([]).describe("What the next attempt must do"),
+      issues: z.array(line).max(50).default([]).describe("What is wrong, one line each"),
+      required_fixes: z.array(line).max(50).default([]).describe("What the next attempt must change, one line each"),
       evidence: z
         .array(
           z.object({
-            criterion: z.int().min(1).max(100),
-            met: z.boolean(),
-            quote: z.string().max(2000),
-            from: z.string().max(400),
+            criterion: z.int().min(1).max(100).describe("Number of the criterion"),
+            met: z.boolean().describe("Whether it is met"),
+            quote: z.string().max(2000).describe("What you saw, quoted exactly"),
+            from: z
+              .string()
+              .max(400)
+              .describe("Where: check, file and its path, the id of your tool call, or output for a text deliverable"),
           }),
         )
         .max(200)
-        .describe("For each criterion by its number: whether it is met, what you saw, and where"),
+        .describe("One item per criterion"),
       caused_by: z
         .array(z.string().max(20))
         .max(20)
         .default([])
-        .describe("Numbers of accepted tasks in which the fault lies, if it is not in this one"),
+        .describe("Numbers of accepted tasks that caused the failure, if it is not this one"),
     })
     .superRefine((said, context) => {
       if (said.verdict === "FAIL" && said.issues.length + said.required_fixes.length === 0)
         context.addIssue({
           code: "custom",
           path: ["issues"],
-          message: "a FAIL says what is wrong or what must be fixed",
+          message: "a FAIL needs issues or required_fixes",
         });
     }),
   output: z.object({ outcome: z.enum(["PASS", "FAIL"]), objections: z.array(z.string()), state: z.string() }),
   async run(app: CrewApp, { task, epoch, caused_by, required_fixes, ...said }, caller) {
     if (caller.kind !== "agent" || caller.crew?.part !== "qc")
-      return refuse("denied", "a verdict is given only by the agent that the crew started to verify this task");
+      return refuse("denied", "only the verifier that the run started for this task can submit a verdict");
     const fence = fenceOf(caller, { task, epoch });
     if (!fence.ok) return fence;
     const judged = await app.attempts.submitVerdict(
@@ -210,10 +224,10 @@ export const submitVerdict = operation({
 
 export const ask = operation({
   name: "ask",
-  summary: "Ask the planner or a person something that your task leaves open, and see whether it was answered.",
+  summary: "Ask the planner or a person a question about your task, or read the answer.",
   guidance:
-    "Only for what you cannot find out yourself: every question is on record as a gap in the plan. Do not wait: go on with the most sensible assumption and say so in your output. " +
-    "Call it again with the id to see whether there is an answer.",
+    "Only for what you cannot find out yourself; questions are recorded as gaps in the plan. Do not wait for the answer: continue with the most sensible assumption and mention it in your output. " +
+    "Call it again with `id` to read the answer.",
   effect: "writes",
   touches: ["question"],
   callers: writers,
@@ -224,7 +238,7 @@ export const ask = operation({
     task: taskId,
     epoch,
     question: z.string().trim().min(1).max(4000).optional().describe("One question"),
-    id: z.string().max(64).optional().describe("The id of a question you asked, to see its answer"),
+    id: z.string().max(64).optional().describe("Id of an earlier question, to read its answer"),
   }),
   output: z.object({ id: z.string(), status: z.enum(["asked", "answered"]), answer: z.string().nullable() }),
   async run(app: CrewApp, { task, epoch, question, id }, caller) {
@@ -239,21 +253,21 @@ export const getTaskContext = operation({
   name: "get_task_context",
   summary: tasks.getTaskContext.summary,
   guidance:
-    "Read it before you start. Outputs of the tasks before are cut to what fits; blocked_by names what stands in the way. " +
-    "For a task of a run, kind gives what a planner (pm), a worker or a verifier (qc) is told about it, with the size of each part.",
+    "Read it before you start on a task. Outputs of dependencies are truncated; blocked_by lists failed tasks that block it. " +
+    "For a task of a run, `kind` returns the context of the planner (pm), worker or verifier (qc).",
   input: z.object({
-    id: z.string().max(64).describe("The task's id, as list_todos shows it"),
-    kind: z.enum(["pm", "worker", "qc"]).optional().describe("Whose view of a run's task you want"),
+    id: z.string().max(64).describe("Id of the task, as in list_todos"),
+    kind: z.enum(["pm", "worker", "qc"]).optional().describe("Whose context of a run's task to return"),
   }),
   output: tasks.getTaskContext.output.extend({
     kind: z.enum(["pm", "worker", "qc"]).optional(),
-    context: z.string().optional().describe("What that agent is told"),
+    context: z.string().optional().describe("The context of that agent"),
     parts: z.array(z.object({ name: z.string(), characters: z.int(), tokens: z.int() })).optional(),
   }),
   async run(app: CrewApp, { id, kind }, caller) {
     const part = caller.kind === "agent" ? caller.crew?.part : undefined;
     if (part && kind && part !== "pm" && part !== kind)
-      return refuse("denied", `you are started as ${part}; that is the view you have`);
+      return refuse("denied", `you can read only the context of your own part, ${part}`);
     const base = await tasks.getTaskContext.perform(app, { id }, caller);
     if (!base.ok || kind === undefined) return base;
     const context = await contextFor(app, id, kind);

@@ -18,24 +18,28 @@ const listed = z.array(z.object({ id: z.string(), title: z.string() }));
 
 export const overturnTask = operation({
   name: "overturn_task",
-  summary:
-    "Say that a completed task is wrong after all: what was made from it is stale, what is being made is stopped.",
+  summary: "Overturn a completed task that turned out to be wrong: dependent tasks become stale or stop.",
   effect: "destroys",
   touches: ["task", "run", "attempt"],
   callers: collaborators,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/overturn" },
   input: z.object({
-    id: z.string().max(64).describe("The task's id"),
-    reason: z.string().trim().min(1, "say what is wrong").max(2000).describe("What is wrong; the next worker is told"),
-    confirm: z.boolean().default(false).describe("Without it you are told what would become of which task"),
+    id: z.string().max(64).describe("Id of the task"),
+    reason: z
+      .string()
+      .trim()
+      .min(1, "expected the reason")
+      .max(2000)
+      .describe("What is wrong; the next worker is told"),
+    confirm: z.boolean().default(false).describe("Without it, only a preview"),
   }),
   output: z.object({
     id: z.string(),
     overturned: z.boolean(),
-    stale: listed.describe("Completed tasks that were made from it"),
-    stopped: listed.describe("Tasks that had begun with it"),
-    waiting: listed.describe("Tasks that have not begun"),
+    stale: listed.describe("Completed tasks that depend on it"),
+    stopped: listed.describe("Dependent tasks in progress"),
+    waiting: listed.describe("Dependent tasks that have not started"),
     message: z.string(),
   }),
   async run(app: CrewApp, { id, reason, confirm }, caller) {
@@ -51,7 +55,7 @@ export const overturnTask = operation({
     if (!done.ok) return done;
     const { task, stale, stopped, waiting } = done.value;
     if (confirm && task.run !== null) await rewriteReport(app, task.run);
-    const again = `to do all of it again: scriptorium task retry ${id}${task.run ? `, then scriptorium run resume ${task.run}` : ""}`;
+    const again = `to redo all of them, retry task ${id}${task.run ? ` and resume run ${task.run}` : ""}`;
     return ok({
       id,
       overturned: confirm,
@@ -60,7 +64,7 @@ export const overturnTask = operation({
       waiting: waiting.map(named),
       message: confirm
         ? again
-        : `nothing was changed; confirm to overturn ${id} with ${stale.length + stopped.length} tasks behind it`,
+        : `preview: confirm: true overturns ${id} and affects ${stale.length + stopped.length} tasks that depend on it`,
     });
   },
 });
@@ -78,7 +82,7 @@ async function recordOverturn(
   await voidPass(app, tx, task.id, reason, actor);
   await failPassed(tx, task.id);
   for (const other of [...stale, ...stopped]) {
-    await voidPass(app, tx, other.id, `it was judged on what task ${task.id} made, which was overturned`, actor);
+    await voidPass(app, tx, other.id, `it was based on the output of task ${task.id}, which was overturned`, actor);
     await abandonAttempts(tx, other.id, app.now().toISOString());
   }
   for (const { id } of [task, ...stale]) await withdrawText(app, tx, id, actor);

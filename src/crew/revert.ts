@@ -13,9 +13,9 @@ import type { CrewApp } from "./record/crew-app.ts";
 
 const entryChange = z.object({
   id: z.string(),
-  versions: z.array(z.int()).describe("The versions that are taken back"),
+  versions: z.array(z.int()).describe("Versions that are reverted"),
   to: z.string().describe("What it becomes"),
-  version: z.int().optional().describe("The version that did so"),
+  version: z.int().optional().describe("The new version"),
 });
 const open = z.object({ what: z.string(), why: z.string() });
 type EntryChange = z.infer<typeof entryChange>;
@@ -23,39 +23,38 @@ type Open = z.infer<typeof open>;
 
 export const revertRun = operation({
   name: "revert_run",
-  summary: "Take back everything that a run, a task or an agent wrote into the knowledge base and the graph.",
+  summary: "Revert everything that a run, task or role wrote to the entries and the graph.",
   effect: "destroys",
   touches: ["run", "entry", "node"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/revert" },
   input: z.object({
-    run: z.string().min(1).max(200).optional().describe("All that was written under this run"),
-    task: z.string().min(1).max(64).optional().describe("Only, or all, that was written under this task"),
-    epoch: z.int().min(1).optional().describe("Only under this claim on the task"),
-    role: z.string().min(1).max(100).optional().describe("Only, or all, that agents in this role wrote"),
-    confirm: z.boolean().default(false).describe("Without it you are told what would be done"),
+    run: z.string().min(1).max(200).optional().describe("Revert what was written in this run"),
+    task: z.string().min(1).max(64).optional().describe("Revert only what was written for this task"),
+    epoch: z.int().min(1).optional().describe("Revert only what was written under this claim"),
+    role: z.string().min(1).max(100).optional().describe("Revert only what agents in this role wrote"),
+    confirm: z.boolean().default(false).describe("Without it, only a preview"),
   }),
   output: z.object({
     reverted: z.boolean(),
     what: z.string(),
     entries: z.array(entryChange),
-    removed: z.array(z.string()).describe("Nodes and edges that are gone"),
-    restored: z.array(z.string()).describe("Nodes and edges that are as they were"),
-    handoffs: z.int().describe("Handoffs that wait for nobody any more"),
-    needs_person: z.array(open).describe("What others have built on, for a person to decide"),
+    removed: z.array(z.string()).describe("Removed nodes and edges"),
+    restored: z.array(z.string()).describe("Restored nodes and edges"),
+    handoffs: z.int().describe("Number of withdrawn handoffs"),
+    needs_person: z.array(open).describe("What others have built on; a person must decide"),
   }),
   async run(app: CrewApp, { confirm, ...wanted }, caller) {
     const named = Object.entries(wanted).filter(([, value]) => value !== undefined);
     if (wanted.run === undefined && wanted.task === undefined && wanted.role === undefined)
-      return refuse("invalid", "say whose writes are to be taken back: run, task or role");
+      return refuse("invalid", "run, task or role: one of them is required");
     const what = named.map(([name, value]) => `${name} ${value}`).join(", ");
     const run = wanted.run === undefined ? undefined : await findRun(app.db.read, wanted.run);
     if (confirm && run?.state === "running")
-      return refuse(
-        "conflict",
-        `run ${run.id} is still going on and would write more; first: scriptorium run cancel ${run.id}`,
-      );
+      return refuse("conflict", `run ${run.id} is still running and may write more`, {
+        next: [{ operation: "cancel_run", input: { id: run.id }, to: "cancel it first" }],
+      });
 
     const person = caller as Person;
     await app.files?.refresh();
@@ -91,7 +90,7 @@ async function revertEntries(
   for (const [id, versions] of await versionsByEntry(app.db.read, wanted)) {
     const mode = modes.get(id);
     if (mode === undefined) {
-      needsPerson.push({ what: `entry:${id}`, why: "its section is not in the schema any more" });
+      needsPerson.push({ what: `entry:${id}`, why: "its section is no longer in schema.yaml" });
       continue;
     }
     const text = await (mode === "log" ? logText : snapshotText)(app, id, versions, wanted, how);
@@ -117,7 +116,7 @@ async function snapshotText(app: CrewApp, id: string, versions: Version[], wante
   if ("changedBy" in undo)
     return { why: `versions ${undo.versions.join(", ")}, changed since by ${undo.changedBy.join(", ")}` };
   const body = await app.entries.contentAt(id, undo.to);
-  if (body === undefined) return { why: `the text of version ${undo.to} is not in git any more` };
+  if (body === undefined) return { why: `the text of version ${undo.to} is no longer in git` };
   return { body, from: versions.at(-1)?.version ?? 0, versions: undo.versions, to: restores(undo.to) };
 }
 

@@ -9,7 +9,7 @@ import { metricsOf } from "./report/metrics.ts";
 import { reportOf } from "./report/report.ts";
 import { runDetails, runLine } from "./report/show.ts";
 
-const runId = z.string().max(64).describe("The run's id, such as run-…");
+const runId = z.string().max(64).describe("Id of the run, such as run-…");
 
 export const listRuns = operation({
   name: "list_runs",
@@ -20,8 +20,8 @@ export const listRuns = operation({
   group: "runs",
   http: { method: "get", path: "/runs" },
   input: z.object({
-    limit: z.int().min(1).max(200).default(20).describe("How many at the most"),
-    after: z.string().max(64).optional().describe("The last run of the answer before, to go on from there"),
+    limit: z.int().min(1).max(200).default(20).describe("Maximum number of runs"),
+    after: z.string().max(64).optional().describe("Id of the last run of the previous answer, for the next page"),
   }),
   output: z.object({ runs: z.array(runLine) }),
   async run(app: CrewApp, { limit, after }) {
@@ -36,7 +36,7 @@ export const listRuns = operation({
 
 export const showRun = operation({
   name: "show_run",
-  summary: "Show one run: its tasks with attempts and scores, what it used, and its open questions.",
+  summary: "Show a run: tasks with attempts and scores, usage and open questions.",
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
@@ -49,7 +49,7 @@ export const showRun = operation({
 
 export const runReport = operation({
   name: "run_report",
-  summary: "Read the report of a run: what came of it, what failed and what that means, and the figures.",
+  summary: "Read the report of a run: results, failures and figures.",
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
@@ -65,7 +65,7 @@ export const runReport = operation({
 
 export const metrics = operation({
   name: "metrics",
-  summary: "Ten figures about how the crew works, of one run or of all, counted from the record.",
+  summary: "Show the ten metrics of one run or of all runs.",
   effect: "reads",
   reads: ["run", "task", "attempt", "question"],
   callers: people,
@@ -78,15 +78,15 @@ export const metrics = operation({
 
 export const answerQuestion = operation({
   name: "answer_question",
-  summary: "Answer what an agent of a run asked; the next attempt at its task is told.",
+  summary: "Answer a question of an agent; the next attempt at its task gets the answer.",
   effect: "writes",
   touches: ["question"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/questions/{id}" },
   input: z.object({
-    id: z.string().max(64).describe("The question's id, as the run shows it"),
-    answer: z.string().trim().min(1, "say something").max(20_000).describe("The answer"),
+    id: z.string().max(64).describe("Id of the question, as in show_run"),
+    answer: z.string().trim().min(1, "expected some text").max(20_000).describe("The answer"),
   }),
   output: z.object({ id: z.string(), task: z.string() }),
   run: (app: CrewApp, input, caller) => answer(app, input, actorOf(caller)),
@@ -94,7 +94,7 @@ export const answerQuestion = operation({
 
 export const cancelRun = operation({
   name: "cancel_run",
-  summary: "Give a run up: nothing more of it is begun, and what is under way is stopped.",
+  summary: "Cancel a run and stop its agents.",
   effect: "destroys",
   touches: ["run", "task"],
   callers: collaborators,
@@ -102,9 +102,9 @@ export const cancelRun = operation({
   http: { method: "post", path: "/runs/{id}/cancel" },
   input: z.object({
     id: runId,
-    reason: z.string().trim().min(1).max(1000).default("cancelled").describe("Why"),
+    reason: z.string().trim().min(1).max(1000).default("cancelled").describe("The reason"),
   }),
-  output: z.object({ id: z.string(), state: z.string(), cancelled: z.int().describe("How many tasks were given up") }),
+  output: z.object({ id: z.string(), state: z.string(), cancelled: z.int().describe("Number of cancelled tasks") }),
   async run(app: CrewApp, { id, reason }, caller) {
     const given = await app.runs.cancel(id, reason, actorOf(caller));
     return given.ok ? ok({ id, state: given.value.run.state, cancelled: given.value.tasks }) : given;

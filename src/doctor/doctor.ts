@@ -70,7 +70,7 @@ export const doctor = operation({
 
 export const status = operation({
   name: "status",
-  summary: "Show what this workspace holds and what waits.",
+  summary: "Show the contents of the workspace and what waits for a decision.",
   effect: "reads",
   reads: ["entry", "source", "proposal"],
   callers: people,
@@ -86,7 +86,7 @@ export const status = operation({
     written: z.int(),
     sources: z.int(),
     open_proposals: z.int(),
-    unrecorded: z.int().describe("Versions that git does not have yet"),
+    unrecorded: z.int().describe("Versions that are not in git yet"),
   }),
   async run(app: CrewApp) {
     const entries = await app.entries.list();

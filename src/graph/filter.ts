@@ -8,13 +8,13 @@ export const condition = z
     op: z
       .enum(["eq", "ne", "gt", "lt", "in", "contains", "exists"])
       .describe(
-        "ne is also true where the property is missing; gt and lt compare numbers or texts; " +
-          "contains looks for a part of a text or an item of a list",
+        "ne also matches nodes without the property; gt and lt compare numbers or texts; " +
+          "contains matches a part of a text or an item of a list",
       ),
     value: z
       .union([scalar, z.array(scalar).max(100)])
       .optional()
-      .describe("A list for in; false with exists for nodes without the property"),
+      .describe("A list for in; with exists, false matches nodes without the property"),
   })
   .superRefine(({ op, value }, context) => {
     const trouble = troubleWith(op, value);

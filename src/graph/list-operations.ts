@@ -15,7 +15,7 @@ export const queryNodes = operation({
   name: "memory_query_nodes",
   summary: "List nodes by type and properties, newest first.",
   guidance:
-    "All conditions must hold. Types entry, source, task, run, topic and page are what the workspace keeps itself. Answers are short: go on with `cursor`, and name in `fields` the properties you need.",
+    "Use it when you know the type or a property; to search by words use memory_search_nodes. Pass `cursor` for the next page. The types entry, source, task, run, topic and page exist in every workspace.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -24,7 +24,7 @@ export const queryNodes = operation({
   input: z.object({
     type: typeName.optional().describe("Only nodes of this type"),
     where: z.array(condition).max(20).default([]).describe("Conditions on properties; all must hold"),
-    limit: z.int().min(1).max(100).default(20).describe("How many nodes at the most"),
+    limit: z.int().min(1).max(100).default(20).describe("Maximum number of nodes"),
     cursor,
     fields,
   }),
@@ -58,16 +58,16 @@ export const search = operation({
   name: "memory_search_nodes",
   summary: "Search titles and texts of the knowledge graph: nodes, entries and tasks.",
   guidance:
-    "Best first, with « » around what matched. Any words work; there are no operators. Start here, then read neighbours or a subgraph.",
+    "Use it to find the node to start from, then memory_get_neighbors or memory_get_subgraph. To search text use search. Words only, no operators; « » mark the matches.",
   effect: "reads",
   reads: ["node", "entry", "task"],
   callers: everyone,
   group: "graph",
   http: { method: "get", path: "/graph/search" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
+    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to search for"),
     type: typeName.optional().describe("Only nodes of this type"),
-    limit: z.int().min(1).max(50).default(8).describe("How many nodes at the most"),
+    limit: z.int().min(1).max(50).default(8).describe("Maximum number of nodes"),
   }),
   output: z.object({ nodes: z.array(line.extend({ score: z.number(), snippet: z.string() })), truncated }),
   async run(app: WikiApp, { query, type, limit }, caller) {
@@ -95,25 +95,25 @@ const brokenAtOnce = 20;
 
 export const listBacklinks = operation({
   name: "list_backlinks",
-  summary: "List the entries that link to a page, a source or a node, and the links of an entry that lead nowhere.",
+  summary: "List the entries that link to an entry, page, source or node, and the broken links of an entry.",
   guidance:
-    "Give `id` (vision, entry:vision, source:logs/a.txt, service:billing) or the `path` of a file. What nobody has written yet has backlinks too: those are the entries that wait for it.",
+    "Use it before you rename or remove something. Pass `id` (vision, source:logs/a.txt, service:billing) or `path` (docs/deploy.md). The target does not have to exist.",
   effect: "reads",
   reads: ["entry", "page", "source", "node"],
   callers: everyone,
   group: "graph",
   http: { method: "get", path: "/graph/backlinks" },
   input: z.object({
-    id: anyNodeId.optional().describe("A node's id; without a colon, an entry's"),
+    id: anyNodeId.optional().describe("Id of a node; without a colon, of an entry"),
     path: z.string().min(1).max(400).optional().describe("A file of the workspace, such as docs/deploy.md"),
-    limit: z.int().min(1).max(100).default(20).describe("How many entries at the most"),
-    cursor: z.string().min(1).max(260).optional().describe("The cursor of the answer before, to go on from there"),
+    limit: z.int().min(1).max(100).default(20).describe("Maximum number of entries"),
+    cursor: z.string().min(1).max(260).optional().describe("Cursor of the previous answer, for the next page"),
   }),
   output: z.object({
     id: z.string(),
     exists: z.boolean(),
     backlinks: z.array(line),
-    broken: z.array(z.string()).optional().describe("What this entry links to and nobody has written"),
+    broken: z.array(z.string()).optional().describe("Targets of this entry's links that do not exist"),
     cursor: z.string().optional(),
   }),
   async run(app: WikiApp, { id, path, limit, cursor }) {

@@ -18,17 +18,17 @@ export const addNode = operation({
   name: "memory_add_node",
   summary: "Add a node to the knowledge graph.",
   guidance:
-    "Search first: a thing that is there already is updated, not added again. Give it a `title` or `name` property, " +
-    "since lists show only that; an `id` of your own (such as service:billing) makes it easy to link to and can be taken only once.",
+    "Use the graph for things with relations (services, people, decisions); use entries for text. Search first and update an existing node instead of adding a second one. " +
+    'Set a `title` or `name` property: lists show only that. Example: {"type": "service", "id": "service:billing", "properties": {"title": "Billing"}}',
   effect: "writes",
   touches: ["node"],
   callers: writers,
   group: "graph",
   http: { method: "post", path: "/graph/nodes" },
   input: z.object({
-    type: typeName.describe("What kind of thing it is, such as service, decision or person"),
+    type: typeName.describe("Such as service, decision or person"),
     properties: properties.optional().describe("Any JSON object, up to 64 KiB"),
-    id: nodeId.optional().describe("An id of your own; one is made if left out"),
+    id: nodeId.optional().describe("Your own unique id, such as service:billing; generated if left out"),
   }),
   output: z.object({ id: z.string(), version: z.int() }),
   async run(app: WikiApp, { type, properties = {}, id }, caller) {
@@ -41,7 +41,7 @@ export const getNode = operation({
   name: "memory_get_node",
   summary: "Read one node of the knowledge graph.",
   guidance:
-    "Without `fields` it tells the names of the node's properties; ask for those you need. Remember the `version`: memory_update_node needs it.",
+    "Without `fields` it returns the names of the properties; name the ones you need. Keep the `version`: memory_update_node needs it.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -50,7 +50,7 @@ export const getNode = operation({
   input: z.object({
     id,
     fields,
-    offset: z.int().min(0).max(1_000_000).default(0).describe("Where to read on in the one property of `fields`"),
+    offset: z.int().min(0).max(1_000_000).default(0).describe("Continue a truncated property at this character"),
   }),
   output: line.extend({
     version: z.int(),
@@ -58,7 +58,7 @@ export const getNode = operation({
     updated_at: z.string(),
     created_by: z.string(),
     written,
-    names: z.array(z.string()).optional().describe("The properties it has"),
+    names: z.array(z.string()).optional().describe("Names of its properties"),
     ...chosen.partial().shape,
   }),
   async run(app: WikiApp, { id, fields, offset }) {
@@ -78,8 +78,8 @@ export const updateNode = operation({
   name: "memory_update_node",
   summary: "Change properties of a node.",
   guidance:
-    "Only the properties you send change; null takes one away. Send the version you read: if someone changed the node in between " +
-    "nothing is overwritten and you get status `conflict` with latestVersion and latest_properties.",
+    "Only the properties you send change; null removes one. Send the version you read: if the node changed since, nothing is saved " +
+    "and the answer is `conflict` with latestVersion and latest_properties.",
   effect: "writes",
   touches: ["node"],
   callers: writers,
@@ -88,7 +88,7 @@ export const updateNode = operation({
   input: z.object({
     id,
     version: z.int().min(1).describe("The version you read"),
-    properties: properties.describe("The properties to set; null takes one away"),
+    properties: properties.describe("Properties to set; null removes one"),
   }),
   output: z.object({ id: z.string(), version: z.int() }),
   run: (app: WikiApp, { id, version, properties }, caller) =>
@@ -97,14 +97,14 @@ export const updateNode = operation({
 
 export const deleteNode = operation({
   name: "memory_delete_node",
-  summary: "Delete a node and every edge that touches it.",
-  guidance: "Without `confirm` nothing is deleted: you see what would go. Call again with confirm: true to delete it.",
+  summary: "Delete a node and its edges.",
+  guidance: "Without `confirm` it deletes nothing and returns what would be deleted. Call it again with confirm: true.",
   effect: "destroys",
   touches: ["node"],
   callers: writers,
   group: "graph",
   http: { method: "delete", path: "/graph/nodes/{id}" },
-  input: z.object({ id, confirm: z.boolean().default(false).describe("True to delete; otherwise a preview") }),
+  input: z.object({ id, confirm: z.boolean().default(false).describe("true deletes; otherwise it is a preview") }),
   output: z.object({ deleted: z.boolean(), id: z.string(), edges: z.int(), message: z.string() }),
   async run(
     app: WikiApp,
@@ -129,17 +129,18 @@ export const addEdge = operation({
   name: "memory_add_edge",
   summary: "Connect two nodes of the knowledge graph.",
   guidance:
-    "Read it as a sentence: from, type, to (service:billing depends_on service:ledger). One edge of a type between two nodes. " +
-    "Ends may also be what the workspace keeps: entry:vision, source:logs/a.txt, task:task-01.",
+    "It reads as a sentence: from, type, to. At most one edge of a type between two nodes. " +
+    "Ends can also be entry:vision, source:logs/a.txt or task:task-01. " +
+    'Example: {"from": "service:billing", "type": "depends_on", "to": "service:ledger"}',
   effect: "writes",
   touches: ["node"],
   callers: writers,
   group: "graph",
   http: { method: "post", path: "/graph/edges" },
   input: z.object({
-    type: typeName.describe("What the one is to the other, such as depends_on"),
-    from: anyNodeId.describe("The id of the node it starts from"),
-    to: anyNodeId.describe("The id of the node it leads to"),
+    type: typeName.describe("The relation, such as depends_on"),
+    from: anyNodeId.describe("Id of the node it starts at"),
+    to: anyNodeId.describe("Id of the node it ends at"),
     properties: properties.optional().describe("Any JSON object, up to 64 KiB"),
   }),
   output: z.object({ id: z.string() }),
@@ -150,7 +151,7 @@ export const addEdge = operation({
 export const deleteEdge = operation({
   name: "memory_delete_edge",
   summary: "Delete one edge of the knowledge graph.",
-  guidance: "The nodes at its ends stay. memory_get_neighbors shows the ids of a node's edges.",
+  guidance: "Its nodes stay. memory_get_neighbors returns the ids of a node's edges.",
   effect: "destroys",
   touches: ["node"],
   callers: writers,
@@ -165,7 +166,7 @@ export const getEdge = operation({
   name: "memory_get_edge",
   summary: "Read one edge of the knowledge graph with its properties.",
   guidance:
-    "Says what it connects, since when, who made it and for which task. All properties unless `fields` names some; long ones come in parts.",
+    "Returns its ends, when and by whom it was created, and all properties unless `fields` names some. Long properties are truncated.",
   effect: "reads",
   reads: ["node", "entry"],
   callers: everyone,
@@ -173,8 +174,8 @@ export const getEdge = operation({
   http: { method: "get", path: "/graph/edges/{id}" },
   input: z.object({
     id: edgeId,
-    fields: fields.default(["*"]).describe("Names of the properties to give; all if left out"),
-    offset: z.int().min(0).max(1_000_000).default(0).describe("Where to read on in the one property of `fields`"),
+    fields: fields.default(["*"]).describe("Names of properties to return; default: all"),
+    offset: z.int().min(0).max(1_000_000).default(0).describe("Continue a truncated property at this character"),
   }),
   output: step.extend({
     id: z.string(),
@@ -196,7 +197,7 @@ export const getEdge = operation({
 
 export const importGraph = operation({
   name: "import_graph",
-  summary: "Add the nodes and edges of an export, all of them or none.",
+  summary: "Import the nodes and edges of an export in one transaction.",
   effect: "writes",
   touches: ["node"],
   callers: collaborators,

@@ -5,21 +5,21 @@ import { anyNodeId, properties, propertyName, typeName } from "./node.ts";
 
 /** Input and output schemas that several operations of the graph share. */
 
-export const id = anyNodeId.describe("The node's id");
+export const id = anyNodeId.describe("Id of the node");
 export const edgeId = z
   .string()
   .regex(/^[^\p{Cc}\p{Surrogate}]{1,600}$/u, "expected the id of an edge, on one line")
-  .describe("The edge's id, as memory_get_neighbors shows it");
+  .describe("Id of the edge, as in memory_get_neighbors");
 export const fields = z
   .array(propertyName)
   .max(100)
   .optional()
-  .describe('Names of the properties to give; ["*"] for all. None if left out');
+  .describe('Names of properties to return; ["*"] for all. Default: none');
 export const cursor = z
   .string()
   .regex(/^\d{1,2}:[^\p{Cc}\p{Surrogate}]{1,260}$/u, "expected the cursor of an earlier answer")
   .optional()
-  .describe("The cursor of the answer before, to go on from there");
+  .describe("Cursor of the previous answer, for the next page");
 export const placeAt = (cursor: string | undefined): ListCursor | undefined => {
   const [, stream, key] = /^(\d+):(.+)$/.exec(cursor ?? "") ?? [];
   return stream === undefined || key === undefined ? undefined : { stream: Number(stream), key };
@@ -34,8 +34,8 @@ export const chosen = z.object({
   cut: z
     .array(z.object({ property: z.string(), characters: z.int(), next: z.int() }))
     .optional()
-    .describe("Properties of which only the beginning is here; read on with fields: [property] and offset: next"),
-  omitted: z.int().optional().describe("How many properties found no place at all; name them in fields"),
+    .describe("Truncated properties; continue with fields: [property] and offset: next"),
+  omitted: z.int().optional().describe("Number of properties that did not fit; name them in fields"),
 });
 export const written = z
   .object({
@@ -46,8 +46,8 @@ export const written = z
     attempt: z.int().nullable(),
   })
   .optional()
-  .describe("Under what an agent last wrote it");
-export const truncated = z.boolean().optional().describe("True when there is more than this answer holds");
+  .describe("Role, run and task of the last write by an agent");
+export const truncated = z.boolean().optional().describe("True if results were left out");
 
 /** The bytes left for items; the rest of the response needs some. */
 export const room = answerBytes - 200;

@@ -14,7 +14,8 @@ import { nodesAround, shortestPath } from "./walk.ts";
 export const getNeighbors = operation({
   name: "memory_get_neighbors",
   summary: "List the nodes that one node is connected to, with the edges between.",
-  guidance: "Oldest edge first; direction `out` is from the node you name. Go on with `cursor` when there are many.",
+  guidance:
+    "One step from a node, with the ids of the edges; for several steps use memory_get_subgraph. Oldest edge first. Pass `cursor` for the next page.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -22,9 +23,12 @@ export const getNeighbors = operation({
   http: { method: "get", path: "/graph/nodes/{id}/neighbors" },
   input: z.object({
     id,
-    edge_type: typeName.optional().describe("Only over edges of this type"),
-    direction: z.enum(["out", "in", "both"]).default("both").describe("Edges that leave the node, enter it, or both"),
-    limit: z.int().min(1).max(100).default(20).describe("How many neighbours at the most"),
+    edge_type: typeName.optional().describe("Follow only edges of this type"),
+    direction: z
+      .enum(["out", "in", "both"])
+      .default("both")
+      .describe("out: edges that start at the node; in: edges that end there"),
+    limit: z.int().min(1).max(100).default(20).describe("Maximum number of neighbours"),
     cursor,
   }),
   output: z.object({
@@ -58,9 +62,9 @@ export const getNeighbors = operation({
 
 export const getSubgraph = operation({
   name: "memory_get_subgraph",
-  summary: "Show the nodes within a few edges of a node, nearest first, and the edges between them.",
+  summary: "List the nodes within a few edges of a node, nearest first, and the edges between them.",
   guidance:
-    "Edges are followed in both directions. When `truncated` is true there is more than fits: go on with `cursor`, or ask for less depth or for certain edge_types.",
+    "Use it to see the surroundings of a node at once. Edges are followed in both directions. If `truncated` is true, pass `cursor`, or reduce depth or edge_types.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -68,14 +72,14 @@ export const getSubgraph = operation({
   http: { method: "get", path: "/graph/nodes/{id}/subgraph" },
   input: z.object({
     id,
-    depth: z.int().min(1).max(4).describe("How many edges away at the most, 1 to 4"),
-    max_nodes: z.int().min(1).max(200).default(50).describe("How many nodes at the most"),
+    depth: z.int().min(1).max(4).describe("Maximum distance in edges, 1 to 4"),
+    max_nodes: z.int().min(1).max(200).default(50).describe("Maximum number of nodes"),
     edge_types: edgeTypes,
     cursor: z
       .string()
       .regex(/^[1-9]\d{0,3}$/, "expected the cursor of an earlier answer")
       .optional()
-      .describe("The cursor of the answer before, to go on from there"),
+      .describe("Cursor of the previous answer, for the next page"),
   }),
   output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
   async run(app: WikiApp, { id, depth, max_nodes, edge_types, cursor }) {
@@ -104,18 +108,18 @@ const mostEdges = 2000;
 
 export const findPath = operation({
   name: "memory_find_path",
-  summary: "Find the shortest way between two nodes.",
+  summary: "Find the shortest path between two nodes.",
   guidance:
-    "Edges are followed in both directions; `edges` are in the order of the way. Not found means: not within max_depth edges.",
+    "Use it to learn how two things are connected. Edges are followed in both directions; `found` is false if there is no path within max_depth edges.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
   group: "graph",
   http: { method: "get", path: "/graph/path" },
   input: z.object({
-    from: anyNodeId.describe("The id of the node to start from"),
-    to: anyNodeId.describe("The id of the node to reach"),
-    max_depth: z.int().min(1).max(10).default(6).describe("How many edges at the most"),
+    from: anyNodeId.describe("Id of the first node"),
+    to: anyNodeId.describe("Id of the last node"),
+    max_depth: z.int().min(1).max(10).default(6).describe("Maximum number of edges"),
   }),
   output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
   async run(app: WikiApp, { from, to, max_depth }) {

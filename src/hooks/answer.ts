@@ -11,8 +11,7 @@ import { relevant } from "./relevance.ts";
 import { hashOf, sessionState } from "./session-state.ts";
 import { readTranscript } from "./transcript.ts";
 
-export const hookEvents = ["session-start", "user-prompt", "stop", "pre-compact"] as const;
-export type HookEvent = (typeof hookEvents)[number];
+export type HookEvent = "session-start" | "user-prompt" | "stop" | "pre-compact";
 
 /** What clients write on stdin; Claude Code and Codex use the same names. */
 export const hookInput = z.looseObject({
@@ -43,14 +42,14 @@ async function startSession(app: WikiApp, { session_id, source }: HookInput): Pr
   const schema = await app.schema();
   if (tokens === 0 || !schema.ok) return undefined;
   const sections = new Map(schema.value.sections.map((section) => [section.id, section]));
-  const entries = (await app.entries.list()).flatMap(({ id, version, updatedAt }): CatalogueEntry[] => {
-    const section = sections.get(id);
-    if (!section) return [];
-    const { mode, writable_by: writableBy, summary, description } = section;
-    return [
-      { id, mode, version, writableBy, summary: summary ?? description, updatedAt: version > 0 ? updatedAt : "" },
-    ];
-  });
+  const entries = (await app.entries.list()).flatMap(
+    ({ id, version, wordCount: words, updatedAt }): CatalogueEntry[] => {
+      const section = sections.get(id);
+      if (!section) return [];
+      const { mode, writable_by: writableBy, summary = section.description } = section;
+      return [{ id, mode, version, words, writableBy, summary, updatedAt: words > 0 ? updatedAt : "" }];
+    },
+  );
   const handoffs = await openHandoffs(app.db.read);
   const afterCompaction = source === "compact" && app.config.session.ask_to_record;
   return addContext(

@@ -5,6 +5,7 @@ export type CatalogueEntry = {
   id: string;
   mode: "snapshot" | "log";
   version: number;
+  words: number;
   writableBy: string[];
   summary: string;
   updatedAt: string;
@@ -62,8 +63,8 @@ function chosenLines(entries: CatalogueEntry[], room: number): string[] {
   return omitted > 0 && lines.length > 0 ? [...lines, `and ${omitted} more; list_entries lists all`] : lines;
 }
 
-function lineOf({ id, mode, version, writableBy, summary }: CatalogueEntry): string {
-  const state = version === 0 ? "not written yet" : `version ${version}`;
+function lineOf({ id, mode, version, words, writableBy, summary }: CatalogueEntry): string {
+  const state = words === 0 ? "empty" : `version ${version}`;
   return `${id} (${mode}, ${state}, writable by ${writableBy.join(", ") || "people only"}): ${oneLine(summary, longestSummary)}`;
 }
 

@@ -6,12 +6,16 @@ import { stem } from "../store/queries/search/stem.ts";
  * passage only if they share enough distinctive words.
  */
 
-/** Words of instructions to a coding agent: they say what to do, not about what. */
+/** Words of instructions to a coding agent: they say what to do, how much and in which order, not about what. */
 const instructionWords = new Set(
   (
-    "add again ask bug build change check clean code commit continue could create delete describe do explain file find fix follow function get give go help " +
-    "implement improve know let like line list look make method move need new now open please problem read refactor remove rename repo replace run see set show start stop " +
-    "sure tell test thank thing think todo try update use want way work write yes"
+    "add again another ask back best better bit both bug build change check clean code commit continue correct create delete describe " +
+    "different do done each enough even every example explain few file find fine first fix follow function get give go good great help " +
+    "here idea implement improve instead issue keep kind know last let like line list little long look lot make many maybe mean method " +
+    "move much name need new next nice now ok okay old once one only open other part place please point possible problem put question " +
+    "quick read really refactor remove rename repo repository replace result right run same second see set short show simple start step " +
+    "still stop sure take tell test thank thing think three todo together too try two type update use value version very want way well " +
+    "without word work write wrong yes yet"
   )
     .split(" ")
     .map(stem),

@@ -157,13 +157,15 @@ describe("T23: markdown bombs", () => {
     ["quotes hidden from the scan behind a fence that is none", `\`\`\` \`\n${"> ".repeat(20_000)}a`],
   ])("T23: what the scan does not know is stopped by the clock: %s", (_name, text) => {
     const html = render(text);
-    expect(html).toMatch(/^<p class="note">This text is shown without layout, because it (takes too long|is nested)/);
+    expect(html).toMatch(
+      /^<p class="note">This text is shown unformatted because (rendering takes too long|it is nested)/,
+    );
     expect(html).toContain('<pre class="plain-text">');
   });
 
   test("T23: a text over 1 MiB is cut between characters, and says so", () => {
     const html = render(`${"é".repeat(600_000)}`);
-    expect(html).toContain("Only the first 1 MiB of this text is shown.");
+    expect(html).toContain("Only the first 1 MiB is shown.");
     expect(html.match(/é/g)).toHaveLength(512 * 1024);
     expect(html).not.toContain("\ufffd");
     expect(render("é".repeat(500_000))).not.toContain("1 MiB");
@@ -218,13 +220,13 @@ describe("wiki links and tasks", () => {
   test.each([
     ["see [[vision]].", 'see <a class="wiki-link" href="/entries/vision">vision</a>.'],
     ["[[api/errors|error codes]]", '<a class="wiki-link" href="/entries/api%2Ferrors">error codes</a>'],
-    ["[[nowhere]]", '<span class="missing-link" title="no such entry">nowhere</span>'],
+    ["[[nowhere]]", '<span class="missing-link" title="this entry does not exist">nowhere</span>'],
     [
       "[[vision#Who it is for]]",
       '<a class="wiki-link" href="/entries/vision#user-content-who-it-is-for">vision#Who it is for</a>',
     ],
     ["[[entry:vision#a|there]]", '<a class="wiki-link" href="/entries/vision#user-content-a">there</a>'],
-    ["[[#a]]", '<span class="missing-link" title="no such entry">#a</span>'],
+    ["[[#a]]", '<span class="missing-link" title="this entry does not exist">#a</span>'],
     ["[[[[vision]]]]", '[[<a class="wiki-link" href="/entries/vision">vision</a>]]'],
     ["`[[vision]]`", "<code>[[vision]]</code>"],
     ["[a [[vision]]](/x)", '<a href="/x">a [[vision]]</a>'],

@@ -63,5 +63,12 @@ export function judge(
       errorTail ? `${short}\n${errorTail}` : short,
     );
   }
-  return { status: "succeeded", exit_code: exitCode, error_tail: null, message: `The agent wrote a ${expected}.` };
+  // Its exit code, if any, is the effect of our own signals.
+  const late = ended === "after-result" ? ` It ${error ?? "did not exit by itself"} and was stopped.` : "";
+  return {
+    status: "succeeded",
+    exit_code: late ? null : exitCode,
+    error_tail: null,
+    message: `The agent wrote a ${expected}.${late}`,
+  };
 }

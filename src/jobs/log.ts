@@ -10,13 +10,13 @@ const mostBytes = 32 * 1024;
 
 export const jobLog = operation({
   name: "job_log",
-  summary: "Read the end of what the agent of a job has printed so far.",
+  summary: "Read the end of a job's log.",
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
   group: "review",
   http: { method: "get", path: "/agent/jobs/{id}/log" },
-  input: z.object({ id: z.string().max(64).describe("The job's id") }),
+  input: z.object({ id: z.string().max(64).describe("Id of the job") }),
   output: z.object({ id: z.string(), text: z.string(), truncated: z.boolean() }),
   async run(app: JobsApp, { id }) {
     const job = await app.jobs.find(id);

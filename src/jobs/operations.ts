@@ -9,7 +9,7 @@ import type { Job } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { checkRequest } from "./material.ts";
 
-const id = z.string().max(64).describe("The job's id");
+const id = z.string().max(64).describe("Id of the job");
 const count = z.number().nullable();
 
 const job = z.object({
@@ -19,17 +19,17 @@ const job = z.object({
   topic_id: z.string().nullable(),
   persona_name: z.string().nullable(),
   status: z.enum(["queued", "running", "succeeded", "failed", "timed_out"]),
-  message: z.string().nullable().describe("What happened, in a sentence"),
+  message: z.string().nullable().describe("What happened, in one sentence"),
   created_at: z.string(),
   created_by: z.string(),
   started_at: z.string().nullable(),
   completed_at: z.string().nullable(),
   exit_code: z.int().nullable(),
-  cost_usd: count.describe("What the agent said it cost; null when it did not say"),
+  cost_usd: count.describe("Cost that the agent reported; null if it reported none"),
 });
 
 const whole = job.extend({
-  error_tail: z.string().nullable().describe("The last of what the agent wrote to stderr, or why it never ran"),
+  error_tail: z.string().nullable().describe("The end of the agent's stderr, or why it did not start"),
   cancelled_by: z.string().nullable(),
   usage: z.object({
     input_tokens: count,
@@ -40,22 +40,24 @@ const whole = job.extend({
     messages: count,
   }),
   duration_ms: count,
-  log: z.string().nullable().describe("The file with all that the agent printed"),
+  log: z.string().nullable().describe("File with the agent's output"),
 });
 
 export const startJob = operation({
   name: "start_job",
-  summary: "Have the agent turn a topic into a proposal, or re-tell a page for a persona.",
+  summary: "Start an agent that turns a topic into a proposal, or rewrites a page for a persona.",
   effect: "writes",
   touches: ["job"],
   callers: collaborators,
   group: "review",
   http: { method: "post", path: "/agent/jobs" },
   input: z.object({
-    kind: z.enum(["incorporate", "perspective"]).describe("incorporate takes a topic, perspective a persona"),
-    source_path: z.string().max(1000).optional().describe("The page; a topic knows its own"),
-    topic_id: z.string().max(64).optional().describe("The topic to incorporate"),
-    persona_name: z.string().max(100).optional().describe("The persona to re-tell the page for"),
+    kind: z
+      .enum(["incorporate", "perspective"])
+      .describe("incorporate needs topic_id; perspective needs source_path and persona_name"),
+    source_path: z.string().max(1000).optional().describe("Path of the page; not needed with topic_id"),
+    topic_id: z.string().max(64).optional().describe("Id of the topic"),
+    persona_name: z.string().max(100).optional().describe("Name of the persona"),
   }),
   output: z.object({ job_id: z.string() }),
   async run(app: JobsApp, asked, caller) {
@@ -69,7 +71,7 @@ export const startJob = operation({
 
 export const listJobs = operation({
   name: "list_jobs",
-  summary: "List the last jobs, newest first, of one page or of all.",
+  summary: "List the latest jobs, newest first.",
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
@@ -77,7 +79,7 @@ export const listJobs = operation({
   http: { method: "get", path: "/agent/jobs" },
   input: z.object({
     source_path: z.string().max(1000).optional().describe("Only jobs of this page"),
-    limit: z.int().min(1).max(200).default(20),
+    limit: z.int().min(1).max(200).default(20).describe("Maximum number of jobs"),
   }),
   output: z.object({ jobs: z.array(job) }),
   run: async (app: JobsApp, { source_path, limit }) =>
@@ -86,7 +88,7 @@ export const listJobs = operation({
 
 export const showJob = operation({
   name: "show_job",
-  summary: "Show one job: how it ended, what the agent last said, and what it used.",
+  summary: "Show a job: outcome, end of stderr and usage.",
   effect: "reads",
   reads: ["job"],
   callers: collaborators,
@@ -102,7 +104,7 @@ export const showJob = operation({
 
 export const cancelJob = operation({
   name: "cancel_job",
-  summary: "Cancel a job: one that waits is dropped, the agent of one that runs is ended.",
+  summary: "Cancel a queued or running job.",
   effect: "writes",
   touches: ["job"],
   callers: collaborators,

@@ -11,7 +11,7 @@ import { checkRequest } from "./material.ts";
 
 export const refreshPerspective = operation({
   name: "refresh_perspective",
-  summary: "Have the agent re-tell a page for a persona, unless that is up to date or under way.",
+  summary: "Start an agent that rewrites a page for a persona, unless the perspective is up to date or in progress.",
   effect: "writes",
   touches: ["job", "perspective"],
   callers: collaborators,
@@ -20,11 +20,11 @@ export const refreshPerspective = operation({
   input: z.object({
     source_path: sourcePath,
     persona: personaName,
-    force: z.boolean().default(false).describe("Also when the one there is still up to date"),
+    force: z.boolean().default(false).describe("Also if the perspective is up to date"),
   }),
   output: z.object({
     status: z.enum(["fresh", "running", "started"]),
-    job_id: z.string().nullable().describe("The job to wait for; null when there is nothing to do"),
+    job_id: z.string().nullable().describe("Id of the job; null if there is nothing to do"),
   }),
   async run(app: JobsApp, { source_path, persona, force }, caller) {
     const found = await personaOf(app, source_path, persona);

@@ -63,7 +63,9 @@ function keysAt(schema: z.ZodType, path: (string | number)[]): string[] {
 
 export const sayComplaint = (c: Complaint) => `${c.file}:${c.line}:${c.column}: ${c.message}`;
 
-export function complain(complaints: Complaint[]): { ok: false; problem: Problem } {
+/** In the order of lines, whatever found them. */
+export function complain(found: Complaint[]): { ok: false; problem: Problem } {
+  const complaints = found.toSorted((a, b) => a.line - b.line || a.column - b.column);
   return refuse("invalid", complaints.map(sayComplaint).join("\n"), { complaints });
 }
 

@@ -1,7 +1,13 @@
 import { once } from "node:events";
 import { Transform } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isJSONRPCRequest, isJSONRPCResponse, type RequestId, type Transport } from "@modelcontextprotocol/server";
+import {
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type McpServer,
+  type RequestId,
+  type Transport,
+} from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { App } from "../app.ts";
 import { type Caller, newTurn } from "../kernel/caller.ts";
@@ -38,13 +44,18 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   );
   recording.unref();
 
+  await serveUntilClosed(() => mcpServer(app, caller, options.groups));
+  clearInterval(recording);
+  return { ok: true, value: true };
+}
+
+/** Serves over stdin and stdout until the client closes them and its requests are answered. */
+export async function serveUntilClosed(newServer: () => McpServer | Promise<McpServer>): Promise<void> {
   const { transport, input, settled } = drainingStdio();
-  const handle = serveStdio(() => mcpServer(app, caller, options.groups), { transport });
+  const handle = serveStdio(newServer, { transport });
   await Promise.race([once(input, "close"), once(process, "SIGINT"), once(process, "SIGTERM")]);
   await settled();
-  clearInterval(recording);
   await handle.close();
-  return { ok: true, value: true };
 }
 
 const drainMs = 5000;

@@ -9,14 +9,14 @@ import type { Token } from "./tokens.ts";
 import type { User } from "./users.ts";
 
 const ranks = ["reader", "collaborator", "admin"] as const satisfies readonly Rank[];
-const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("What they may do");
+const rank = z.enum(ranks, { error: "expected reader, collaborator or admin" }).describe("Permissions of the person");
 
 const token = z.object({
   id: z.string(),
   kind: z.enum(["agent", "person"]),
   name: z.string(),
-  role: z.string().nullable().describe("An agent's role in schema.yaml; null for a person"),
-  rank: z.enum(ranks).nullable().describe("What a person may do with it; null for an agent"),
+  role: z.string().nullable().describe("Role in schema.yaml; null for a person"),
+  rank: z.enum(ranks).nullable().describe("Rank; null for an agent"),
   created_at: z.string(),
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
@@ -30,21 +30,21 @@ const personName = z
   .max(100)
   .regex(/^[^\p{Cc}<>]+$/u, "expected a name without line breaks, < and >");
 
-const days = z.int().min(1).max(3650).optional().describe("Days until it stops working; never if left out");
+const days = z.int().min(1).max(3650).optional().describe("Days until it expires; default: never");
 
 export const createToken = operation({
   name: "create_token",
-  summary: "Make a token for an agent in a role, or for a person; it is shown once.",
+  summary: "Create a token for an agent in a role, or for a person. It is shown once.",
   effect: "writes",
   touches: ["token"],
   callers: ["admin"],
   group: "admin",
   http: { method: "post", path: "/tokens" },
   input: z.object({
-    kind: z.enum(["agent", "person"]),
-    role: z.string().min(1).max(64).optional().describe("For an agent: its role in schema.yaml"),
-    rank: rank.optional().describe("For a person: what they may do with it"),
-    name: personName.optional().describe("Whose it is; for an agent, the role if left out"),
+    kind: z.enum(["agent", "person"]).describe("Whether the token is for an agent or a person"),
+    role: z.string().min(1).max(64).optional().describe("For an agent: role in schema.yaml"),
+    rank: rank.optional().describe("For a person: rank"),
+    name: personName.optional().describe("Name of the owner; default for an agent: the role"),
     days,
   }),
   output: token.extend({ token: z.string() }),
@@ -68,7 +68,7 @@ export const createToken = operation({
 
 export const listTokens = operation({
   name: "list_tokens",
-  summary: "List the tokens that were made, without their texts.",
+  summary: "List the tokens, without their secrets.",
   effect: "reads",
   reads: ["token", "user"],
   callers: ["admin"],
@@ -93,18 +93,18 @@ const shownToken = ({ id, kind, name, role, created_at, expires_at, revoked_at }
 
 export const revokeToken = operation({
   name: "revoke_token",
-  summary: "Make a token useless from now on.",
+  summary: "Revoke a token; it stops working at once.",
   effect: "destroys",
   touches: ["token"],
   callers: ["admin"],
   group: "admin",
   http: { method: "delete", path: "/tokens/{id}" },
-  input: z.object({ id: z.string().max(64) }),
+  input: z.object({ id: z.string().max(64).describe("Id of the token") }),
   output: z.object({ id: z.string() }),
   run: (app: PeopleApp, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
 });
 
-const userName = personName.describe("Their name, as it will stand in the record");
+const userName = personName.describe("Name of the person, as shown in the record");
 const user = z.object({
   name: z.string(),
   email: z.string().nullable(),
@@ -117,7 +117,7 @@ const shownUser = ({ role, ...rest }: User): z.infer<typeof user> => ({ ...rest,
 
 export const addUser = operation({
   name: "add_user",
-  summary: "Let a person in; the token they sign in with is shown once.",
+  summary: "Add a person. Their sign-in token is shown once.",
   effect: "writes",
   touches: ["user", "token"],
   callers: ["admin"],
@@ -125,7 +125,7 @@ export const addUser = operation({
   http: { method: "post", path: "/people" },
   input: z.object({
     name: userName,
-    email: z.email().max(200).optional().describe("For the commits they approve"),
+    email: z.email().max(200).optional().describe("Email address for commits they approve"),
     rank: rank.default("collaborator"),
   }),
   output: user.extend({ token: z.string() }),
@@ -140,7 +140,7 @@ export const addUser = operation({
 
 export const listUsers = operation({
   name: "list_users",
-  summary: "List the people who may sign in.",
+  summary: "List the people who can sign in.",
   effect: "reads",
   reads: ["user"],
   callers: ["admin"],
@@ -153,7 +153,7 @@ export const listUsers = operation({
 
 export const changeUser = operation({
   name: "change_user",
-  summary: "Change what a person may do; tokens that allow just what they may follow at once.",
+  summary: "Change a person's rank; their tokens follow at once.",
   effect: "writes",
   touches: ["user", "token"],
   callers: ["admin"],
@@ -169,7 +169,7 @@ export const changeUser = operation({
 
 export const removeUser = operation({
   name: "remove_user",
-  summary: "Keep a person out from now on: none of their tokens and sessions is good any more.",
+  summary: "Remove a person and revoke all their tokens and sessions.",
   effect: "destroys",
   touches: ["user", "token"],
   callers: ["admin"],

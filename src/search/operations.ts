@@ -10,7 +10,7 @@ import { readQuery } from "./query.ts";
 import { recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = z.string().trim().min(1, "the query is empty").max(2000);
+const query = z.string().trim().min(1, "must not be empty").max(2000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),

@@ -1,31 +1,33 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import Sqlite from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
+import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
 const busyTimeoutMs = 60_000;
 const largestBatch = 256;
+/** SQLite itself waits so long for a lock when a connection opens or migrates, which blocks the thread. */
+const busyMs = 5000;
 
-export async function openSqlite(file: string): Promise<Database> {
+/** `open` is replaced only by the bench that compares SQLite bindings. */
+export async function openSqlite(file: string, open: Open = openConnection): Promise<Database> {
   mkdirSync(dirname(file), { recursive: true });
-  const writer = await retryWhileBusy(() => connect(file));
-  refuseBrokenSqlite(writer);
-  await migrateSqlite(writer, file).catch((error) => {
+  const writer = await retryWhileBusy(() => connect(open, file));
+  await migrateSqlite(writer, file, open).catch((error) => {
     writer.close();
     throw error;
   });
-  const reader = await retryWhileBusy(() => connect(file));
-  reader.pragma("query_only = ON");
+  const reader = await retryWhileBusy(() => connect(open, file));
+  reader.exec("PRAGMA query_only = ON");
   // SQLite waits for a lock by blocking the thread. The writer does so for 10 ms only and then
   // waits in `retryWhileBusy`, which lets the event loop serve other requests.
-  writer.pragma("busy_timeout = 10");
+  writer.exec("PRAGMA busy_timeout = 10");
 
   const funnel = openFunnel(writer);
   const watch = watchChanges(reader);
@@ -48,26 +50,15 @@ export async function openSqlite(file: string): Promise<Database> {
   };
 }
 
-function connect(file: string): Sqlite.Database {
-  const connection = new Sqlite(file, { timeout: 5000 });
-  connection.pragma("journal_mode = WAL");
-  // FULL fsyncs every commit before it is acknowledged; with NORMAL a power failure loses acknowledged writes.
-  connection.pragma("synchronous = FULL");
-  connection.pragma("foreign_keys = ON");
-  return connection;
-}
+type Open = typeof openConnection;
 
-/** SQLite 3.7.0 to 3.51.2 can corrupt a WAL database when a checkpoint meets a reset. */
-function refuseBrokenSqlite(connection: Sqlite.Database): void {
-  const version = connection.prepare("select sqlite_version()").pluck().get() as string;
-  const [, minor = 0, patch = 0] = version.split(".").map(Number);
-  const fixed =
-    minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);
-  if (!fixed) {
-    throw new Error(
-      `SQLite ${version} has the WAL-reset corruption bug; install a better-sqlite3 that bundles 3.51.3 or newer`,
-    );
-  }
+function connect(open: Open, file: string): Connection {
+  const connection = open(file, busyMs);
+  connection.exec("PRAGMA journal_mode = WAL");
+  // FULL fsyncs every commit before it is acknowledged; with NORMAL a power failure loses acknowledged writes.
+  connection.exec("PRAGMA synchronous = FULL");
+  connection.exec("PRAGMA foreign_keys = ON");
+  return connection;
 }
 
 type Waiting = {
@@ -82,7 +73,7 @@ type Waiting = {
  * `work` may await in the middle of its transaction. Without this queue another write would be
  * committed, or rolled back, as part of a transaction that it knows nothing about.
  */
-function openFunnel(connection: Sqlite.Database) {
+function openFunnel(connection: Connection) {
   const tx = kyselyOver(connection);
   const waiting: Waiting[] = [];
   let draining: Promise<void> | undefined;
@@ -147,17 +138,18 @@ function openFunnel(connection: Sqlite.Database) {
 }
 
 /** Detects writes of other processes by polling `data_version`, which costs microseconds. */
-function watchChanges(connection: Sqlite.Database) {
+function watchChanges(connection: Connection) {
   const listeners = new Set<() => void>();
-  const version = connection.prepare("PRAGMA data_version").pluck();
-  let seen = version.get();
+  const statement = connection.prepare("PRAGMA data_version");
+  const version = () => statement.all([])[0]?.data_version;
+  let seen = version();
   let timer: NodeJS.Timeout | undefined;
 
   const wake = () => {
     for (const listener of listeners) listener();
   };
   const poll = () => {
-    const now = version.get();
+    const now = version();
     if (now === seen) return;
     seen = now;
     wake();
@@ -188,8 +180,8 @@ function watchChanges(connection: Sqlite.Database) {
 const plannedOnce = (sql: string) => sql.replace(/\b(limit) \?/gi, "$1 +?");
 
 /** Caches statements by text: reusing one is five times faster than preparing it again. */
-function kyselyOver(connection: Sqlite.Database): Query {
-  const prepared = new Map<string, Sqlite.Statement>();
+function kyselyOver(connection: Connection): Query {
+  const prepared = new Map<string, Statement>();
   const database = {
     prepare(sql: string) {
       let statement = prepared.get(sql);
@@ -202,53 +194,36 @@ function kyselyOver(connection: Sqlite.Database): Query {
     },
     close: () => connection.close(),
   };
-  const query = new Kysely<Tables>({
-    dialect: new SqliteDialect({ database: database as unknown as Sqlite.Database }),
-  });
-  const readers = new Map<string, ReturnType<typeof rowsOf>>();
+  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
   directConnections.set(query, {
     rows(sql, parameters) {
-      const read = readers.get(sql) ?? rowsOf(connection.prepare(plannedOnce(sql)));
-      readers.set(sql, read);
-      return read(parameters);
+      const statement = database.prepare(sql);
+      if (statement.reader) return statement.all(parameters);
+      statement.run(parameters);
+      return [];
     },
     changes(sql, each) {
       const statement = database.prepare(sql);
-      return each.map((parameters) => statement.run(...parameters).changes);
+      return each.map((parameters) => statement.run(parameters).changes);
     },
   });
   return query;
 }
 
-/** Builds row objects from arrays, in half the time of the driver. */
-function rowsOf(statement: Sqlite.Statement): (parameters: unknown[]) => unknown[] {
-  if (!statement.reader) {
-    return (parameters) => {
-      statement.run(...parameters);
-      return [];
-    };
-  }
-  const names = statement.columns().map((column) => column.name);
-  statement.raw();
-  return (parameters) =>
-    (statement.all(...parameters) as unknown[][]).map((values) => {
-      const row: Record<string, unknown> = {};
-      for (let at = 0; at < names.length; at++) row[names[at] as string] = values[at];
-      return row;
-    });
-}
-
-async function migrateSqlite(connection: Sqlite.Database, file: string) {
+async function migrateSqlite(connection: Connection, file: string, open: Open) {
   const migrations = migrationsFor("sqlite");
   const recorded = () => {
     connection.exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)");
-    return connection.prepare("SELECT name FROM schema_migrations").pluck().all() as string[];
+    return connection
+      .prepare("SELECT name FROM schema_migrations")
+      .all([])
+      .map(({ name }) => name as string);
   };
   if (pendingMigrations(migrations, await retryWhileBusy(recorded), file).length === 0) return;
 
   // The lock is in a separate database, so that a migration may manage its own transactions. The kernel
   // releases it when the process dies.
-  const lock = new Sqlite(`${file}-migrate`, { timeout: 5000 });
+  const lock = open(`${file}-migrate`, busyMs);
   try {
     await retryWhileBusy(() => lock.exec("BEGIN EXCLUSIVE"));
     await migrate(migrations, {
@@ -269,8 +244,7 @@ async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
     try {
       return attempt();
     } catch (error) {
-      const busy = (error as { code?: string }).code?.startsWith("SQLITE_BUSY");
-      if (!busy || Date.now() > until) throw error;
+      if (!isBusy(error) || Date.now() > until) throw error;
       await sleep(1 + Math.random() * 9);
     }
   }

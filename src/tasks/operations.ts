@@ -8,12 +8,12 @@ import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { TasksApp } from "./tasks-app.ts";
 import type { Step } from "./transition.ts";
 
-const id = z.string().max(64).describe("The task's id, as list_todos shows it");
-const epoch = z.int().min(1).optional().describe("The epoch lock_todo gave you; needed while you hold the task");
-const title = z.string().trim().min(1, "a task needs a title").max(300).describe("What is to be done, in one line");
-const description = z.string().max(20_000).describe("What done means, and what to look at");
+const id = z.string().max(64).describe("Id of the task, as in list_todos");
+const epoch = z.int().min(1).optional().describe("The epoch from lock_todo; required while you hold the task");
+const title = z.string().trim().min(1, "a task needs a title").max(300).describe("What to do, in one line");
+const description = z.string().max(20_000).describe("When it is done, and what to look at");
 const agentId = z.string().trim().min(1).max(200);
-const priority = z.int().min(-1000).max(1000).describe("Higher is taken first");
+const priority = z.int().min(-1000).max(1000).describe("Higher is claimed first");
 
 const line = z.object({
   id: z.string(),
@@ -23,14 +23,15 @@ const line = z.object({
   run: z.string().optional(),
   attempt: z.int().optional(),
   holder: z.string().optional(),
-  waits_for: z.int().optional().describe("How many tasks it depends on are not completed"),
+  waits_for: z.int().optional().describe("Number of dependencies that are not completed"),
 });
 
 export const createTodo = operation({
   name: "create_todo",
   summary: "Create a task that someone can claim.",
   guidance:
-    "It can be claimed once every task in depends_on is completed. Do not create one for what you do at once yourself.",
+    "Use it for work that someone else or a later session does; not for what you do now. It can be claimed when every task in depends_on is completed. " +
+    'Example: {"title": "Add retry to the mailer", "description": "Done when test/mailer passes", "depends_on": ["task-01"]}',
   effect: "writes",
   touches: ["task"],
   callers: writers,
@@ -39,7 +40,7 @@ export const createTodo = operation({
   input: z.object({
     title,
     description: description.default(""),
-    depends_on: z.array(id).max(200).default([]).describe("Tasks that must be completed first"),
+    depends_on: z.array(id).max(200).default([]).describe("Ids of tasks that must be completed first"),
     priority: priority.default(0),
   }),
   output: z.object({ id: z.string(), state: z.string() }),
@@ -53,7 +54,8 @@ export const createTodo = operation({
 export const listTodos = operation({
   name: "list_todos",
   summary: "List tasks with their states, oldest first.",
-  guidance: "Small lines only; get_task_context gives one task whole. Go on with `cursor` when there are more.",
+  guidance:
+    "Use it to find open work and who holds it. get_task_context has the details of one task. Pass `cursor` to get the next page.",
   effect: "reads",
   reads: ["task", "run"],
   callers: everyone,
@@ -62,12 +64,12 @@ export const listTodos = operation({
   input: z.object({
     state: z.enum(states).optional().describe("Only tasks in this state"),
     run: z.string().max(64).optional().describe("Only tasks of this run"),
-    limit: z.int().min(1).max(200).default(30).describe("How many at the most"),
+    limit: z.int().min(1).max(200).default(30).describe("Maximum number of tasks"),
     cursor: z
       .string()
       .regex(/^\d{1,15}$/, "expected the cursor of an earlier answer")
       .optional()
-      .describe("The cursor of the answer before, to go on from there"),
+      .describe("Cursor of the previous answer, for the next page"),
   }),
   output: z.object({ todos: z.array(line), cursor: z.string().optional() }),
   async run(app: TasksApp, { state, run, limit, cursor }) {
@@ -82,8 +84,8 @@ export const lockTodo = operation({
   name: "lock_todo",
   summary: "Claim a task, so that nobody else works on it.",
   guidance:
-    "Status `locked`: it is yours until expires_at; remember the epoch, every write about the task needs it. " +
-    "Status `held`: someone else has it; take another. Locking again with your epoch makes the lease longer.",
+    "Call it before you start work on a task. `locked`: it is yours until expires_at; keep the epoch, every write to the task needs it. " +
+    "`held`: someone else holds it; choose another task. Call it again with your epoch to extend the lease.",
   effect: "writes",
   touches: ["task"],
   callers: writers,
@@ -92,10 +94,15 @@ export const lockTodo = operation({
   input: z
     .object({
       id,
-      agent_id: agentId.optional().describe("Who you are, so that others see who holds it"),
-      agentId: agentId.optional().describe("The older name of agent_id"),
+      agent_id: agentId.optional().describe("Your name, shown as the holder"),
+      agentId: agentId.optional().describe("Old name of agent_id"),
       epoch,
-      lease_seconds: z.number().min(1).max(86_400).optional().describe("How long it is yours without a sign of life"),
+      lease_seconds: z
+        .number()
+        .min(1)
+        .max(86_400)
+        .optional()
+        .describe("Lease duration in seconds; renewed by lock_todo with the epoch"),
     })
     .refine(({ agent_id, agentId }) => (agent_id ?? agentId) !== undefined, {
       path: ["agent_id"],
@@ -126,15 +133,15 @@ export const lockTodo = operation({
 
 export const unlockTodo = operation({
   name: "unlock_todo",
-  summary: "Give a task back that you hold and will not finish.",
+  summary: "Release a task that you hold and will not finish.",
   guidance:
-    "The next worker takes it over at once instead of waiting for your lease to run out; what you did on it counts as no attempt.",
+    "Others can claim it at once instead of waiting for your lease to expire. It does not count as an attempt. To finish a task use update_todo.",
   effect: "writes",
   touches: ["task"],
   callers: writers,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/unlock" },
-  input: z.object({ id, epoch: z.int().min(1).describe("The epoch lock_todo gave you") }),
+  input: z.object({ id, epoch: z.int().min(1).describe("The epoch from lock_todo") }),
   output: z.object({ id: z.string(), state: z.string() }),
   async run(app: TasksApp, { id, epoch }, caller) {
     const released = await app.tasks.release(id, nameOf(caller), { epoch });
@@ -144,7 +151,7 @@ export const unlockTodo = operation({
 
 export const releaseTask = operation({
   name: "release_task",
-  summary: "Break a claim: take a task from whoever holds it.",
+  summary: "Break a claim: take a task away from its holder.",
   effect: "destroys",
   touches: ["task"],
   callers: collaborators,
@@ -164,7 +171,7 @@ export const releaseTask = operation({
 
 export const limitRun = operation({
   name: "limit_run",
-  summary: "Say how many tasks of a run may be in work at once.",
+  summary: "Limit how many tasks of a run are worked on at once.",
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
@@ -172,7 +179,7 @@ export const limitRun = operation({
   http: { method: "put", path: "/runs/{run}/limit" },
   input: z.object({
     run: z.string().min(1).max(64).describe("The run"),
-    most: z.int().min(1).max(10_000).nullable().describe("How many; null lifts the limit"),
+    most: z.int().min(1).max(10_000).nullable().describe("Maximum number of tasks; null removes the limit"),
   }),
   output: z.object({ run: z.string(), most: z.int().nullable() }),
   async run(app: TasksApp, { run, most }, caller) {
@@ -183,10 +190,10 @@ export const limitRun = operation({
 
 export const updateTodo = operation({
   name: "update_todo",
-  summary: "Change a task's words or priority, or say what became of it.",
+  summary: "Complete a task that you hold, or edit its title, description or priority.",
   guidance:
-    "status `completed` with the output ends a task that you hold (a task of a run is `submitted` instead, and verified before it counts). " +
-    "Without status, title, description and priority are changed.",
+    "To complete: status `completed` with `output` and your epoch. A task of a run is `submitted` instead, and verified before it counts. " +
+    'Example: {"id": "task-01", "epoch": 1, "status": "completed", "output": "Added retry; npm test passes"}',
   effect: "writes",
   touches: ["task"],
   callers: writers,
@@ -202,14 +209,14 @@ export const updateTodo = operation({
       .enum(["completed", "submitted", "cancelled", "reopened"])
       .optional()
       .describe(
-        "What became of it; cancelled and reopened are a person's to say, and reopened takes what is stale behind it along",
+        "The new status; only people can set cancelled and reopened. reopened also reopens stale tasks that depend on it",
       ),
     output: z.string().max(200_000).default("").describe("What was done, with evidence; for cancelled, the reason"),
   }),
   output: z.object({
     id: z.string(),
     state: z.string(),
-    reopened: z.array(z.string()).optional().describe("What was stale behind it and is open again too"),
+    reopened: z.array(z.string()).optional().describe("Stale tasks that were reopened with it"),
   }),
   async run(app: TasksApp, { id, epoch, status, output, ...words }, caller) {
     const actor = nameOf(caller);
@@ -248,9 +255,9 @@ function stepFor(status: "completed" | "submitted" | "cancelled", output: string
 
 export const getTaskContext = operation({
   name: "get_task_context",
-  summary: "Read one task: what is asked, what it depends on, and what those left behind.",
+  summary: "Read one task: description, dependencies and their outputs.",
   guidance:
-    "Read it before you start. Outputs of the tasks before are cut to what fits; blocked_by names what stands in the way.",
+    "Read it before you start on a task. Outputs of dependencies are truncated; blocked_by lists failed tasks that block it.",
   effect: "reads",
   reads: ["task", "run", "attempt", "question"],
   callers: everyone,

@@ -15,3 +15,7 @@ export const stateWords: Record<string, string> = {
 };
 
 export const wordsFor = (state: string): string => stateWords[state] ?? state;
+
+/** The state that a person names by its word or by its name on the wire. */
+export const stateNamed = (word: string): string =>
+  Object.keys(stateWords).find((state) => stateWords[state] === word.toLowerCase()) ?? word;

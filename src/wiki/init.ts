@@ -6,6 +6,7 @@ import { nearest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
+import { loadBinding } from "../store/sqlite/binding.ts";
 import { writeEditorSchemas } from "./editor-schemas.ts";
 import { parseSchema, type Schema, type Section } from "./schema.ts";
 import { emptyDocument, withBody } from "./stores/document.ts";
@@ -42,6 +43,8 @@ export function workspaceFiles(
     return refuse("invalid", `no template ${template}; ${hint} templates are ${names.join(", ")}`);
   }
   if (existsSync(root) && !statSync(root).isDirectory()) return refuse("invalid", `${root} is a file; name a folder`);
+  // Throws before anything is written: a workspace whose database cannot be opened is useless.
+  loadBinding();
   const folders = foldersOf(root, env);
   if (!folders.ok) return folders;
   const { wiki, sources } = folders.value;

@@ -7,12 +7,12 @@ import type { EntryMetadata } from "./entry.ts";
 import { roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 import type { WikiApp } from "./wiki-app.ts";
 
-const id = sectionId.describe("The entry's id as list_entries shows it, such as vision or api/errors");
+const id = sectionId.describe("Id of the entry, such as vision or api/errors");
 
 const line = z.object({
   id: z.string(),
   title: z.string(),
-  version: z.int().describe("0 when nobody has written it yet"),
+  version: z.int().describe("0 before the first write"),
   lastAuthor: z.string(),
   wordCount: z.int(),
   mode: z.enum(["snapshot", "log"]),
@@ -34,11 +34,10 @@ const catalogueSize = 50;
 
 export const listEntries = operation({
   name: "list_entries",
-  summary: "List the entries of the knowledge base, without their texts.",
+  summary: "List the entries: ids, titles, versions, last authors and word counts, without content.",
   guidance:
-    "Start every turn with this. It costs little: ids, titles, versions, last authors and word counts, no bodies. " +
-    "It also gives you the handoff that the role before you wrote. Then fetch only the 2 to 4 entries that your task needs. " +
-    "Large bases show folders: list one with `under`.",
+    "Call it first in every task, then fetch only the 2 to 4 entries you need. It also returns the handoff that waits for your role. " +
+    "More than 50 entries are listed as folders: list one with `under`. To find words inside entries, use search.",
   effect: "reads",
   reads: ["entry", "section", "proposal"],
   callers: everyone,
@@ -46,7 +45,7 @@ export const listEntries = operation({
   http: { method: "get", path: "/entries" },
   input: z.object({
     under: sectionId.optional().describe("List only this folder, such as api"),
-    all: z.boolean().default(false).describe("List every entry, however many there are"),
+    all: z.boolean().default(false).describe("List every entry instead of folders"),
   }),
   output: z.object({
     entries: z.array(line),
@@ -55,7 +54,7 @@ export const listEntries = operation({
       .object({ from: z.string(), summary: z.string(), run: z.string(), step: z.int() })
       .nullable()
       .optional()
-      .describe("What the role before yours left for you"),
+      .describe("The summary of the previous role"),
   }),
   async run(app: WikiApp, { under, all }, caller) {
     const listed = await app.knowledge(caller).listEntries();
@@ -106,16 +105,16 @@ function describeAll(schema: Schema, entries: EntryMetadata[], role: string | un
 
 export const fetchEntry = operation({
   name: "fetch_entry",
-  summary: "Read one entry: its text, version and metadata.",
+  summary: "Read one entry: content, version and metadata.",
   guidance:
-    "Remember the `version`: commit_entry needs it. A turn may fetch only a few different entries (4 unless the schema says otherwise); " +
-    "fetching one again, after a conflict for example, is free.",
+    "Keep the `version`: commit_entry needs it. A turn can read only a few different entries (4 by default); reading one again is free. " +
+    "To check a single fact, use search instead.",
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
   group: "core",
   http: { method: "get", path: "/entries/{id}" },
-  input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; the latest if left out") }),
+  input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; default: the latest") }),
   output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
   async run(app: WikiApp, { id, version }, caller) {
     const fetched = await app.knowledge(caller).fetchEntry(id);
@@ -132,12 +131,12 @@ export const fetchEntry = operation({
 
 export const commitEntry = operation({
   name: "commit_entry",
-  summary: "Replace the body of a snapshot entry.",
+  summary: "Replace the content of a snapshot entry.",
   guidance:
-    "Send the whole new body (markdown, without frontmatter) and the version you fetched. " +
-    "If someone wrote in between, nothing is overwritten and you get status `conflict` with latestContent and latestVersion: " +
-    "when `merged` is there, check it and commit it with merged_version; otherwise bring your change into latestContent and commit that with latestVersion. " +
-    "Status `denied` tells what your role may write.",
+    "Send the entire new content and the version you fetched. For entries of mode log use append_log. " +
+    "`conflict`: someone wrote since your fetch and nothing was saved. If the answer has `merged`, check it and commit it with merged_version; otherwise apply your change to latestContent and commit with latestVersion. " +
+    "`denied` lists what your role can write. " +
+    'Example: {"id": "vision", "content": "# Vision\\n\\nParcels arrive on time.\\n", "version": 3}',
   effect: "writes",
   touches: ["entry"],
   callers: writers,
@@ -146,8 +145,8 @@ export const commitEntry = operation({
   http: { method: "put", path: "/entries/{id}" },
   input: z.object({
     id,
-    content: z.string().describe("The whole new body, in markdown"),
-    version: z.int().min(0).describe("The version you read; 0 for an entry that nobody has written yet"),
+    content: z.string().describe("The entire new content in markdown, without frontmatter"),
+    version: z.int().min(0).describe("The version that fetch_entry returned"),
   }),
   output: z.object({ status: z.literal("success"), version: z.int() }),
   run: (app: WikiApp, { id, content, version }, caller) => app.knowledge(caller).commitEntry(id, content, version),
@@ -155,27 +154,27 @@ export const commitEntry = operation({
 
 export const appendLog = operation({
   name: "append_log",
-  summary: "Add one line to the end of a log entry.",
+  summary: "Append one line to a log entry.",
   guidance:
-    "Time, your role and the run are put in front of it. One line of plain text, no line breaks; earlier lines cannot be changed by anyone. " +
-    "Needs no version: appends never conflict.",
+    "Use it for decisions, findings and events as they happen. Time, role and run are added in front. One line per call, no line breaks; lines cannot be changed later. It needs no version and never conflicts. " +
+    "For entries of mode snapshot use commit_entry.",
   effect: "writes",
   touches: ["entry"],
   callers: writers,
   group: "core",
   audience: "log-writers",
   http: { method: "post", path: "/entries/{id}/log" },
-  input: z.object({ id, line: z.string().describe("One line, such as: chose SQLite because one process writes") }),
+  input: z.object({ id, line: z.string().describe("Plain text, such as: chose SQLite because one process writes") }),
   output: z.object({ status: z.literal("success"), version: z.int(), line: z.string() }),
   run: (app: WikiApp, { id, line }, caller) => app.knowledge(caller).appendLog(id, line),
 });
 
 export const transferFocus = operation({
   name: "transfer_focus",
-  summary: "End your turn and hand over to the next role.",
+  summary: "End your turn and hand over to the next role of the pipeline.",
   guidance:
-    "Every turn ends with this, after your work is committed or appended. The summary is what the next role sees: what you did, what is open, which entries to read. " +
-    "Handoffs only move forward along the pipeline; asking for an earlier role or your own sends the focus to the next one.",
+    "Call it last, after commit_entry and append_log. The next role reads the summary first: what you did, what is open, which entries to read. " +
+    "Handoffs only go forward: an earlier role or your own is replaced by the next role.",
   effect: "writes",
   touches: ["run", "entry"],
   callers: ["agent"],
@@ -183,17 +182,17 @@ export const transferFocus = operation({
   audience: "pipeline",
   http: { method: "post", path: "/focus" },
   input: z.object({
-    target: roleName.describe("The role to hand over to"),
+    target: roleName.describe("The next role"),
     summary: z
       .string()
       .trim()
-      .min(1, "the summary is empty; write one for the next role")
+      .min(1, "must not be empty; write a summary for the next role")
       .max(8000)
-      .describe("For the next role"),
+      .describe("What you did, what is open, what to read"),
   }),
   output: z.object({
     status: z.literal("success"),
-    target: z.string().nullable().describe("Who has the focus now; null when the run has ended"),
+    target: z.string().nullable().describe("The role whose turn it is now; null when the run has ended"),
     requested: z.string(),
     forced: z.boolean(),
     run: z.string(),
@@ -206,19 +205,19 @@ export const transferFocus = operation({
 
 export const searchEntries = operation({
   name: "search_entries",
-  summary: "Search the texts of all entries.",
+  summary: "Search the content of entries.",
   guidance:
-    "Ranked passages with « » around what matched, and the heading and line they stand under. Use it to find which entry to fetch, or to check one fact without spending a read. " +
-    "Words or a whole question; there are no operators. `suggestion` is what was probably meant by a word that nobody wrote.",
+    "Returns ranked passages with heading and line; « » mark the matches. Use it to find which entry to fetch or to check a fact without using a read. It searches entries only: search covers everything. " +
+    "Query: words or a question, no operators.",
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
   group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to look for"),
-    limit: z.int().min(1).max(50).default(8).describe("How many results at the most"),
-    section: sectionId.optional().describe("Only this entry, or the entries of this folder"),
+    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words or a question"),
+    limit: z.int().min(1).max(50).default(8).describe("Maximum number of results"),
+    section: sectionId.optional().describe("Search only this entry or folder"),
   }),
   output: z.object({
     results: z.array(
@@ -249,7 +248,7 @@ export const searchEntries = operation({
 
 export const entryHistory = operation({
   name: "entry_history",
-  summary: "List the versions of an entry: who, in which role, when, and what changed.",
+  summary: "List the versions of an entry with author, role and time.",
   effect: "reads",
   reads: ["entry"],
   callers: people,
@@ -257,8 +256,8 @@ export const entryHistory = operation({
   http: { method: "get", path: "/entries/{id}/history" },
   input: z.object({
     id,
-    limit: z.int().min(1).max(500).default(20).describe("How many versions at the most, newest first"),
-    diff: z.boolean().default(false).describe("Show what each version changed"),
+    limit: z.int().min(1).max(500).default(20).describe("Maximum number of versions, newest first"),
+    diff: z.boolean().default(false).describe("Include the diff of each version"),
   }),
   output: z.object({
     versions: z.array(
@@ -293,7 +292,7 @@ export const entryHistory = operation({
 
 export const showSchema = operation({
   name: "show_schema",
-  summary: "Show the sections of the knowledge base with who may write them, and the roles there are.",
+  summary: "Show the sections with their writers, the pipeline and the roles.",
   effect: "reads",
   reads: ["section", "proposal"],
   callers: people,

@@ -64,7 +64,7 @@ test.each([
   [
     "a role twice in the pipeline",
     good.replace("engineer]", "planner]"),
-    "schema.yaml:8:21: planner is in the pipeline above already",
+    "schema.yaml:8:21: planner is already in the pipeline above",
   ],
   ["a top-level key too many", `${good}extra: 1\n`, "schema.yaml:10:1: "],
   ["tabs for indentation", good.replace("    - id", "\t- id"), "schema.yaml:3:1: "],
@@ -93,7 +93,7 @@ test("K12: the same id twice is rejected where it stands the second time", () =>
   );
   const read = parseSchema(twice, "schema.yaml");
   if (read.ok) throw new Error("expected a refusal");
-  expect(read.problem.message).toBe("schema.yaml:8:9: this id is used above already");
+  expect(read.problem.message).toBe("schema.yaml:8:9: this id is already used above");
 });
 
 test("K12, T20: bombs are refused quickly and are nobody's crash", () => {
@@ -151,9 +151,9 @@ test("K11: a list in one line takes a section too", () => {
 });
 
 test("K12: the mistakes shown in the docs are reported just so", () => {
-  const page = readFileSync(new URL("../../docs/schema.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/guides/schema.md", import.meta.url), "utf8");
   const [, text, said] =
-    /## When the file is wrong[\s\S]*?```yaml\n([\s\S]*?)```[\s\S]*?```\n([\s\S]*?)```/.exec(page) ?? [];
+    /## When the file is wrong[\s\S]*?```yaml\n([\s\S]*?)```[\s\S]*?```text\n([\s\S]*?)```/.exec(page) ?? [];
   const read = parseSchema(text ?? "", "wiki/schema.yaml");
   expect(read.ok ? "no mistake" : `${read.problem.message}\n`).toBe(said);
 });

@@ -26,7 +26,7 @@ export function crewMind(
     const said = heard.messages.map((message) => message.text).join("\n");
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
     if (has("submit_preamble"))
-      return call("submit_preamble", { text: "You do careful work, look twice, and say what you saw. ".repeat(2) });
+      return call("submit_preamble", { content: "You do careful work, look twice, and say what you saw. ".repeat(2) });
     if (has("submit_plan")) {
       return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
     }
@@ -41,7 +41,7 @@ export function crewMind(
     }
     const isFile = tasks.find((task) => task.number === number)?.deliverable === "files";
     if (isFile && !said.includes(`"bytes":`))
-      return call("write_file", { path: `out/${number}.txt`, text: `${number}\n` });
+      return call("write_file", { path: `out/${number}.txt`, content: `${number}\n` });
     return call("submit_output", { output: `made ${number}` });
   };
 }

@@ -79,7 +79,7 @@ export async function newRun(app: App, tasks: PlanTask[], request = "Do it"): Pr
 export const writes =
   (text: (number: string) => string = (number) => `${number}\n`): Play =>
   async ({ number, use }) => {
-    if (number !== "0") await use("write_file", { path: `out/${number}.txt`, text: text(number) });
+    if (number !== "0") await use("write_file", { path: `out/${number}.txt`, content: text(number) });
     await use("submit_output", { output: `made ${number}` });
   };
 

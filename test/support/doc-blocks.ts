@@ -1,7 +1,7 @@
 /**
  * The command blocks of README.md and docs/, and how to run them.
  *
- *   ```sh        a script; it must exit with 0
+ *   ```sh        commands, one a line; each must exit with 0
  *   ```console   commands after "$ ", each followed by output it prints, in order; … stands for any text
  *
  * HTML comments above a block change how it runs, and do not show on the page:
@@ -26,8 +26,8 @@ export type Block = {
   exit: number;
 };
 
-const fence = /^( *)(`{3,})([\w-]*)[^\n]*\n([\s\S]*?)^\1\2 *$/;
-const comment = /^ *<!--([\s\S]*?)-->/;
+const fence = /( *)(`{3,})([\w-]*)[^\n]*\n([\s\S]*?)^\1\2 *$/my;
+const comment = / *<!--([\s\S]*?)-->/y;
 
 /** Every fenced block and every setup of a page, in order. */
 export function blocksOf(root: string, page: string): Block[] {
@@ -35,25 +35,26 @@ export function blocksOf(root: string, page: string): Block[] {
   const blocks: Block[] = [];
   let marks: string[] = [];
   for (let at = 0; at < text.length; ) {
-    const rest = text.slice(at);
+    fence.lastIndex = at;
+    comment.lastIndex = at;
     const line = text.slice(0, at).split("\n").length;
-    const [whole = "", indent = "", , language = "", body = ""] = fence.exec(rest) ?? [];
-    const [remark = "", inside = ""] = comment.exec(rest) ?? [];
+    const [whole = "", indent = "", , language = "", body = ""] = fence.exec(text) ?? [];
+    const [remark = "", inside = ""] = comment.exec(text) ?? [];
     if (whole !== "") {
       const own = body.replaceAll(new RegExp(`^${indent}`, "gm"), "");
       blocks.push({ page, line, language, text: own, ...readMarks(marks) });
       marks = [];
       at += whole.length;
     } else if (/^ setup\n/.test(inside)) {
-      blocks.push({ page, line, language: "sh", text: inside.replace(/^ setup\n/, ""), exit: 0 });
+      blocks.push({ page, line, language: "setup", text: inside.replace(/^ setup\n/, ""), exit: 0 });
       at += remark.length;
     } else if (remark !== "") {
       marks.push(inside.trim());
       at += remark.length;
     } else {
-      const [first = ""] = rest.split("\n", 1);
-      if (first.trim() !== "") marks = [];
-      at += first.length + 1;
+      const end = text.indexOf("\n", at);
+      if (text.slice(at, end < 0 ? undefined : end).trim() !== "") marks = [];
+      at = end < 0 ? text.length : end + 1;
     }
   }
   return blocks;
@@ -75,9 +76,13 @@ function readMarks(marks: string[]): Pick<Block, "notRun" | "keepsRunning" | "ex
 
 export type Step = { command: string; expected: string[] };
 
-/** The commands of a `console` block with the output below each, or the whole of a script. */
+/** The commands of a block; in a `console` block each with the output below it. */
 export function stepsOf({ language, text }: Block): Step[] {
-  if (language !== "console") return [{ command: text, expected: [] }];
+  if (language === "setup") return [{ command: text, expected: [] }];
+  if (language === "sh") {
+    const lines = text.replaceAll("\\\n", " ").split("\n");
+    return lines.filter((line) => line.trim() !== "").map((command) => ({ command, expected: [] }));
+  }
   const steps: Step[] = [];
   for (const line of text.trimEnd().split("\n")) {
     const last = steps.at(-1);

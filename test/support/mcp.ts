@@ -28,11 +28,11 @@ export const overStdio = (
     }),
   );
 
-/** An agent's client of `/mcp` on a served workspace. */
-export const overHttp = (url: string, token: string, era: Era = eras[0]) =>
+/** An agent's client of `/mcp` on a served workspace; `tools` names the groups that it lists. */
+export const overHttp = (url: string, token: string, era: Era = eras[0], tools?: string) =>
   connect(
     era,
-    new StreamableHTTPClientTransport(new URL("/mcp", url), {
+    new StreamableHTTPClientTransport(new URL(tools === undefined ? "/mcp" : `/mcp?tools=${tools}`, url), {
       requestInit: { headers: { authorization: `Bearer ${token}` } },
     }),
   );

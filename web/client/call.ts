@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { OperationName, Operations } from "../../src/operation-list.ts";
 import { boot } from "../boot.ts";
+import { inBrowserWords } from "./next-step.ts";
 
 export type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
 export type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
@@ -28,7 +29,7 @@ export async function call<N extends OperationName>(
   signal?: AbortSignal,
 ): Promise<Output<N>> {
   const route = boot.operations[name];
-  if (!route) throw new Refusal(404, `this server knows no ${name}; reload the page`);
+  if (!route) throw new Refusal(404, `the server has no operation ${name}; reload the page`);
   const { method, path: template } = route;
   const rest: Record<string, unknown> = { ...input };
   const path = template.replace(/\{(\w+)\}/g, (_, key: string) => {
@@ -52,12 +53,13 @@ export async function ask(url: string, method = "get", body?: unknown, signal?: 
     });
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
-    throw new Refusal(0, "the server cannot be reached; your work stays here until it is back");
+    throw new Refusal(0, "the server is not reachable; your text is kept in this browser");
   }
   const said = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
   if (answer.ok) return said;
-  if (answer.status === 401) throw new Refusal(401, "you are no longer signed in; open the sign-in link again");
-  throw new Refusal(answer.status, String(said.error ?? said.message ?? `the server answered ${answer.status}`), said);
+  if (answer.status === 401) throw new Refusal(401, "your session has ended; open the sign-in link again");
+  const message = String(said.error ?? said.message ?? `the server responded with status ${answer.status}`);
+  throw new Refusal(answer.status, inBrowserWords(message, said.next), said);
 }
 
 function queryOf(values: Record<string, unknown>): string {

@@ -77,7 +77,7 @@ export function follow({ queries, from, onState }: Feed): () => void {
       signal,
       headers: { accept: "text/event-stream", "last-event-id": cursor },
     });
-    if (!answer.ok || !answer.body) throw new Error(`the event feed answered ${answer.status}`);
+    if (!answer.ok || !answer.body) throw new Error(`the event stream responded with status ${answer.status}`);
     onState("live");
     waitMs = 500;
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

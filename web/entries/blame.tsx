@@ -13,8 +13,8 @@ export function Blame({ id }: { id: string }) {
   const known = new Map(versions.map((version) => [version.version, version]));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
-    <section className="lines blame" aria-label="Who wrote what" tabIndex={0}>
-      {truncated && <p className="note">Only the last {versions.length} versions were compared.</p>}
+    <section className="lines blame" aria-label="Blame" tabIndex={0}>
+      {truncated && <p className="note">Only the latest {versions.length} versions were compared.</p>}
       <table>
         <thead>
           <tr>

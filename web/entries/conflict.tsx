@@ -32,12 +32,12 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
     <div className="editor conflict">
       <div className="note" role="alert">
         <p>
-          Someone saved version {clash.version} while you were writing. Nothing is overwritten: bring the two together
-          on the right, then save.
+          Someone saved version {clash.version} while you were editing. Nothing is overwritten: merge the two on the
+          right, then save.
         </p>
         {clash.merged !== undefined && (
           <p>
-            The two changes do not touch each other.{" "}
+            The two changes do not overlap.{" "}
             <button
               type="button"
               className="link-button"
@@ -47,14 +47,14 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
                 setLook("merge");
               }}
             >
-              Take both
+              Keep both
             </button>
           </p>
         )}
       </div>
       <SegmentedControl
         size="xs"
-        aria-label="Which texts to compare"
+        aria-label="Texts to compare"
         value={look}
         onChange={(value) => setLook(value as typeof look)}
         data={[
@@ -78,7 +78,7 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
       {look === "mine" && <SourceDiff before={clash.base} after={text} />}
       <div className="editor-foot">
         <Button loading={busy} onClick={() => onSave(text, clash.version)}>
-          Save over version {clash.version}
+          Save on top of version {clash.version}
         </Button>
         <span className="hint">Left: version {clash.version}. Right: yours, to be saved.</span>
       </div>

@@ -10,7 +10,7 @@ export function Crumbs({ path }: { path: string }) {
     <nav className="crumbs" aria-label="Breadcrumbs">
       <ol>
         <li>
-          <Link to="/">Catalogue</Link>
+          <Link to="/">Wiki</Link>
         </li>
         {parts.map((part, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a folder may be called like the one above it

@@ -74,7 +74,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
       when: isChanged && !save.isPending,
       run: () => save.mutate({ id, content: current.current, version: begun.version }),
     },
-    leave: { id: "editor-leave", label: isChanged ? "Close, keep the draft" : "Close", group: "Page", run: onDone },
+    leave: { id: "editor-leave", label: isChanged ? "Close and keep draft" : "Close", group: "Page", run: onDone },
   };
   useActions(Object.values(actions));
 
@@ -92,12 +92,12 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
     <div className="editor">
       {latest.version > begun.version && (
         <p className="note" role="status">
-          {latest.metadata.lastAuthor} saved version {latest.version} while you edit. Saving will show both texts.
+          {latest.metadata.lastAuthor} saved version {latest.version} while you were editing. Saving shows both texts.
         </p>
       )}
       {begun.text !== begun.base && (
         <p className="note">
-          This is your draft from before.{" "}
+          This is your unsaved draft.{" "}
           <button
             type="button"
             className="link-button"
@@ -106,7 +106,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
               onDone();
             }}
           >
-            Discard it
+            Discard draft
           </button>
         </p>
       )}
@@ -119,7 +119,9 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
         <Button variant="default" onClick={actions.leave.run}>
           {actions.leave.label}
         </Button>
-        <span className="hint">Based on version {begun.version}. Your draft stays in this browser until you save.</span>
+        <span className="hint">
+          Based on version {begun.version}. Your draft is kept in this browser until you save.
+        </span>
       </div>
     </div>
   );

@@ -18,7 +18,7 @@ export function HistoryView({ id, latest, compare, show }: Props) {
   if (history.error) return <Failed error={history.error} again={() => void history.refetch()} />;
   if (!history.data) return <Loading lines={10} />;
   const { versions } = history.data;
-  if (versions.length === 0) return <Empty title="No history is recorded" />;
+  if (versions.length === 0) return <Empty title="No history yet" />;
   const chosen = compare ?? latest;
   return (
     <div className="history">
@@ -47,7 +47,7 @@ export function HistoryView({ id, latest, compare, show }: Props) {
           ))}
         </ol>
       </section>
-      <section className="change-view" aria-label={`What version ${chosen} changed`}>
+      <section className="change-view" aria-label={`Changes in version ${chosen}`}>
         <div className="change-head">
           <h2>What version {chosen} changed</h2>
           <SegmentedControl
@@ -58,7 +58,7 @@ export function HistoryView({ id, latest, compare, show }: Props) {
               { value: "rendered", label: "Rendered" },
               { value: "source", label: "Source" },
             ]}
-            aria-label="How to show the change"
+            aria-label="View of the change"
           />
           <Link to="." search={{ version: chosen } as never}>
             Read this version
@@ -74,7 +74,7 @@ function Change({ id, version, as }: { id: string; version: number; as: "rendere
   const after = useOperation("fetch_entry", { id, version });
   const before = useOperation("fetch_entry", { id, version: version - 1 }, { enabled: version > 1 });
   if (after.error) return <Failed error={after.error} />;
-  if (before.error) return <p className="note">The text of the version before is no longer in git.</p>;
+  if (before.error) return <p className="note">The text of the previous version is no longer in git.</p>;
   if (!after.data || (version > 1 && !before.data)) return <Loading />;
   const texts = { before: before.data?.content ?? "", after: after.data.content };
   return as === "rendered" ? <RenderedDiff {...texts} /> : <SourceDiff {...texts} />;

@@ -11,7 +11,7 @@ export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void
   const append = useWrite("append_log", {
     onDone() {
       setLine("");
-      say("The line is in the log");
+      say("Line added");
       onDone();
     },
   });
@@ -26,8 +26,8 @@ export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void
         }}
       >
         <TextInput
-          label="A line for the log"
-          description="Earlier lines cannot be changed by anyone. Time and your name are put in front."
+          label="New line"
+          description="The time and your name are added. Lines of a log cannot be changed later."
           value={line}
           onChange={(event) => setLine(event.currentTarget.value)}
           data-autofocus
@@ -35,7 +35,7 @@ export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void
           maxLength={4000}
         />
         <Button type="submit" loading={append.isPending} disabled={!line.trim()}>
-          Add the line
+          Add line
         </Button>
       </form>
       <Rendered html={page.html} title={page.title} />

@@ -46,7 +46,7 @@ function Page({ path }: { path: string }) {
     read: { id: "page-read", label: "Read", group: "Page", keys: "v r", when: view !== "read", run: () => show({}) },
     edit: {
       id: "page-edit",
-      label: isLog ? "Add a line" : "Edit",
+      label: isLog ? "Add line" : "Edit",
       group: "Page",
       keys: "e",
       when: canWrite && view !== "edit" && search.version === undefined,
@@ -63,7 +63,7 @@ function Page({ path }: { path: string }) {
     },
     blame: {
       id: "page-blame",
-      label: "Who wrote what",
+      label: "Blame",
       group: "Page",
       keys: "v b",
       when: shown?.entry != null,
@@ -155,7 +155,7 @@ function Page({ path }: { path: string }) {
           <p className="note">
             You are reading version {entry.version}.{" "}
             <button type="button" className="link-button" onClick={() => show({})}>
-              Read the latest, version {entry.latest}
+              Read the latest version, {entry.latest}
             </button>
           </p>
         )}
@@ -179,5 +179,5 @@ function missing(path: string, error: Refusal): string {
   const name = path.startsWith(`${boot.workspace.wiki}/`)
     ? `entry ${path.slice(boot.workspace.wiki.length + 1, -3)}`
     : `page ${path}`;
-  return `There is no ${name}.`;
+  return `${name} does not exist.`;
 }

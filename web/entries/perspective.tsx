@@ -33,7 +33,7 @@ export function PersonaChoice({
       value={persona ?? ""}
       onChange={(event) => onChoose(event.currentTarget.value || undefined)}
       data={[
-        { value: "", label: "Read as yourself" },
+        { value: "", label: "Read the original" },
         ...personas.map(({ name }) => ({ value: name, label: `Read as ${name}` })),
       ]}
     />
@@ -47,7 +47,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
   const [isBeside, setBeside] = useState(false);
   const jobs = useOperation("list_jobs", { source_path: page.path, limit: 20 }, { enabled: mayCall("list_jobs") });
   const refresh = useWrite("refresh_perspective", {
-    onDone: ({ status }) => status === "fresh" && say("It is up to date already"),
+    onDone: ({ status }) => status === "fresh" && say("Already up to date"),
   });
   const job = (jobs.data?.jobs ?? []).find(
     ({ kind, persona_name }) => kind === "perspective" && persona_name === persona,
@@ -63,7 +63,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
         refresh.mutate({ source_path: page.path, persona, force: found.data !== undefined && !found.data.stale })
       }
     >
-      {isMissing ? "Have it written" : "Write it again"}
+      {isMissing ? "Write it" : "Rewrite"}
     </Button>
   );
   return (
@@ -71,7 +71,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
       <div className="perspective-head">
         <p>
           <strong>
-            Re-told for <Shown text={persona} />
+            Perspective for <Shown text={persona} />
           </strong>
           {about && (
             <span className="muted">
@@ -83,30 +83,29 @@ export function Perspective({ page, persona, onChoose }: Props) {
         <div className="row-of-buttons">
           {found.data && (
             <Button size="xs" variant="default" onClick={() => setBeside(!isBeside)}>
-              {isBeside ? "Show it alone" : "Show the source beside it"}
+              {isBeside ? "Hide source" : "Show source"}
             </Button>
           )}
           {again}
           <Button size="xs" variant="default" onClick={() => onChoose(undefined)}>
-            Read the page itself
+            Read the original
           </Button>
         </div>
       </div>
       {job && (isBusy || job.status !== "succeeded") && <JobState id={job.id} />}
       {found.data?.stale && (
         <p className="note">
-          This is out of date: the {found.data.because.join(" and the ")} changed since it was written,{" "}
-          <Time at={found.data.at} />.
+          Stale: the {found.data.because.join(" and the ")} changed since it was written, <Time at={found.data.at} />.
         </p>
       )}
-      {isMissing && !isBusy && <p className="note">Nobody has re-told this page for {persona} yet.</p>}
+      {isMissing && !isBusy && <p className="note">This page has no perspective for {persona} yet. Press Write it.</p>}
       {found.error && !isMissing && <Failed error={found.error} again={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {found.data && (
         <div className={isBeside ? "side-by-side" : ""}>
           <Markdown text={found.data.content} />
           {isBeside && (
-            <section aria-label="The page itself">
+            <section aria-label="Original page">
               <Rendered html={page.html} title={page.title} />
             </section>
           )}

@@ -37,9 +37,9 @@ export function Reading({ page, search, show }: Props) {
         />
         <LinkPreview body={body} />
       </div>
-      <aside aria-label="Beside the page">
+      <aside aria-label="Side panel">
         {isLatest && (
-          <div className="side-tabs" role="tablist" aria-label="Beside the page">
+          <div className="side-tabs" role="tablist" aria-label="Side panel">
             {tab("talk", open > 0 ? `Discussion ${open}` : "Discussion")}
             {tab("about", "About")}
           </div>
@@ -72,11 +72,11 @@ function About({ page, headings }: { page: RenderedPage; headings: Heading[] }) 
       {page.entry && <Backlinks id={page.entry.id} />}
       {page.section && (
         <section>
-          <h2>What belongs here</h2>
+          <h2>Purpose</h2>
           <p className="small">
             <Shown text={page.section.description} />
           </p>
-          <h2>Who may write</h2>
+          <h2>Writers</h2>
           <Writers roles={page.section.writable_by} />
         </section>
       )}
@@ -85,7 +85,7 @@ function About({ page, headings }: { page: RenderedPage; headings: Heading[] }) 
 }
 
 function Writers({ roles }: { roles: string[] }) {
-  if (roles.length === 0) return <p className="small">People only.</p>;
+  if (roles.length === 0) return <p className="small">People only</p>;
   return (
     <ul className="roles">
       {roles.map((role) => (

@@ -59,20 +59,20 @@ export function GraphPage() {
             aria-label="Type"
             value={type ?? ""}
             onChange={(event) => go({ type: event.currentTarget.value || undefined } as Asked)}
-            data={[{ value: "", label: "Every type" }, ...types]}
+            data={[{ value: "", label: "All types" }, ...types]}
           />
           <NativeSelect
             aria-label="Depth"
             value={String(depth)}
             onChange={(event) => go({ depth: Number(event.currentTarget.value) })}
-            data={["1", "2", "3"].map((value) => ({ value, label: `${value} away` }))}
+            data={["1", "2", "3"].map((value) => ({ value, label: `Depth ${value}` }))}
           />
         </div>
         {newest.error && <Failed error={newest.error} />}
         {newest.isPending && <Loading />}
         {newest.data && list.length === 0 && (
           <Empty title={wanted ? "Nothing found" : "No nodes yet"}>
-            <p>Agents put what they learn here; pages, tasks and their links come by themselves.</p>
+            <p>Agents add nodes with the memory tools. Entries, tasks and their links appear automatically.</p>
           </Empty>
         )}
         <ul className="nodes">
@@ -91,10 +91,10 @@ export function GraphPage() {
           ))}
         </ul>
       </section>
-      <section className="graph-drawing" aria-label="Around the chosen node">
+      <section className="graph-drawing" aria-label="Neighbourhood of the selected node">
         {node === undefined && (
-          <Empty title="Choose a node">
-            <p>What lies around it is drawn here.</p>
+          <Empty title="Select a node">
+            <p>Its neighbours are drawn here.</p>
           </Empty>
         )}
         {around.error && <Failed error={around.error} />}
@@ -119,13 +119,13 @@ function About({ id, truncated }: { id: string; truncated: boolean }) {
   const home = homeOf(id);
   if (!node.data) {
     return (
-      <aside className="graph-about" aria-label="The chosen node">
+      <aside className="graph-about" aria-label="Selected node">
         <Loading lines={3} />
       </aside>
     );
   }
   return (
-    <aside className="graph-about" aria-label="The chosen node">
+    <aside className="graph-about" aria-label="Selected node">
       <h2>
         <Shown text={node.data.title || id} />
       </h2>
@@ -136,8 +136,8 @@ function About({ id, truncated }: { id: string; truncated: boolean }) {
           by <Shown text={node.data.created_by} />
         </span>
       </p>
-      {home && <Link to={home}>Open it</Link>}
-      {truncated && <p className="small">There is more around it than is drawn.</p>}
+      {home && <Link to={home}>Open</Link>}
+      {truncated && <p className="small">Not all neighbours are shown.</p>}
       <dl className="about small">
         {Object.entries(node.data.properties ?? {})
           .slice(0, 12)

@@ -21,13 +21,13 @@ type Line = {
 
 /** The catalogue: what was written last, and every entry by folder. */
 export function Home() {
-  useTitle("Catalogue");
+  useTitle("Wiki");
   const catalogue = useOperation("list_entries", { all: true });
   const entries = catalogue.data?.entries ?? [];
   return (
     <div className="column">
       <div className="page-head">
-        <h1>Catalogue</h1>
+        <h1>Wiki</h1>
         <p className="lead">
           {catalogue.isPending ? "\u00a0" : `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}`}
         </p>
@@ -36,7 +36,9 @@ export function Home() {
       {catalogue.error && <Failed error={catalogue.error} again={() => void catalogue.refetch()} />}
       {catalogue.data && entries.length === 0 && (
         <Empty title="No entries yet">
-          <p>Entries appear here as soon as a person or an agent writes one.</p>
+          <p>
+            Connect an agent with <code>scriptorium connect</code>, or open a section on the left and press Edit.
+          </p>
         </Empty>
       )}
       {entries.length > 12 && <Recent entries={entries} />}
@@ -51,7 +53,7 @@ function Recent({ entries }: { entries: Line[] }) {
   return (
     <section className="folder" aria-labelledby="recent">
       <h2 id="recent" className="folder-name">
-        Written last
+        Recently changed
       </h2>
       <ul className="cards">
         {newest.map((entry) => (

@@ -18,7 +18,7 @@ export function Inbox() {
     <div className="column">
       <div className="page-head">
         <h1>Inbox</h1>
-        <p className="lead">What waits for a person's decision.</p>
+        <p className="lead">Proposals, questions and stopped runs that need your decision.</p>
       </div>
       <nav className="chips" aria-label="Show">
         {([undefined, "decided"] as const).map((name) => (
@@ -31,7 +31,7 @@ export function Inbox() {
             aria-current={show === name ? "page" : undefined}
             activeProps={{}}
           >
-            {name === undefined ? "Waiting" : "Decided"}
+            {name === undefined ? "Open" : "Decided"}
           </Link>
         ))}
       </nav>
@@ -46,8 +46,8 @@ function Waiting() {
   if (!data) return <Loading />;
   if (data.waiting === 0) {
     return (
-      <Empty icon={<Check size={28} aria-hidden />} title="Nothing waits for you">
-        <p>Rewrites of pages, new sections and questions of running work appear here.</p>
+      <Empty icon={<Check size={28} aria-hidden />} title="Nothing to review">
+        <p>Proposed changes to pages, new sections and questions from agents appear here.</p>
       </Empty>
     );
   }
@@ -78,8 +78,8 @@ function Decided() {
     );
   }
   return (
-    <Empty title="Nothing was decided yet">
-      <p>Whatever people approve or reject is kept here, with who decided and why.</p>
+    <Empty title="No decisions yet">
+      <p>Approved and rejected proposals appear here, with the person and the note.</p>
     </Empty>
   );
 }
@@ -92,7 +92,7 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
     <li>
       <h2>
         <Link to={`/proposals/${proposal.id}`}>
-          {kind === "section" ? "New section " : "Rewrite of "}
+          {kind === "section" ? "New section " : "Change to "}
           <Shown text={subject} />
         </Link>
       </h2>

@@ -40,11 +40,11 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
         )}
       </div>
       {isOpen && impact.base_moved && impact.merge?.clean && (
-        <p className="note">The page has changed since this was written. What you see is the two changes together.</p>
+        <p className="note">The page changed since this was proposed. You see the merged text.</p>
       )}
       {impact.hidden.length > 0 && (
         <div className="note bad" role="alert">
-          <p>It brings hidden characters. They are spelled out below; look at them before you approve.</p>
+          <p>The text contains hidden characters, listed below. Check them before you approve.</p>
           <ul>
             {impact.hidden.slice(0, 20).map(({ line, characters }) => (
               <li key={`${line} ${characters}`}>
@@ -74,7 +74,7 @@ function Topics({ impact }: { impact: Impact }) {
   const moved = impact.topics.filter(({ to }) => to === "moved").length;
   if (impact.topics.length === 0) return null;
   if (lost.length === 0) {
-    const all = countOf(impact.topics.length, "open topic keeps its words", "open topics keep their words");
+    const all = countOf(impact.topics.length, "open topic keeps its passage", "open topics keep their passages");
     return (
       <p className="note good">
         {all}
@@ -84,7 +84,7 @@ function Topics({ impact }: { impact: Impact }) {
   }
   return (
     <div className="note">
-      <p>{countOf(lost.length, "open topic would lose its words", "open topics would lose their words")}:</p>
+      <p>{countOf(lost.length, "open topic would lose its passage", "open topics would lose their passages")}:</p>
       <ul>
         {lost.map(({ id, quote, to }) => (
           <li key={id}>

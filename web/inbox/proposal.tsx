@@ -37,7 +37,7 @@ function Whole({ proposal }: { proposal: Proposal }) {
     <div className="column wide">
       <div className="page-head">
         <h1>
-          {proposal.kind === "section" ? "New section " : "Rewrite of "}
+          {proposal.kind === "section" ? "New section " : "Change to "}
           {proposal.kind === "page" ? (
             <Link to={addressOf(proposal.subject, boot.workspace.wiki)}>
               <Shown text={proposal.subject} />
@@ -77,12 +77,12 @@ function Whole({ proposal }: { proposal: Proposal }) {
       {proposal.kind === "page" ? <PageChange proposal={proposal} /> : <Fields data={proposal.data} />}
       {proposal.comments.length > 0 && (
         <section>
-          <h2>What was said about it</h2>
+          <h2>Comments</h2>
           <Messages
             messages={proposal.comments.map(({ wants_revision: wantsRevision, ...comment }) => ({
               ...comment,
               id: `comment-${comment.id}`,
-              remark: wantsRevision && <span className="state tone-busy">wants another revision</span>,
+              remark: wantsRevision && <span className="state tone-busy">requested a revision</span>,
             }))}
           />
         </section>
@@ -95,8 +95,8 @@ function Whole({ proposal }: { proposal: Proposal }) {
 function Decide({ proposal }: { proposal: Proposal }) {
   const { id, impact } = proposal;
   const [note, setNote] = useState("");
-  const approve = useWrite("approve_proposal", { onDone: () => say("Approved: it has taken effect") });
-  const reject = useWrite("reject_proposal", { onDone: () => say("Rejected: nothing changes") });
+  const approve = useWrite("approve_proposal", { onDone: () => say("Approved and applied") });
+  const reject = useWrite("reject_proposal", { onDone: () => say("Rejected") });
   const comment = useWrite("comment_proposal", { onDone: () => setNote("") });
   const again = useWrite("request_revision", { onDone: () => setNote("") });
   const words = note.trim();
@@ -106,7 +106,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
   const actions: Record<"approve" | "reject" | "again" | "comment", Action> = {
     approve: {
       id: "approve",
-      label: impact?.base_moved ? "Approve the merged text" : "Approve",
+      label: impact?.base_moved ? "Approve merged text" : "Approve",
       group: "Decision",
       keys: "a",
       operation: "approve_proposal",
@@ -130,7 +130,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
     },
     again: {
       id: "revision",
-      label: "Ask for another revision",
+      label: "Request revision",
       group: "Decision",
       operation: "request_revision",
       when: proposal.kind === "page" && words !== "" && !isBusy,
@@ -146,12 +146,12 @@ function Decide({ proposal }: { proposal: Proposal }) {
     },
   };
   useActions(Object.values(actions));
-  if (!mayCall("approve_proposal")) return <p className="note">Deciding needs a collaborator; you may read along.</p>;
+  if (!mayCall("approve_proposal")) return <p className="note">Only collaborators and admins can decide.</p>;
   return (
     <div className="decide">
       <Textarea
         label="Note"
-        description="Goes with your decision, or stands alone as a comment"
+        description="Saved with your decision, or as a comment"
         autosize
         minRows={2}
         value={note}
@@ -178,7 +178,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
       </div>
       {isStale && (
         <p className="note bad">
-          The page has changed since, and the two changes touch each other. Ask for another revision.
+          The page changed since, in the same lines, so the two cannot be merged. Press Request revision.
         </p>
       )}
     </div>

@@ -35,7 +35,7 @@ export function later<P extends object>(load: () => Promise<ComponentType<P>>): 
   return Object.assign(Part, { preload: () => fetched().catch(() => undefined) });
 }
 
-const missing = new Error("this part of the application is not here yet, and the server cannot be reached");
+const missing = new Error("this part of the application could not be loaded; the server is not reachable");
 
 /** A browser remembers that a file could not be loaded, so that only a fresh page asks for it again. */
 async function reloadIfServed(): Promise<void> {

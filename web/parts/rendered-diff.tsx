@@ -19,7 +19,7 @@ export function RenderedDiff({ before, after }: { before: string; after: string 
   if (!compared.data) return <Loading />;
   const { stretches } = compared.data;
   if (stretches === null) return <SourceDiff before={before} after={after} />;
-  if (stretches.every(({ kind }) => kind === "same")) return <p className="note">The two texts are the same.</p>;
+  if (stretches.every(({ kind }) => kind === "same")) return <p className="note">No differences.</p>;
   return (
     <div className="rendered-diff">
       {stretches.map((stretch, at) => (

@@ -22,7 +22,7 @@ type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 /** The same, when what changed is known already. */
 export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
   const hunks = useMemo(() => given.map(linesOf), [given]);
-  if (hunks.length === 0) return <p className="note">The two texts are the same.</p>;
+  if (hunks.length === 0) return <p className="note">No differences.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
     <section className="lines source-diff" aria-label="Source of the change" tabIndex={0}>

@@ -17,11 +17,11 @@ export function NotHere({ what, children }: { what: string; children?: ReactNode
   return (
     <div className="column">
       <div className="message">
-        <h1>Not here</h1>
+        <h1>Not found</h1>
         <p>{what}</p>
         {children}
         <p>
-          <a href="/">Show the whole catalogue</a>
+          <a href="/">Open the wiki</a>
         </p>
       </div>
     </div>
@@ -59,10 +59,10 @@ export function Broken({ error }: { error: unknown }) {
   return (
     <div className="column">
       <div className="message">
-        <h1>This page broke</h1>
-        <p>That is a fault of the application, not yours: {String(error)}</p>
+        <h1>This page crashed</h1>
+        <p>This is a bug in Scriptorium: {String(error)}</p>
         <p>
-          <a href={location.href}>Load it again</a>
+          <a href={location.href}>Reload</a>
         </p>
       </div>
     </div>

@@ -29,7 +29,7 @@ export function say(message: string, undo?: () => void): void {
 export function complain(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   notifications.show({
-    title: "That did not work",
+    title: "Failed",
     message,
     color: "red",
     withBorder: true,

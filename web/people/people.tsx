@@ -15,7 +15,7 @@ export function People() {
           You are <strong>{boot.person.name}</strong>, {article(boot.person.rank)}. {mayDo[boot.person.rank]}
         </p>
       </div>
-      {mayCall("list_users") ? <Users /> : <p className="note">Who may come in is an admin's to see and to say.</p>}
+      {mayCall("list_users") ? <Users /> : <p className="note">Only admins can see and manage people and tokens.</p>}
       {mayCall("list_tokens") && <Tokens />}
     </div>
   );
@@ -23,7 +23,7 @@ export function People() {
 
 const article = (rank: string) => (rank === "admin" ? "an admin" : `a ${rank}`);
 const mayDo = {
-  reader: "You may read everything; writing, discussing and deciding need a collaborator.",
-  collaborator: "You may read, write, discuss and decide; people and tokens are an admin's.",
-  admin: "You may do everything.",
+  reader: "You can read everything. Collaborators can also write, discuss and decide.",
+  collaborator: "You can read, write, discuss and decide. Admins also manage people and tokens.",
+  admin: "You can do everything.",
 };

@@ -5,7 +5,7 @@ export function Secret({ token, isPerson }: { token: string; isPerson: boolean }
   const text = isPerson ? `${location.origin}/?token=${token}` : token;
   return (
     <div className="stack">
-      <p>It is shown once. {isPerson ? "This link signs them in:" : "The agent sends it as a bearer token:"}</p>
+      <p>Shown only once. {isPerson ? "This link signs them in:" : "The agent sends it as a bearer token:"}</p>
       <Code block className="secret">
         {text}
       </Code>

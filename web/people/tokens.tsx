@@ -36,7 +36,7 @@ export function Tokens() {
       {tokens.isPending && <Loading lines={3} />}
       {tokens.data && live.length === 0 && (
         <Empty title="No tokens yet">
-          <p>A token lets a person sign in, or an agent work in one role.</p>
+          <p>A token signs a person in, or authenticates an agent with one role. Press New token to create one.</p>
         </Empty>
       )}
       {live.length > 0 && <TokenTable tokens={live} />}
@@ -48,7 +48,7 @@ export function Tokens() {
 type Token = Output<"list_tokens">["tokens"][number];
 
 function TokenTable({ tokens }: { tokens: Token[] }) {
-  const revoke = useWrite("revoke_token", { onDone: () => say("The token no longer works") });
+  const revoke = useWrite("revoke_token", { onDone: () => say("Token revoked") });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
     <div className="table-scroll" tabIndex={0}>
@@ -61,9 +61,9 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
             </th>
             <th scope="col">Role or rank</th>
             <th scope="col" className="minor">
-              Made
+              Created
             </th>
-            <th scope="col">Ends</th>
+            <th scope="col">Expires</th>
             <td />
           </tr>
         </thead>
@@ -154,15 +154,15 @@ function NewToken({ onClose }: { onClose(): void }) {
             maxLength={100}
           />
           <TextInput
-            label="Days until it ends"
-            description="Leave empty for never"
+            label="Days until it expires"
+            description="Leave empty for no expiry"
             inputMode="numeric"
             pattern="[0-9]*"
             value={days}
             onChange={(event) => setDays(event.currentTarget.value)}
           />
           <Button type="submit" loading={create.isPending}>
-            Make the token
+            Create token
           </Button>
         </form>
       )}

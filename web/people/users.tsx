@@ -24,7 +24,7 @@ export function Users() {
   const [leaving, setLeaving] = useState<User>();
   const add: Action = {
     id: "user-add",
-    label: "Add a person",
+    label: "Add person",
     group: "Page",
     keys: "n",
     operation: "add_user",
@@ -41,8 +41,8 @@ export function Users() {
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {found.isPending && <Loading lines={3} />}
       {found.data && users.length === 0 && (
-        <Empty title="Nobody else yet">
-          <p>Add someone, and give them the link that signs them in. Yours came from the server itself.</p>
+        <Empty title="No other people yet">
+          <p>Press Add person and send them the sign-in link.</p>
         </Empty>
       )}
       {users.length > 0 && (
@@ -53,11 +53,11 @@ export function Users() {
               <tr>
                 <th scope="col">Name</th>
                 <th scope="col" className="minor">
-                  Mail
+                  Email
                 </th>
-                <th scope="col">May</th>
+                <th scope="col">Rank</th>
                 <th scope="col" className="minor">
-                  Since
+                  Added
                 </th>
                 <td />
               </tr>
@@ -79,7 +79,7 @@ export function Users() {
 function Line({ user, onRemove }: { user: User; onRemove(): void }) {
   const change = useWrite("change_user", {
     onDone: ({ name, rank }) =>
-      say(`${name} is ${rank} now`, rank === user.rank ? undefined : () => change.mutate({ name, rank: user.rank })),
+      say(`${name} is now ${rank}`, rank === user.rank ? undefined : () => change.mutate({ name, rank: user.rank })),
   });
   // While it is on its way the new rank is shown; a refusal brings the old one back.
   const shown = change.isPending ? change.variables?.rank : user.rank;
@@ -93,7 +93,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
       <td>
         <NativeSelect
           size="xs"
-          aria-label={`What ${user.name} may do`}
+          aria-label={`Rank of ${user.name}`}
           data={ranks}
           value={shown ?? user.rank}
           onChange={(event) => change.mutate({ name: user.name, rank: event.currentTarget.value as Rank })}
@@ -121,7 +121,7 @@ function Removing({ user, onClose }: { user: User; onClose(): void }) {
   return (
     <Dialog onClose={onClose} title={`Remove ${user.name}`}>
       <div className="stack">
-        <p>None of their tokens and sessions is good any more. What they wrote and decided stays in the record.</p>
+        <p>Revokes all their tokens and sessions. Their contributions and decisions stay in the history.</p>
         <div className="row-of-buttons">
           <Button color="red" loading={remove.isPending} onClick={() => remove.mutate({ name: user.name })}>
             Remove
@@ -141,7 +141,7 @@ function NewUser({ onClose }: { onClose(): void }) {
   const [rank, setRank] = useState<Rank>("collaborator");
   const add = useWrite("add_user");
   return (
-    <Dialog onClose={onClose} title={add.data ? `${add.data.name} may come in` : "Add a person"}>
+    <Dialog onClose={onClose} title={add.data ? `${add.data.name} can sign in` : "Add person"}>
       {add.data ? (
         <Secret token={add.data.token} isPerson />
       ) : (
@@ -154,7 +154,7 @@ function NewUser({ onClose }: { onClose(): void }) {
         >
           <TextInput
             label="Name"
-            description="As it will stand in the record"
+            description="Shown in the history"
             required
             data-autofocus
             maxLength={100}
@@ -162,21 +162,21 @@ function NewUser({ onClose }: { onClose(): void }) {
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <TextInput
-            label="Mail"
-            description="For the commits they approve; may be left empty"
+            label="Email"
+            description="For the commits they approve; optional"
             type="email"
             maxLength={200}
             value={email}
             onChange={(event) => setEmail(event.currentTarget.value)}
           />
           <NativeSelect
-            label="May"
+            label="Rank"
             data={ranks}
             value={rank}
             onChange={(event) => setRank(event.currentTarget.value as Rank)}
           />
           <Button type="submit" loading={add.isPending} disabled={!name.trim()}>
-            Add them
+            Add
           </Button>
         </form>
       )}

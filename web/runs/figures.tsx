@@ -21,7 +21,7 @@ export function Figures({ id }: { id: string }) {
               {value === null ? "–" : unit === "share" ? `${(value * 100).toFixed(1)} %` : duration(value)}
             </span>
             <span className="muted small">
-              {target && `goal ${target.replace(">=", "≥")}`}
+              {target && `target ${target.replace(">=", "≥")}`}
               {met !== null && <span className={`state tone-${met ? "good" : "bad"}`}>{met ? "met" : "missed"}</span>}
             </span>
           </li>
@@ -48,7 +48,7 @@ function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usag
     workers.map((worker, at) => ({ label: String(at + 1), value: of(worker) }));
   const charts = [
     {
-      title: "Tokens of each task",
+      title: "Tokens by task",
       bars: withOthers(
         byTask(({ tokens }) => tokens),
         others.tokens,
@@ -56,7 +56,7 @@ function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usag
       spell: count,
     },
     {
-      title: "Money of each task",
+      title: "Cost by task",
       bars: withOthers(
         byTask(({ usd }) => usd),
         others.usd,
@@ -64,18 +64,18 @@ function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usag
       spell: money,
     },
     {
-      title: "Time of each task",
+      title: "Time by task",
       bars: withOthers(
         byTask(({ ms }) => ms),
         others.ms,
       ),
       spell: duration,
     },
-    { title: "Last score of each task", bars: byTask(({ score }) => score), spell: count, most: 100 },
-    { title: "Retries of each task", bars: byTask(({ attempts }) => Math.max(0, attempts - 1)), spell: count },
-    { title: "Claims of each pool of workers", bars: byWorker(({ claims }) => claims), spell: count },
+    { title: "Last score by task", bars: byTask(({ score }) => score), spell: count, most: 100 },
+    { title: "Retries by task", bars: byTask(({ attempts }) => Math.max(0, attempts - 1)), spell: count },
+    { title: "Claims by worker pool", bars: byWorker(({ claims }) => claims), spell: count },
     {
-      title: "Share of time that each pool was idle",
+      title: "Idle time by worker pool",
       bars: byWorker(({ idle_ms: idleMs, busy_ms: busyMs }) => (100 * idleMs) / Math.max(1, idleMs + busyMs)),
       spell: (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} %`,
     },
@@ -89,7 +89,7 @@ function Charts({ usage: { tasks, others, workers } }: { usage: Output<"run_usag
           <Bars key={chart.title} {...chart} />
         ))}
       </div>
-      {left.length > 0 && tasks.length > 0 && <p className="hint">Nothing is on record for: {left.join(", ")}.</p>}
+      {left.length > 0 && tasks.length > 0 && <p className="hint">No data for: {left.join(", ")}.</p>}
     </>
   );
 }

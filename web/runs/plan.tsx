@@ -18,21 +18,21 @@ export function Plan({ run }: { run: Run }) {
   const save = useWrite("save_plan", {
     onDone: ({ tasks }) => {
       setTrouble(undefined);
-      say(`The plan is taken over: ${tasks.length} tasks`);
+      say(`Plan saved (${tasks.length} tasks)`);
     },
     onRefused: (refusal) => {
       setTrouble(refusal.message);
       return true;
     },
   });
-  if (run.tasks.length === 0) return <p className="note">There is no plan yet.</p>;
+  if (run.tasks.length === 0) return <p className="note">No plan yet.</p>;
   if (plan.error) return <Failed error={plan.error} again={() => void plan.refetch()} />;
   if (!plan.data) return <Loading lines={12} />;
   const { editable } = plan.data;
   const canEdit = editable && mayCall("save_plan");
   return (
     <div className="plan">
-      {!editable && <p className="note">The plan can no longer be changed: the run is {run.state}.</p>}
+      {!editable && <p className="note">The plan is read-only: the run is {run.state}.</p>}
       {trouble && (
         <p className="note bad plain" role="alert">
           {trouble}
@@ -58,7 +58,7 @@ export function Plan({ run }: { run: Run }) {
               save.mutate({ id: run.id, content: text ?? "", base_hash: plan.data.plan_hash ?? undefined })
             }
           >
-            Save the plan
+            Save plan
           </Button>
           <span className="hint">{plan.data.file}</span>
         </div>

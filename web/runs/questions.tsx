@@ -21,7 +21,7 @@ export function Questions({ run }: { run: Pick<Run, "questions"> }) {
 
 function Question({ id, task, question }: Run["questions"][number]) {
   const [text, setText] = useState("");
-  const answer = useWrite("answer_question", { onDone: () => say("The answer goes to the next attempt") });
+  const answer = useWrite("answer_question", { onDone: () => say("Answer saved for the next attempt") });
   return (
     <form
       className="note question"

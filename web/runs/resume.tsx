@@ -13,7 +13,7 @@ export const isShort = ({ reason }: { reason: string | null }) => reason?.includ
 /** Why a run stopped, and how it goes on: where a budget was too small, with a larger one. */
 export function Resume({ run }: { run: Stopped }) {
   const { id, reason, budget } = run;
-  const resume = useWrite("execute_run", { onDone: () => say("It is being carried out") });
+  const resume = useWrite("execute_run", { onDone: () => say("Run started") });
   const needsMore = isShort(run);
   const [tokens, setTokens] = useState<string | number>("");
   const [usd, setUsd] = useState<string | number>("");
@@ -38,8 +38,8 @@ export function Resume({ run }: { run: Stopped }) {
           {needsMore && budget.tokens !== null && (
             <NumberInput
               size="xs"
-              aria-label="New budget in tokens"
-              placeholder="New budget in tokens"
+              aria-label="New token budget"
+              placeholder="New token budget"
               min={budget.tokens}
               thousandSeparator=" "
               value={tokens}

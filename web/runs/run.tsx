@@ -1,4 +1,5 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { stateWords } from "../../src/tasks/state-words.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Ban, Play } from "../parts/icons.tsx";
@@ -11,7 +12,7 @@ import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
-import { stateWords, toneOf } from "../tasks/states.ts";
+import { toneOf } from "../tasks/states.ts";
 import { Questions } from "./questions.tsx";
 import { isShort, Resume } from "./resume.tsx";
 import { type Tab, tabs } from "./tabs.ts";
@@ -31,14 +32,14 @@ export function RunPage() {
   const found = useOperation("show_run", { id });
   const run = found.data;
   useTitle(run?.title ?? "Run");
-  const execute = useWrite("execute_run", { onDone: () => say("It is being carried out") });
+  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const cancel = useWrite("cancel_run", {
-    onDone: ({ cancelled }) => say(`The run is given up, with ${cancelled} of its tasks`),
+    onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
   });
   const actions: Record<"execute" | "cancel", Action> = {
     execute: {
       id: "run-execute",
-      label: run?.state === "stopped" ? "Resume" : "Carry it out",
+      label: run?.state === "stopped" ? "Resume" : "Run",
       group: "Run",
       keys: "r r",
       operation: "execute_run",
@@ -47,7 +48,7 @@ export function RunPage() {
     },
     cancel: {
       id: "run-cancel",
-      label: "Cancel the run",
+      label: "Cancel run",
       group: "Run",
       operation: "cancel_run",
       when: run !== undefined && ["planning", "planned", "running", "stopped"].includes(run.state),
@@ -114,7 +115,7 @@ export function RunPage() {
         <Progress run={run} />
       </header>
       <Questions run={run} />
-      <nav className="side-tabs" aria-label="Views of the run">
+      <nav className="side-tabs" aria-label="Views">
         {(Object.keys(tabs) as Tab[]).map((name) => (
           <Link
             key={name}
@@ -140,7 +141,7 @@ export function RunPage() {
 function Planning({ run }: { run: Run }) {
   return (
     <div className="empty">
-      <h2>{run.state === "planning" ? "The planner is at work" : "There is no plan"}</h2>
+      <h2>{run.state === "planning" ? "The planner is working" : "No plan"}</h2>
       <p className="plain">
         <Shown text={run.request.slice(0, 2000)} />
       </p>

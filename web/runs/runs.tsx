@@ -32,7 +32,7 @@ export function Runs() {
         <div>
           <h1>Runs</h1>
           <p className="lead">
-            A request becomes a plan, workers do its tasks, verifiers judge them, and a report says what came of it.
+            Each run turns a request into a plan, does its tasks, verifies them and writes a report.
           </p>
         </div>
         <ActionButton action={start} />
@@ -42,8 +42,7 @@ export function Runs() {
       {list.data && runs.length === 0 && (
         <Empty title="No runs yet">
           <p>
-            Say what you want with New run, or with <code>scriptorium plan</code>. <code>scriptorium demo</code> shows a
-            whole one.
+            Press New run, or use <code>scriptorium plan</code>. <code>scriptorium demo</code> shows an example.
           </p>
         </Empty>
       )}
@@ -84,8 +83,8 @@ function NewRun({ onClose }: { onClose(): void }) {
         }}
       >
         <Textarea
-          label="What do you want"
-          description="A planner breaks it into tasks. You can change the plan before anything is done."
+          label="Request"
+          description="A planner divides it into tasks. You can edit the plan before it runs."
           required
           data-autofocus
           autosize
@@ -95,12 +94,12 @@ function NewRun({ onClose }: { onClose(): void }) {
           onChange={(event) => setRequest(event.currentTarget.value)}
         />
         <Checkbox
-          label="First turn the request into a specification"
+          label="Write a specification first"
           checked={brief}
           onChange={(event) => setBrief(event.currentTarget.checked)}
         />
         <Button type="submit" loading={start.isPending} disabled={!request.trim()}>
-          Plan it
+          Plan
         </Button>
       </form>
     </Dialog>

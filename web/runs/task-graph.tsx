@@ -112,7 +112,7 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     },
     {
       id: "graph-busy",
-      label: "Go to what is being done",
+      label: "Go to running task",
       group: "View",
       keys: ".",
       when: busy !== undefined,
@@ -151,8 +151,8 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
 
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for a form
-    <div className="task-flow" ref={frame} role="group" aria-label="Tasks and what each waits for">
-      <p className="sr-only">Arrow keys go from task to task. The list has the same tasks as a table.</p>
+    <div className="task-flow" ref={frame} role="group" aria-label="Tasks and their dependencies">
+      <p className="sr-only">Arrow keys move between tasks. The List tab has the same tasks as a table.</p>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the links inside have the keys */}
       <div
         className="task-plane"

@@ -47,7 +47,7 @@ export function Search() {
           type="search"
           size="md"
           aria-label="Search everything"
-          placeholder="Words to look for"
+          placeholder="Search terms"
           leftSection={<SearchIcon size={18} aria-hidden />}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
@@ -55,7 +55,7 @@ export function Search() {
         />
         {q !== "" && found.data && (
           <Chips
-            label="What to find"
+            label="Type"
             all="Everything"
             names={found.data.types}
             chosen={type}
@@ -64,8 +64,8 @@ export function Search() {
         )}
         {folders.length > 0 && (
           <Chips
-            label="Where to look"
-            all="Every folder"
+            label="Folder"
+            all="All folders"
             names={folders.slice(0, 40)}
             chosen={section}
             search={(name) => ({ q: q || undefined, in: name, type })}
@@ -76,7 +76,7 @@ export function Search() {
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (
         <p className="result-count" role="status">
-          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "place", "places")} with ${q}`}
+          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "result", "results")} for ${q}`}
         </p>
       )}
       {found.data?.notes.map((note) => (
@@ -85,7 +85,7 @@ export function Search() {
         </p>
       ))}
       {q !== "" && found.data && results.length === 0 && (
-        <Empty title="Nothing matches">
+        <Empty title="No results">
           {found.data.suggestion ? (
             <p>
               Did you mean{" "}
@@ -94,7 +94,7 @@ export function Search() {
               </button>
             </p>
           ) : (
-            <p>Fewer or other words may help.</p>
+            <p>Try fewer or other words.</p>
           )}
         </Empty>
       )}

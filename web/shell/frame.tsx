@@ -50,7 +50,7 @@ export function Frame() {
     ...go,
     { id: "palette", label: "Find anything", group: "Go to", keys: "mod+k", run: () => setOpen("palette") },
     { id: "find", label: "Search all text", group: "Go to", keys: "/", run: () => void navigate({ to: "/search" }) },
-    { id: "help", label: "Show all shortcuts", group: "View", keys: "?", run: () => setOpen("help") },
+    { id: "help", label: "Show keyboard shortcuts", group: "View", keys: "?", run: () => setOpen("help") },
     {
       id: "theme",
       label: colorScheme === "dark" ? "Use light colours" : "Use dark colours",
@@ -103,7 +103,7 @@ export function Frame() {
       <main id="main" tabIndex={-1}>
         {live === "offline" && (
           <p className="offline" role="status">
-            The server cannot be reached. What you see may be old; it is read again as soon as the server is back.
+            The server is not reachable. This page may be out of date; it refreshes when the server is back.
           </p>
         )}
         <Outlet />

@@ -23,9 +23,9 @@ type Place = { to: string; label: string; icon: ReactNode; keys: string; operati
 
 /** The main navigation. */
 export const places: Place[] = [
-  { to: "/", label: "Catalogue", icon: <BookOpen size={17} />, keys: "g h" },
+  { to: "/", label: "Wiki", icon: <BookOpen size={17} />, keys: "g h" },
   { to: "/inbox", label: "Inbox", icon: <Inbox size={17} />, keys: "g i" },
-  { to: "/topics", label: "Discussions", icon: <MessagesSquare size={17} />, keys: "g d" },
+  { to: "/topics", label: "Topics", icon: <MessagesSquare size={17} />, keys: "g d" },
   { to: "/runs", label: "Runs", icon: <GitFork size={17} />, keys: "g r" },
   { to: "/tasks", label: "Tasks", icon: <ListChecks size={17} />, keys: "g t" },
   { to: "/graph", label: "Graph", icon: <Network size={17} />, keys: "g g" },
@@ -73,7 +73,7 @@ export function Nav({ live, onFind, find, onHelp }: Props) {
           <span className="sr-only">Signed in as </span>
           <Shown text={boot.person.name} />
         </span>
-        <button type="button" className="icon-button" aria-label="Show all shortcuts" onClick={onHelp}>
+        <button type="button" className="icon-button" aria-label="Show keyboard shortcuts" onClick={onHelp}>
           ?
         </button>
       </footer>

@@ -133,7 +133,7 @@ export function Palette({ onClose }: { onClose(): void }) {
           aria-controls="palette-list"
           aria-activedescendant={choices[chosen] ? `choice-${chosen}` : undefined}
           aria-label="Find anything"
-          placeholder="Find a page, a task, a word, or something to do"
+          placeholder="Search pages, tasks, text and actions"
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -167,7 +167,7 @@ export function Palette({ onClose }: { onClose(): void }) {
             </div>
           ))}
         </div>
-        {choices.length === 0 && <p className="hint">Nothing matches. Press Escape to close.</p>}
+        {choices.length === 0 && <p className="hint">No results. Press Escape to close.</p>}
       </div>
     </Dialog>
   );

@@ -51,7 +51,7 @@ export function Tree() {
 
   return (
     <nav aria-label="Pages" className="tree" ref={scroller}>
-      {entries.isPending && <p className="hint">Reading the catalogue</p>}
+      {entries.isPending && <p className="hint">Loading pages</p>}
       <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
         {virtual.getVirtualItems().map((item) => {
           const row = rows[item.index];

@@ -34,7 +34,7 @@ export function SourcePage() {
           {isMarkdown && source?.content && (
             <SegmentedControl
               size="xs"
-              aria-label="How to show the source"
+              aria-label="View of the source"
               value={as}
               onChange={(value) => setAs(value as typeof as)}
               data={[
@@ -55,13 +55,13 @@ export function SourcePage() {
             </span>
           </p>
         )}
-        {source?.truncated && <p className="note">It is longer than this; the rest is in the file.</p>}
+        {source?.truncated && <p className="note">Truncated; the rest is in the file.</p>}
       </header>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {found.isPending && <Loading lines={12} />}
       {source?.content === null && (
-        <Empty title="There is no text in it">
-          <p>It is kept as it came, in the sources folder of the workspace.</p>
+        <Empty title="No text found">
+          <p>The file is unchanged in the sources folder of the workspace.</p>
         </Empty>
       )}
       {source?.content &&

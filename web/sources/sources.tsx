@@ -6,7 +6,7 @@ import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { bytes, countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 
-/** Raw material, kept as it came. */
+/** Raw material that never changes. */
 export function Sources() {
   useTitle("Sources");
   const list = useOperation("list_sources", {});
@@ -19,12 +19,12 @@ export function Sources() {
         <div>
           <h1>Sources</h1>
           <p className="lead">
-            Raw material, kept as it came.{" "}
+            Raw material that never changes.{" "}
             {list.data && `${countOf(sources.length, "file", "files")}, ${bytes(total)}.`}
           </p>
         </div>
         <Button variant="default" loading={check.isFetching} onClick={() => void check.refetch()}>
-          Check that nothing changed
+          Verify
         </Button>
       </div>
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
@@ -33,7 +33,7 @@ export function Sources() {
       {list.data && sources.length === 0 && (
         <Empty title="No sources yet">
           <p>
-            Add one with <code>scriptorium source add FILE</code>. It is stored once and never changed.
+            Add one with <code>scriptorium source add FILE</code>. Sources are immutable.
           </p>
         </Empty>
       )}
@@ -83,13 +83,13 @@ type Checked = { intact: number; changed: { path: string }[]; missing: { path: s
 function Verdict({ intact, changed, missing, unknown }: Checked) {
   const wrong = [
     ...changed.map(({ path }) => `${path} was changed`),
-    ...missing.map(({ path }) => `${path} is gone`),
-    ...unknown.map((path) => `${path} was put there without being added`),
+    ...missing.map(({ path }) => `${path} was deleted`),
+    ...unknown.map((path) => `${path} is in the folder but was not added`),
   ];
   if (wrong.length === 0) {
     return (
       <p className="note good" role="status">
-        {countOf(intact, "source is", "sources are")} as they came.
+        {countOf(intact, "source is", "sources are")} unchanged.
       </p>
     );
   }

@@ -32,22 +32,22 @@ export function TaskRecord({ id }: { id: string }) {
           </div>
         </dl>
         {requirements.length > 0 && <List title="Requirements" items={requirements} />}
-        {criteria.length > 0 && <List title="How it is verified" items={criteria} />}
+        {criteria.length > 0 && <List title="Verification" items={criteria} />}
       </section>
       <Questions run={{ questions: record.data.questions.map((one) => ({ ...one, task: number })) }} />
       <section>
         <h2>Attempts</h2>
-        {attempts.length === 0 && <p className="muted">Nobody has begun it yet.</p>}
+        {attempts.length === 0 && <p className="muted">No attempts yet.</p>}
         <ol className="attempts">
           {attempts.map((attempt) => (
             <AttemptView key={attempt.epoch} attempt={attempt} />
           ))}
         </ol>
       </section>
-      {failure !== null && <List title="Why it failed" items={[failure]} />}
+      {failure !== null && <List title="Failure" items={[failure]} />}
       {contexts.length > 0 && (
         <section>
-          <h2>What the agents were told</h2>
+          <h2>Contexts</h2>
           <ul className="contexts">
             {contexts.map((context, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: contexts are only ever added
@@ -89,9 +89,9 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
   const { used } = attempt;
   const facts = [
     used.ms !== null && duration(used.ms),
-    used.output_tokens !== null && `${used.output_tokens} tokens out`,
+    used.output_tokens !== null && `${used.output_tokens} output tokens`,
     used.tool_calls !== null && `${used.tool_calls} tool calls`,
-    used.context_tokens !== null && `${used.context_tokens} tokens of context`,
+    used.context_tokens !== null && `${used.context_tokens} context tokens`,
     used.usd !== null && `$${used.usd.toFixed(3)}`,
   ].filter(Boolean);
   return (
@@ -115,7 +115,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
       )}
       {attempt.output && (
         <details>
-          <summary>What was handed in</summary>
+          <summary>Output</summary>
           <pre className="job-log">
             <Shown text={attempt.output} />
           </pre>
@@ -154,7 +154,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
           {verdict.issues.length > 0 && <List title="Issues" items={verdict.issues} />}
           {verdict.required_fixes.length > 0 && <List title="Required fixes" items={verdict.required_fixes} />}
           {verdict.evidence.length > 0 && <List title="Evidence" items={verdict.evidence} />}
-          {verdict.objections.length > 0 && <List title="What the rules object" items={verdict.objections} />}
+          {verdict.objections.length > 0 && <List title="Objections of the rules" items={verdict.objections} />}
         </div>
       ))}
     </li>

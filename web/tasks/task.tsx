@@ -1,4 +1,5 @@
 import { Link, useParams } from "@tanstack/react-router";
+import { stateWords } from "../../src/tasks/state-words.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -8,7 +9,7 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { TaskRecord } from "./record.tsx";
-import { stateWords, toneOf } from "./states.ts";
+import { toneOf } from "./states.ts";
 
 const over = new Set(["completed", "failed", "cancelled"]);
 
@@ -21,15 +22,15 @@ export function TaskPage() {
   const update = useWrite("update_todo", {
     onDone: (_, { status }) =>
       say(
-        status === "reopened" ? "Open again" : "Cancelled",
+        status === "reopened" ? "Reopened" : "Cancelled",
         status === "cancelled" ? () => update.mutate({ id, status: "reopened" }) : undefined,
       ),
   });
-  const release = useWrite("release_task", { onDone: () => say("The claim is broken; the task can be taken again") });
+  const release = useWrite("release_task", { onDone: () => say("Claim released") });
   const actions: Record<"cancel" | "reopen" | "release", Action> = {
     cancel: {
       id: "task-cancel",
-      label: "Cancel the task",
+      label: "Cancel task",
       group: "Page",
       operation: "update_todo",
       when: task !== undefined && !over.has(task.state),
@@ -37,7 +38,7 @@ export function TaskPage() {
     },
     reopen: {
       id: "task-reopen",
-      label: "Open again",
+      label: "Reopen",
       group: "Page",
       operation: "update_todo",
       when: task !== undefined && (task.state === "failed" || task.state === "cancelled"),
@@ -45,7 +46,7 @@ export function TaskPage() {
     },
     release: {
       id: "task-release",
-      label: "Break the claim",
+      label: "Release claim",
       group: "Page",
       operation: "release_task",
       when: task?.holder !== undefined,
@@ -111,19 +112,18 @@ export function TaskPage() {
       </div>
       {task.blocked_by && task.blocked_by.length > 0 && (
         <p className="note bad">
-          It cannot be done until{" "}
-          {task.blocked_by.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}{" "}
-          is.
+          Blocked by{" "}
+          {task.blocked_by.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}.
         </p>
       )}
       <section>
-        <h2>What done means</h2>
+        <h2>Description</h2>
         {task.description ? (
           <p className="plain">
             <Shown text={task.description} />
           </p>
         ) : (
-          <p className="muted">Nothing more is said than the title.</p>
+          <p className="muted">No description.</p>
         )}
       </section>
       {task.dependencies.length > 0 && (
@@ -144,7 +144,7 @@ export function TaskPage() {
       {task.run && <TaskRecord id={id} />}
       {!task.run && Object.keys(task.result).length > 0 && (
         <section>
-          <h2>What came of it</h2>
+          <h2>Result</h2>
           <dl className="about">
             {Object.entries(task.result).map(([name, value]) => (
               <div key={name}>

@@ -2,6 +2,7 @@ import { Button, Textarea, TextInput } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
+import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Input } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -10,7 +11,7 @@ import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
-import { stateWords, toneOf } from "./states.ts";
+import { toneOf } from "./states.ts";
 
 const filters = ["pending", "worker_executing", "qc_executing", "completed", "failed", "cancelled"] as const;
 
@@ -41,7 +42,7 @@ export function Tasks() {
       <div className="page-head with-actions">
         <div>
           <h1>Tasks</h1>
-          <p className="lead">Work that agents and people claim, each by one at a time.</p>
+          <p className="lead">Work that agents and people claim, one holder at a time.</p>
         </div>
         <ActionButton action={add} />
       </div>
@@ -62,8 +63,8 @@ export function Tasks() {
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
       {list.data && todos.length === 0 && (
-        <Empty title="No tasks here">
-          <p>A run brings its tasks along; a todo of its own can be made by anyone who may write.</p>
+        <Empty title="No tasks">
+          <p>Runs create their own tasks. Press New task to create one.</p>
         </Empty>
       )}
       {todos.length > 0 && (
@@ -131,7 +132,7 @@ function NewTask({ onClose }: { onClose(): void }) {
         }}
       >
         <TextInput
-          label="What is to be done"
+          label="Title"
           required
           data-autofocus
           value={title}
@@ -139,7 +140,7 @@ function NewTask({ onClose }: { onClose(): void }) {
           maxLength={300}
         />
         <Textarea
-          label="What done means"
+          label="Description"
           autosize
           minRows={3}
           value={description}
@@ -147,7 +148,7 @@ function NewTask({ onClose }: { onClose(): void }) {
           maxLength={20_000}
         />
         <Button type="submit" loading={create.isPending} disabled={!title.trim()}>
-          Create the task
+          Create task
         </Button>
       </form>
     </Dialog>

@@ -51,17 +51,17 @@ export function Composer({ path, sourceSha, span, onClose, onOpened }: Props) {
       <SegmentedControl
         size="xs"
         fullWidth
-        aria-label="What the topic wants"
+        aria-label="Kind of topic"
         value={kind}
         onChange={(value) => setKind(value as typeof kind)}
         data={[
-          { value: "change", label: "Wants a change" },
-          { value: "question", label: "Asks a question" },
+          { value: "change", label: "Change" },
+          { value: "question", label: "Question" },
         ]}
       />
       <Textarea
         aria-label="Message"
-        placeholder={kind === "change" ? "What should be different, and why" : "What do you want to know"}
+        placeholder={kind === "change" ? "What should change, and why?" : "What do you want to know?"}
         autosize
         minRows={3}
         maxRows={12}
@@ -71,7 +71,7 @@ export function Composer({ path, sourceSha, span, onClose, onOpened }: Props) {
       />
       <div className="row-of-buttons">
         <Button type="submit" size="xs" loading={open.isPending} disabled={!text.trim()}>
-          Open the topic
+          Open topic
         </Button>
         <Button size="xs" variant="default" onClick={onClose}>
           Cancel

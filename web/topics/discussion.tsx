@@ -47,7 +47,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
     [all.data, filter, active],
   );
   const choose = useCallback((id: string | undefined) => show({ side: "talk", topic: id }), [show]);
-  const reanchor = useWrite("reanchor_topic", { onDone: () => say("The topic points to your selection now") });
+  const reanchor = useWrite("reanchor_topic", { onDone: () => say("Topic anchored to the selection") });
   const chosen = topics.find(({ id }) => id === active);
 
   const step = (by: number) => {
@@ -65,7 +65,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
     },
     {
       id: "topic-before",
-      label: "Topic before",
+      label: "Previous topic",
       group: "Discussion",
       keys: "k",
       when: topics.length > 0,
@@ -81,7 +81,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
     },
     {
       id: "topic-close",
-      label: "Close the topic",
+      label: "Close topic",
       group: "Discussion",
       keys: "Escape",
       when: active !== undefined || draft !== undefined,
@@ -100,7 +100,7 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
   return (
     <div className="discussion">
       <div className="discussion-head">
-        <fieldset className="chips" aria-label="Which topics">
+        <fieldset className="chips" aria-label="Filter">
           {(Object.keys(filters) as Filter[]).map((name) => (
             <button
               key={name}
@@ -124,11 +124,11 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
       {all.isPending && <Loading lines={3} />}
       {draft === "page" && <Composer path={page.path} onClose={() => setDraft(undefined)} onOpened={choose} />}
       {all.data && topics.length === 0 && draft === undefined && (
-        <Empty title={filter === "open" ? "Nothing is being discussed" : "No topics here"}>
+        <Empty title={filter === "open" ? "No topics yet" : "No topics"}>
           {mayCall("open_topic") ? (
-            <p>Select words in the page to open a topic on them.</p>
+            <p>Select text in the page to open a topic.</p>
           ) : (
-            <p>Readers can follow topics; opening one needs a collaborator.</p>
+            <p>Only collaborators and admins can open topics.</p>
           )}
         </Empty>
       )}

@@ -5,13 +5,13 @@ import { Shown } from "../parts/shown.tsx";
 import { duration, Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 
-const words = { queued: "waiting", running: "at work", succeeded: "done", failed: "failed", timed_out: "timed out" };
+const words = { queued: "waiting", running: "running", succeeded: "done", failed: "failed", timed_out: "timed out" };
 
 /** An agent's job as it goes on: its state, what it prints, what it costs, and the way to stop it. */
 export function JobState({ id }: { id: string }) {
   const shown = useOperation("show_job", { id });
   const [isOpen, setOpen] = useState(false);
-  const cancel = useWrite("cancel_job", { onDone: () => say("The agent was stopped") });
+  const cancel = useWrite("cancel_job", { onDone: () => say("Job cancelled") });
   const job = shown.data;
   if (!job) return null;
   const isLive = job.status === "queued" || job.status === "running";
@@ -25,7 +25,7 @@ export function JobState({ id }: { id: string }) {
           {job.completed_at ? <Time at={job.completed_at} /> : <Time at={job.created_at} />}
           {job.duration_ms !== null && `, ${duration(job.duration_ms)}`}
           {job.cost_usd !== null && `, $${job.cost_usd.toFixed(3)}`}
-          {job.usage.output_tokens !== null && `, ${job.usage.output_tokens.toLocaleString("en-GB")} tokens out`}
+          {job.usage.output_tokens !== null && `, ${job.usage.output_tokens.toLocaleString("en-GB")} output tokens`}
         </span>
       </p>
       {job.message && !isLive && job.status !== "succeeded" && (
@@ -36,11 +36,11 @@ export function JobState({ id }: { id: string }) {
       <div className="row-of-buttons">
         {isLive && (
           <Button size="compact-xs" variant="default" loading={cancel.isPending} onClick={() => cancel.mutate({ id })}>
-            Stop the agent
+            Cancel job
           </Button>
         )}
         <button type="button" className="link-button small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? "Hide the log" : "Show the log"}
+          {isOpen ? "Hide log" : "Show log"}
         </button>
       </div>
       {isOpen && <Log id={id} isLive={isLive} tail={job.error_tail} />}
@@ -54,7 +54,7 @@ function Log({ id, isLive, tail }: { id: string; isLive: boolean; tail: string |
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
     <pre className="job-log" tabIndex={0}>
-      <Shown text={text.trim() || "Nothing was printed."} />
+      <Shown text={text.trim() || "No output yet."} />
     </pre>
   );
 }

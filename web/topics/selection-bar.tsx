@@ -46,7 +46,7 @@ export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) 
   useActions([
     {
       id: "topic-open",
-      label: "Discuss the selected words",
+      label: "Discuss selection",
       group: "Discussion",
       keys: "c",
       operation: "open_topic",
@@ -55,7 +55,7 @@ export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) 
     },
     {
       id: "topic-reanchor",
-      label: "Point the topic at the selection",
+      label: "Re-anchor topic to selection",
       group: "Discussion",
       keys: "p",
       operation: "reanchor_topic",

@@ -37,12 +37,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
           {topic.status === "resolved" && <span className="state tone-good">resolved</span>}
         </span>
         {isActive && (
-          <button
-            type="button"
-            className="icon-button"
-            aria-label="Close the topic"
-            onClick={() => onChoose(undefined)}
-          >
+          <button type="button" className="icon-button" aria-label="Close topic" onClick={() => onChoose(undefined)}>
             ×
           </button>
         )}
@@ -75,7 +70,7 @@ function Talk({ topic }: { topic: Topic }) {
   const [text, setText] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
   const reply = useWrite("reply_topic", { onDone: () => setText("") });
-  const reopen = useWrite("reopen_topic", { onDone: () => say("The topic is open again") });
+  const reopen = useWrite("reopen_topic", { onDone: () => say("Topic reopened") });
   const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
   const isOpen = topic.status === "open";
   const send = () => text.trim() && !reply.isPending && reply.mutate({ id: topic.id, content: text.trim() });

@@ -8,7 +8,7 @@ import { Loading, NotHere } from "../parts/state.tsx";
 export function TopicPage() {
   const { id = "" } = useParams({ strict: false });
   const found = useOperation("get_topic", { id });
-  if (found.error) return <NotHere what={`There is no topic ${id}.`} />;
+  if (found.error) return <NotHere what={`Topic ${id} does not exist.`} />;
   if (!found.data) {
     return (
       <div className="column">

@@ -12,13 +12,13 @@ const filters = {
   open: "Open",
   mine: "Mine",
   questions: "Questions",
-  lost: "Need a place",
+  lost: "Lost passage",
   resolved: "Resolved",
 } as const;
 
 /** Every topic of the workspace. */
 export function Topics() {
-  useTitle("Discussions");
+  useTitle("Topics");
   const { show = "open" } = useSearch({ strict: false }) as { show?: keyof typeof filters };
   const list = useOperation("list_topics", { status: show === "resolved" ? "resolved" : "open", limit: 100 });
   const topics = (list.data?.topics ?? []).filter(({ created_by: createdBy, kind, anchor }) => {
@@ -29,10 +29,10 @@ export function Topics() {
   return (
     <div className="column">
       <div className="page-head">
-        <h1>Discussions</h1>
-        <p className="lead">What is being said about pages. Select words on any page to begin.</p>
+        <h1>Topics</h1>
+        <p className="lead">Discussions about pages. Select text on any page to open one.</p>
       </div>
-      <nav className="chips" aria-label="Which topics">
+      <nav className="chips" aria-label="Filter">
         {Object.entries(filters).map(([name, label]) => (
           <Link
             key={name}
@@ -48,7 +48,7 @@ export function Topics() {
       </nav>
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
-      {list.data && topics.length === 0 && <Empty title="No topics here" />}
+      {list.data && topics.length === 0 && <Empty title="No topics" />}
       <ul className="entries">
         {topics.map((topic) => (
           <li key={topic.id}>

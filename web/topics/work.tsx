@@ -23,7 +23,7 @@ export function TopicWork({ topic }: { topic: Topic }) {
   const didFail = latest?.status === "failed" || latest?.status === "timed_out";
   const ask: Action = {
     id: "topic-ask",
-    label: didFail ? "Try again" : "Ask the agent",
+    label: didFail ? "Try again" : "Ask agent",
     group: "Discussion",
     keys: "a",
     operation: "start_job",

@@ -30,7 +30,7 @@ const mostFiles = 2000;
 const mostHits = 100;
 
 const agents = ["agent"] as const;
-const path = filePath.describe("A path inside your folder, such as src/main.ts");
+const path = filePath.describe("A path in your folder, such as src/main.ts");
 
 /**
  * Tools for one folder. Agents that are programs with tools of their own also write and run commands only
@@ -44,32 +44,32 @@ export function deskTools(desk: Desk): Operation<CrewApp>[] {
 const readTool = (desk: Desk) =>
   operation({
     name: "read_file",
-    summary: "Read a file of your folder.",
+    summary: "Read a file in your folder.",
     guidance:
-      "Lines are numbered from 1. Long files come in parts: give `from` and `lines`, and go on where the answer says there is more.",
+      "Lines count from 1. `of` is the number of lines in the file: read longer files in parts with `from` and `lines`.",
     effect: "reads",
     reads: [],
     callers: agents,
     group: "crew",
     input: z.object({
       path,
-      from: z.int().min(1).default(1).describe("The first line to read"),
-      lines: z.int().min(1).max(2000).default(400).describe("How many lines"),
+      from: z.int().min(1).default(1).describe("First line"),
+      lines: z.int().min(1).max(2000).default(400).describe("Number of lines"),
     }),
-    output: z.object({ text: z.string(), from: z.int(), of: z.int() }),
+    output: z.object({ content: z.string(), from: z.int(), of: z.int() }),
     async run(_app, { path, from, lines }) {
       const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const all = text.value.split("\n");
-      return ok({ text: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
+      return ok({ content: all.slice(from - 1, from - 1 + lines).join("\n"), from, of: all.length });
     },
   });
 
 const listTool = (desk: Desk) =>
   operation({
     name: "list_files",
-    summary: "List the files of your folder, or of one folder in it.",
-    guidance: "Paths are relative to your folder, sorted, without .git and node_modules; narrow it down with `under`.",
+    summary: "List the files of your folder.",
+    guidance: "Paths are relative to your folder; .git and node_modules are left out. Narrow it with `under`.",
     effect: "reads",
     reads: [],
     callers: agents,
@@ -85,15 +85,14 @@ const listTool = (desk: Desk) =>
 const searchTool = (desk: Desk) =>
   operation({
     name: "search_files",
-    summary: "Find the lines of your folder's files that contain a text.",
-    guidance:
-      "The text is taken as it is, no pattern. Answers give path, line number and the line; at most 100 of them.",
+    summary: "Find lines that contain a text in the files of your folder.",
+    guidance: "The text is matched literally, not as a pattern. Returns at most 100 lines with path and line number.",
     effect: "reads",
     reads: [],
     callers: agents,
     group: "crew",
     input: z.object({
-      text: z.string().min(1).max(500).describe("The text to look for"),
+      text: z.string().min(1).max(500).describe("The text to find"),
       under: path.optional().describe("Only files under this folder"),
     }),
     output: z.object({ hits: z.array(z.object({ path: z.string(), line: z.int(), text: z.string() })) }),
@@ -114,44 +113,43 @@ const searchTool = (desk: Desk) =>
 const writeTool = (desk: Desk) =>
   operation({
     name: "write_file",
-    summary: "Write a file of your folder, whole; folders on the way are made.",
-    guidance:
-      "It replaces what was there. To change a part of a longer file use edit_file, which leaves the rest alone.",
+    summary: "Create or replace a file in your folder.",
+    guidance: "Missing folders are created. To change a part of a file use edit_file.",
     effect: "writes",
     touches: [],
     callers: agents,
     group: "crew",
-    input: z.object({ path, text: z.string().max(largest).describe("The whole text of the file") }),
+    input: z.object({ path, content: z.string().max(largest).describe("The entire content of the file") }),
     output: z.object({ path: z.string(), bytes: z.int() }),
-    async run(_app, { path, text }) {
-      const written = await writeWithin(await folderOf(desk), path, text);
-      return written.ok ? ok({ path, bytes: Buffer.byteLength(text) }) : written;
+    async run(_app, { path, content }) {
+      const written = await writeWithin(await folderOf(desk), path, content);
+      return written.ok ? ok({ path, bytes: Buffer.byteLength(content) }) : written;
     },
   });
 
 const editTool = (desk: Desk) =>
   operation({
     name: "edit_file",
-    summary: "Replace one passage of a file by another.",
+    summary: "Replace one passage of a file.",
     guidance:
-      "`old` must stand in the file exactly once, with its spaces and line breaks; take enough of it to be alone.",
+      "`old` must occur in the file exactly once, including spaces and line breaks; include enough lines to make it unique.",
     effect: "writes",
     touches: [],
     callers: agents,
     group: "crew",
     input: z.object({
       path,
-      old: z.string().min(1).max(largest).describe("The passage as it stands in the file"),
-      new: z.string().max(largest).describe("What to put in its place"),
+      old: z.string().min(1).max(largest).describe("The passage, exactly as in the file"),
+      new: z.string().max(largest).describe("Its replacement"),
     }),
     output: z.object({ path: z.string(), line: z.int() }),
     async run(_app, { path, old, new: fresh }) {
       const text = await readWithin(await folderOf(desk), path);
       if (!text.ok) return text;
       const at = text.value.indexOf(old);
-      if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and take it from there`);
+      if (at === -1) return refuse("not_found", `the passage is not in ${path}; read the file and copy it exactly`);
       if (text.value.indexOf(old, at + 1) !== -1) {
-        return refuse("conflict", `the passage is in ${path} more than once; take more of what is around it`);
+        return refuse("conflict", `the passage occurs more than once in ${path}; include more lines around it`);
       }
       const changed = text.value.slice(0, at) + fresh + text.value.slice(at + old.length);
       const written = await writeWithin(await folderOf(desk), path, changed);
@@ -163,15 +161,15 @@ const editTool = (desk: Desk) =>
 const runTool = (desk: Desk) =>
   operation({
     name: "run_command",
-    summary: "Run a program in your folder and see what it prints.",
+    summary: "Run a program in your folder and return its output.",
     guidance:
-      'Program and arguments as a list, no shell: for pipes say ["sh", "-c", "…"]. There is no network, and nothing of the machine but its programs and your folder.',
+      'No shell: for pipes use ["sh", "-c", "…"]. The sandbox has no network and only your folder and the installed programs.',
     effect: "writes",
     touches: [],
     callers: agents,
     group: "crew",
     input: z.object({
-      run: z.array(z.string().max(20_000)).min(1).max(200).describe("The program and its arguments"),
+      run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
     }),
     output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
     async run(_app, { run }) {
@@ -192,7 +190,7 @@ export async function readWithin(folder: string, path: string): Promise<Result<s
   if (!file.ok) return file;
   try {
     const { size } = await file.value.stat();
-    if (size > largest) return refuse("refused", `${path} has ${size} bytes, more than can be read at once`);
+    if (size > largest) return refuse("refused", `${path} has ${size} bytes; the maximum is ${largest}`);
     return ok(await file.value.readFile("utf8"));
   } finally {
     await file.value.close();

@@ -28,7 +28,10 @@ export function configuredAgents(config: Config): CrewAgents {
     if (!runner.ok) return runner;
     const model = wanted.model ?? (name === "model" ? undefined : config.agent?.model);
     if (name === "model" && !model) {
-      return refuse("invalid", `crew.agents.${part} runs on a model and names none; write model: provider/model`);
+      return refuse(
+        "invalid",
+        `scriptorium.yaml: crew.agents.${part} has the runner model but no model; add model: provider/model`,
+      );
     }
     const role = wanted.role ?? usualRoles[part];
     return ok({
@@ -76,7 +79,7 @@ const makers: Record<RunnerName, (config: Config, command: string[]) => Result<R
 };
 
 const needsCommand = (name: string) =>
-  `the runner ${name} needs a command; write command: [program, argument] beside it`;
+  `scriptorium.yaml: the runner ${name} needs a command; add command: [program, argument]`;
 
 /** Keys are read from the variables that the configuration names, never from the configuration itself. */
 function providersFrom({ providers }: Config["crew"], environment: Config["environment"]): Providers {

@@ -84,17 +84,17 @@ async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<
 const submitPreamble = (wanted: Wanted) =>
   operation({
     name: "submit_preamble",
-    summary: "Hand in the preamble that you wrote for this role.",
+    summary: "Submit the preamble that you wrote for this role.",
     guidance:
-      "Plain text of 50 to 4,000 characters, addressed to the agent as you. It stands before every task that this role is given.",
+      "Plain text of 50 to 4,000 characters, addressed to the agent as you. It precedes every task of this role.",
     effect: "writes",
     touches: [],
     callers: ["agent"],
     group: "crew",
-    input: z.object({ text: z.string().trim().min(50).max(4000).describe("The preamble") }),
+    input: z.object({ content: z.string().trim().min(50).max(4000).describe("The preamble") }),
     output: z.object({ hash: z.string() }),
-    async run(app: CrewApp, { text }, caller) {
-      await keep(app, wanted, text, caller.kind === "agent" ? (caller.crew?.agent ?? caller.role) : "agent");
+    async run(app: CrewApp, { content }, caller) {
+      await keep(app, wanted, content, caller.kind === "agent" ? (caller.crew?.agent ?? caller.role) : "agent");
       return ok({ hash: wanted.hash });
     },
   });

@@ -26,7 +26,7 @@ export async function runWithoutTask(
   try {
     const started = await startAgent(crew, { ...rest, agent, folder, write: false }, signal);
     if (!started.ok) return started;
-    if (signal.aborted) return refuse("refused", "stopped before it was done");
+    if (signal.aborted) return refuse("refused", "stopped before the agent was done");
     const { tools, result } = started.value;
     return ok({ delivered: tools.isDone?.() ?? false, why: tools.tripped() ?? whyNot(result) });
   } finally {
@@ -35,4 +35,5 @@ export async function runWithoutTask(
 }
 
 const whyNot = ({ ended, error, errorTail }: RunResult) =>
-  error ?? (errorTail.trim() === "" ? `it ended (${ended}) without handing anything in` : errorTail.trim().slice(-500));
+  error ??
+  (errorTail.trim() === "" ? `the agent ended (${ended}) without submitting anything` : errorTail.trim().slice(-500));

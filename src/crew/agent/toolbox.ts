@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Toolset } from "../../agents/runner.ts";
 import type { Agent } from "../../kernel/caller.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { onlySteps, type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -47,14 +48,14 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
 
   async function call(name: string, raw: unknown): Promise<Result<unknown>> {
     const operation = byName.get(name);
-    if (!operation) return refuse("not_found", `there is no tool ${name}; there are ${[...byName.keys()].join(", ")}`);
-    if (done) return refuse("conflict", "you have delivered; end here");
+    if (!operation) return refuse("not_found", `tool ${name} does not exist; ${suggest(name, [...byName.keys()])}`);
+    if (done) return refuse("conflict", "you have already submitted your result; stop here");
     const asked = fingerprintOf([name, raw]);
     const over = trip(bounds, calls, repeated(asked));
     if (over) tripped ??= over.reason;
     if (tripped !== undefined) {
       onTrip?.();
-      return refuse("refused", `${tripped}; the attempt is over`);
+      return refuse("refused", `${tripped}; the attempt has ended`);
     }
     calls += 1;
     const began = performance.now();

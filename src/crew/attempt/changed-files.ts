@@ -63,11 +63,11 @@ async function findFiles(
   const isInside = insideOf(await realpath(folder));
   const { seen, gone }: FoundFiles = { seen: [], gone: new Set() };
   for (const path of paths) {
-    if (path.endsWith("/")) return refuse("invalid", `${path} is a repository of its own; deliver plain files`);
-    if (/[\u0000-\u001f\u007f]/.test(path)) return refuse("invalid", "a file's name has control characters in it");
+    if (path.endsWith("/")) return refuse("invalid", `${path} is a git repository; deliver regular files`);
+    if (/[\u0000-\u001f\u007f]/.test(path)) return refuse("invalid", "a file name contains control characters");
     const file = join(folder, path);
     if (!(await isInside(dirname(file)))) {
-      return refuse("invalid", `${path} lies behind a link that leads out of the folder`);
+      return refuse("invalid", `${path} goes through a symbolic link out of the folder`);
     }
     const stat = await lstat(file).catch(() => undefined);
     const known = before.get(path);
@@ -76,11 +76,11 @@ async function findFiles(
     else if (stat.isSymbolicLink()) {
       const target = await git.text(["hash-object", "--stdin"], await readlink(file));
       if (known?.mode !== "120000" || known.blob !== target) {
-        return refuse("invalid", `${path} is a link; deliver plain files`);
+        return refuse("invalid", `${path} is a symbolic link; deliver regular files`);
       }
-    } else if (!stat.isFile()) return refuse("invalid", `${path} is no plain file`);
+    } else if (!stat.isFile()) return refuse("invalid", `${path} is not a regular file`);
     else if (stat.size > largestFile)
-      return refuse("invalid", `${path} has ${stat.size} bytes, more than ${largestFile}`);
+      return refuse("invalid", `${path} has ${stat.size} bytes; the maximum is ${largestFile}`);
     else seen.push({ path, mode: stat.mode & 0o100 ? "100755" : "100644" });
   }
   return ok({ seen, gone });

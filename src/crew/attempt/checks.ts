@@ -37,7 +37,7 @@ async function runCheck(check: Check, deps: Deps): Promise<CheckOutcome> {
   if (!text.ok && text.problem.code !== "not_found") return { passed: false, detail: text.problem.message };
   if ("exists" in check) {
     const passed = text.ok === check.exists;
-    return { passed, detail: text.ok ? `${check.file} is there` : `there is no file ${check.file}` };
+    return { passed, detail: text.ok ? `${check.file} exists` : `${check.file} does not exist` };
   }
   if (!text.ok) return { passed: false, detail: text.problem.message };
   const words = "contains" in check ? check.contains : check.lacks;
@@ -61,13 +61,13 @@ async function runCommand(check: Extract<Check, { run: string[] }>, deps: Deps):
     maxCharacters: longestDetail,
   });
   const exits = check.exits ?? 0;
-  const how = ran.ended === "exit" ? `exit ${ran.exitCode}` : (ran.error ?? ran.ended);
+  const how = ran.ended === "exit" ? `exit code ${ran.exitCode}` : (ran.error ?? ran.ended);
   const missing = check.prints !== undefined && !ran.output.includes(check.prints);
   const passed = ran.ended === "exit" && ran.exitCode === exits && !missing;
   const wanted = missing
-    ? `"${check.prints}" is not in its output`
+    ? `"${check.prints}" is not in the output`
     : ran.exitCode === exits
       ? ""
-      : `expected exit ${exits}`;
+      : `expected exit code ${exits}`;
   return { passed, detail: [`${check.run.join(" ")}: ${how}`, wanted, ran.output.trim()].filter(Boolean).join("\n") };
 }

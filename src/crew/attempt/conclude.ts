@@ -11,7 +11,7 @@ import { keepText } from "./text-deliverable.ts";
 export async function conclude(crew: Crew, id: string, actor: string): Promise<StageResult> {
   const { app } = crew;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
-  if (!detail || !task) return stop(`task ${id} belongs to no plan`);
+  if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
   if (task.state === "qc_passed") return accept(crew, detail, task, actor);
   return task.state === "qc_failed" ? settle(crew, detail, task, actor) : lost;
 }

@@ -98,7 +98,7 @@ async function finish(
   if (now?.state === "running" && rest.open === 0) {
     await app.runs.step(run, { type: "finish", failed: rest.lost }, by);
   } else if (now?.state === "running") {
-    const reason = stopped ?? (signal.aborted ? "it was stopped" : "nothing more could be done");
+    const reason = stopped ?? (signal.aborted ? "the run was stopped" : "no task can be started");
     await app.runs.step(run, { type: "stop", reason }, by);
   }
   const report = await reportOf(app, run);

@@ -53,7 +53,7 @@ export function lessonsOf(
   const judged = verdict ? `, score ${verdict.score}: ${verdict.feedback}` : "";
   if (state !== "completed") {
     const why = attempt.stopped_because ? `: ${attempt.stopped_because}` : judged;
-    const line = `${which} was given up after attempt ${attempt.attempt}${why}`;
+    const line = `${which} failed after attempt ${attempt.attempt}${why}`;
     return [{ section: "handoffs", part: "qc", line: oneLine(line) }];
   }
   const files = attempt.files_changed.join(", ");

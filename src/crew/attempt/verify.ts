@@ -25,7 +25,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const record = app.attempts;
   const { leaseMs } = app.config.claims;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
-  if (!detail || !task) return stop(`task ${id} belongs to no plan`);
+  if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
   const claimed = await record.claimQc(id, verifier, leaseMs);
   if (!claimed.ok) return claimed.problem.code === "not_found" ? stop(claimed.problem.message) : lost;
   const { epoch, attempt } = claimed.value;
@@ -160,7 +160,7 @@ function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof r
   return {
     verdict: "FAIL",
     score: Math.min(passAt - 1, Math.round((100 * (checks.length - failed.length)) / checks.length)),
-    feedback: `${failed.length} of ${checks.length} checks failed, so no verifier was asked.`,
+    feedback: `${failed.length} of ${checks.length} checks failed, so no verifier was started.`,
     issues: failed.map(
       ({ criterion, detail }) => `criterion ${criterion} (${words(criterion)}): ${detail.split("\n")[0]}`,
     ),
@@ -179,8 +179,8 @@ function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof r
 const noVerdict: Said = {
   verdict: "FAIL",
   score: 0,
-  feedback: `No verdict was given: ${maxVerifiers} verifiers ended without calling submit_verdict.`,
-  issues: ["no verifier gave a verdict"],
+  feedback: `No verdict: ${maxVerifiers} verifiers ended without calling submit_verdict.`,
+  issues: ["no verifier submitted a verdict"],
   requiredFixes: [],
   evidence: [],
 };

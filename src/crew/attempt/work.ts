@@ -35,7 +35,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const detail = await runTask(app.db.read, task.id);
   if (!detail) {
     await app.tasks.release(task.id, worker, { epoch });
-    return stop(`task ${task.id} belongs to no plan`);
+    return stop(`task ${task.id} does not belong to a plan`);
   }
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;
@@ -152,7 +152,8 @@ function whyBroken(
   if (submitted) return undefined;
   if (ended === "limit") return error ?? "a limit was reached";
   if (ended === "timeout" || ended === "idle") return error ?? `the worker was stopped: ${ended}`;
-  if (error || exitCode !== 0) return `the worker ended without an output: ${error ?? `exit code ${exitCode}`}`;
+  if (error || exitCode !== 0)
+    return `the worker ended without calling submit_output: ${error ?? `exit code ${exitCode}`}`;
   return "the worker ended without calling submit_output, so there is nothing to verify";
 }
 

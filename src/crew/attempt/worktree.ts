@@ -98,7 +98,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     if (!previous) return fresh;
     const joined = await mergeTree(base, previous);
     if ("conflicts" in joined || joined.tree === (await treeOf(base))) return fresh;
-    const commit = await commitTree(joined.tree, [base, previous], "Go on from the attempt before");
+    const commit = await commitTree(joined.tree, [base, previous], "Continue from the previous attempt");
     return { base, commit, kept: true };
   }
 
@@ -116,7 +116,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     if (reserved) {
       return refuse(
         "invalid",
-        `${reserved.path} was ${reserved.status}, and no deliverable may do that: ${whyGuarded}`,
+        `${reserved.path} was ${reserved.status}; deliverables may not change it: ${whyGuarded}`,
       );
     }
     const nothingNew = found.value === (await treeOf(tree.base));
@@ -149,11 +149,11 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       const joined = await mergeTree(ours, commit);
       if ("conflicts" in joined) {
         const files = joined.conflicts;
-        return refuse("conflict", `what was accepted meanwhile contradicts it in ${files.join(", ")}`, { files, ours });
+        return refuse("conflict", `merge conflict with work accepted since, in ${files.join(", ")}`, { files, ours });
       }
       const made = await commitTree(joined.tree, [ours, commit], message);
       if (await git.moveRef(acceptedRef(run), made, ours)) return ok({ commit: made, already: false });
-      if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept moving during ${mostTries} merges`);
+      if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept changing during ${mostTries} merges`);
       await sleep(10 * tries);
     }
   }
@@ -196,5 +196,4 @@ export type Worktrees = ReturnType<typeof worktrees>;
 
 /** Files that would steer the next agent, or git itself. */
 const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);
-const whyGuarded =
-  "the knowledge base, sources and the settings of programs are written through operations, or by people";
+const whyGuarded = "the wiki, sources and settings of programs are changed through tools or by people";

@@ -7,11 +7,11 @@ import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { readChain, writeChain } from "../rules/chain-file.ts";
 
-const id = z.string().max(64).describe("The run's id, such as run-…");
+const id = z.string().max(64).describe("Id of the run, such as run-…");
 
 export const showPlan = operation({
   name: "show_plan",
-  summary: "Read the plan of a run as the text that people may change before it starts.",
+  summary: "Read the plan of a run as editable markdown.",
   effect: "reads",
   reads: ["run"],
   callers: people,
@@ -28,7 +28,7 @@ export const showPlan = operation({
   async run(app: CrewApp, { id }) {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
-    if (!run.plan) return refuse("conflict", `run ${id} has no plan yet; it is ${run.state}`);
+    if (!run.plan) return refuse("conflict", `run ${id} has no plan; it is ${run.state}`);
     const file = app.runs.chainPath(id);
     const editable = run.state === "planned";
     const kept = editable ? await readFile(file, "utf8").catch(() => undefined) : undefined;
@@ -44,7 +44,8 @@ export const showPlan = operation({
 
 export const savePlan = operation({
   name: "save_plan",
-  summary: "Replace the plan of a run that has not started; a mistake is named by its line and nothing changes.",
+  summary:
+    "Replace the plan of a run that has not started. Errors are reported with line numbers; nothing is saved until the plan is valid.",
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
@@ -52,8 +53,8 @@ export const savePlan = operation({
   http: { method: "put", path: "/runs/{id}/plan" },
   input: z.object({
     id,
-    content: z.string().min(1).max(2_000_000).describe("The whole chain-output.md"),
-    base_hash: z.string().max(100).optional().describe("The plan_hash that show_plan gave; a newer plan is a conflict"),
+    content: z.string().min(1).max(2_000_000).describe("The entire chain-output.md"),
+    base_hash: z.string().max(100).optional().describe("The plan_hash from show_plan; a newer plan is a conflict"),
   }),
   output: z.object({
     id: z.string(),
@@ -63,7 +64,8 @@ export const savePlan = operation({
   async run(app: CrewApp, { id, content, base_hash }, caller) {
     const chain = readChain(content);
     if (!chain.ok) return chain;
-    if (chain.value.run !== id) return refuse("invalid", `this is the plan of ${chain.value.run}, not of ${id}`);
+    if (chain.value.run !== id)
+      return refuse("invalid", `the text is the plan of run ${chain.value.run}, not of ${id}`);
     const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller), base_hash);
     return adopted.ok ? ok({ id, plan_hash: adopted.value.run.planHash, tasks: adopted.value.tasks }) : adopted;
   },

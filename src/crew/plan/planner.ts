@@ -55,8 +55,13 @@ async function briefAndPlan(
     const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
-    const why = (await lastMistake(crew, run)) ?? ran.value.why;
-    return refuse("refused", `the planner handed in no plan that could be taken: ${why}`);
+    const mistake = await lastMistake(crew, run);
+    return refuse(
+      "refused",
+      mistake === undefined
+        ? `the planner failed: ${ran.value.why}`
+        : `the planner submitted no valid plan: ${mistake}`,
+    );
   } finally {
     await looking.close();
   }
@@ -67,7 +72,7 @@ async function briefOf(crew: Staff, run: string, request: string, signal: AbortS
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
   const ran = await runWithoutTask(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
-  if (!ran.value.delivered) return refuse("refused", `no brief was handed in: ${ran.value.why}`);
+  if (!ran.value.delivered) return refuse("refused", `the brief writer failed: ${ran.value.why}`);
   return ok((await crew.app.runs.find(run))?.brief ?? null);
 }
 
@@ -75,24 +80,23 @@ const item = z.string().trim().min(1).max(2000);
 
 const submitBrief = operation({
   name: "submit_brief",
-  summary: "Hand in the specification that you made of the request.",
-  guidance:
-    "In your own words, complete enough that a planner needs nothing else; what you took for granted and what stays unclear goes into its own list.",
+  summary: "Submit the specification that you wrote for the request.",
+  guidance: "Complete enough that a planner needs nothing else. List assumptions and open questions separately.",
   effect: "writes",
   touches: [],
   callers: ["agent"],
   group: "crew",
   input: z.object({
     specification: z.string().trim().min(1).max(50_000).describe("What is asked for, precisely"),
-    assumptions: z.array(item).max(50).default([]).describe("What you took for granted"),
-    context: z.array(item).max(50).default([]).describe("What a planner should know or look at"),
-    ambiguities: z.array(item).max(50).default([]).describe("What the request leaves open"),
+    assumptions: z.array(item).max(50).default([]).describe("Assumptions where the request is silent"),
+    context: z.array(item).max(50).default([]).describe("What a planner should know or read"),
+    ambiguities: z.array(item).max(50).default([]).describe("Open questions"),
   }),
   output: z.object({ run: z.string() }),
   async run(app: CrewApp, { specification, assumptions, context, ambiguities }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew?.part !== "brief")
-      return refuse("denied", "a brief is handed in by the agent that was started to write it");
+      return refuse("denied", "only the agent that was started to write the brief can submit it");
     const list = (title: string, items: string[]) =>
       items.length === 0 ? [] : [`## ${title}`, items.map((one) => `- ${one}`).join("\n")];
     const text = [

@@ -20,15 +20,19 @@ export async function askQuestion(
     const found = await findQuestion(app.db.read, id);
     return found?.task_id === fence.task ? ok(stateOf(found)) : noSuch(app.db.read, "question", id);
   }
-  if (question === undefined) return refuse("invalid", "question: say what you want to know");
+  if (question === undefined) return refuse("invalid", "question: missing; expected your question");
   return app.db.write(async (tx): Promise<Result<QuestionState>> => {
     const [task] = await lockTasks(tx, app.db.engine, [fence.task]);
     const detail = await runTask(tx, fence.task);
-    if (!task || !detail) return refuse("not_found", `there is no task ${fence.task} of a run`);
+    if (!task || !detail) return refuse("not_found", `task ${fence.task} does not exist or does not belong to a run`);
     if (task.epoch !== fence.epoch || task.holder === null)
-      return refuse("conflict", `task ${fence.task}: epoch ${fence.epoch} holds it no longer; nothing was written`, {
-        late: true,
-      });
+      return refuse(
+        "conflict",
+        `task ${fence.task}: the claim with epoch ${fence.epoch} has ended; nothing was saved`,
+        {
+          late: true,
+        },
+      );
     const before = await findSameQuestion(tx, fence.task, question);
     if (before) return ok(stateOf(before));
     const at = app.now().toISOString();
@@ -62,7 +66,9 @@ export async function answer(
     const found = await findQuestion(tx, given.id);
     if (!found) return noSuch(tx, "question", given.id);
     if (found.answer !== null)
-      return refuse("conflict", `${found.answered_by} answered question ${given.id} already`, { answer: found.answer });
+      return refuse("conflict", `${found.answered_by} has already answered question ${given.id}`, {
+        answer: found.answer,
+      });
     const at = app.now().toISOString();
     await saveAnswer(tx, given.id, given.answer, actor, at);
     await appendEvent(tx, { at, actor, kind: "question-answered", subject: `task:${found.task_id}`, data: given });

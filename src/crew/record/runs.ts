@@ -101,7 +101,7 @@ export function runStore(deps: CrewDeps) {
       const row = await findRun(tx, id);
       if (!row) return noSuch(tx, "run", id);
       if (row.state !== "planning")
-        return refuse("conflict", `run ${id} is ${row.state}; a brief comes before its plan`);
+        return refuse("conflict", `run ${id} is ${row.state}; a brief can only be written before the plan`);
       if (!(await saveRun(tx, row, { brief }))) return busy(id);
       await appendEvent(tx, { at: stamp(), actor: by, kind: "run-briefed", subject: `run:${id}`, data: { brief } });
       return ok(runFrom({ ...row, brief }));
@@ -153,7 +153,7 @@ export function runStore(deps: CrewDeps) {
     const chain = readChain(text);
     if (!chain.ok) return chain;
     if (chain.value.run !== id)
-      return refuse("invalid", `${chainName}: this is the plan of ${chain.value.run}, not of ${id}`);
+      return refuse("invalid", `${chainName}: the file is the plan of run ${chain.value.run}, not of ${id}`);
     if (planHash(chain.value.plan) === run.planHash) return ok(run);
     const adopted = await adopt(id, chain.value.plan, by, run.planHash ?? undefined);
     return adopted.ok ? ok(adopted.value.run) : adopted;
@@ -184,7 +184,10 @@ export function runStore(deps: CrewDeps) {
 export type RunStore = ReturnType<typeof runStore>;
 type Also = { budget_tokens?: number | null; budget_usd?: number | null; carried_by?: string };
 
-const busy = (id: string) => refuse("conflict", `run ${id} changed while you were at it; try again`);
+const busy = (id: string) =>
+  refuse("conflict", `run ${id} changed since it was read; nothing was saved`, {
+    next: [{ operation: "show_run", input: { id }, to: "read it again" }],
+  });
 
 const titleFrom = (request: string) => {
   const [first = ""] = request.trim().split("\n");
@@ -202,7 +205,7 @@ async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: 
     maxRetries: task.max_retries,
   }));
   const made = await createTasks(tx, { ...moving(deps), newId: deps.newId }, wanted, by);
-  if (!made.ok) throw new Error(`a checked plan could not be kept: ${made.problem.message}`);
+  if (!made.ok) throw new Error(`a valid plan could not be saved: ${made.problem.message}`);
   const details = plan.tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
   await insertRunTasks(tx, details);
   return details.map(({ task_id: id, number }, i) => ({ id, number, title: plan.tasks[i]?.title ?? "" }));

@@ -33,7 +33,7 @@ export const verdictKind = (db: Database): Kind => ({
     if (!row) return undefined;
     const { outcome, score, attempt, title, verifier: author, at, run_id: run } = row;
     const text = [
-      ...(row.voided_at === null ? [] : [`No longer holds: ${row.void_reason ?? "it was taken back"}`]),
+      ...(row.voided_at === null ? [] : [`Void: ${row.void_reason ?? "it was withdrawn"}`]),
       row.feedback,
       ...section("Issues", row.issues),
       ...section("Required fixes", row.required_fixes),

@@ -112,7 +112,7 @@ export async function surveyOf(app: CrewApp): Promise<string> {
   const files = (listed ?? "").split("\n").filter((path) => path !== "");
   const nodes = await nodesByType(app.db.read);
   return [
-    `Entries of the knowledge base:\n${entries.map((entry) => `- ${entry.id}: ${entry.title} (${entry.wordCount} words)`).join("\n")}`,
+    `Entries of the wiki:\n${entries.map((entry) => `- ${entry.id}: ${entry.title} (${entry.wordCount} words)`).join("\n")}`,
     ...(nodes.length > 0 ? [`Nodes of the graph: ${nodes.map((row) => `${row.count} ${row.type}`).join(", ")}`] : []),
     `Files:\n${files
       .slice(0, mostPaths)

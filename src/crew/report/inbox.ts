@@ -10,7 +10,7 @@ import { budget, question, runLine } from "./show.ts";
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
   name: "inbox",
-  summary: "Show everything that waits for a person: proposals, agents' questions, and runs that have stopped.",
+  summary: "Show what waits for a person: proposals, agents' questions and stopped runs.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question"],
   callers: people,
@@ -18,11 +18,11 @@ export const inbox = operation({
   http: { method: "get", path: "/inbox" },
   input: z.object({}),
   output: z.object({
-    waiting: z.int().describe("How many decisions that is"),
+    waiting: z.int().describe("Number of decisions"),
     proposals: z.array(proposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
-      .describe("Runs that stopped, with the reason, and runs whose agents ask something"),
+      .describe("Stopped runs with their reason, and runs with open questions"),
   }),
   async run(app: CrewApp) {
     const [proposals, found] = await Promise.all([app.proposals.list("open"), runsThatWait(app.db.read)]);

@@ -33,8 +33,8 @@ const attempt = z.object({
   started_at: z.string(),
   ended_at: z.string().nullable(),
   retry_reason: z.string().nullable(),
-  output: z.string().nullable().describe("The beginning of what was handed in"),
-  statements: z.array(z.unknown()).describe("What the worker said, each with its evidence"),
+  output: z.string().nullable().describe("Start of the submitted output"),
+  statements: z.array(z.unknown()).describe("The worker's statements with their evidence"),
   decisions: z.array(z.unknown()),
   files_changed: z.array(z.unknown()),
   stopped_because: z.string().nullable(),
@@ -52,14 +52,13 @@ const attempt = z.object({
 
 export const taskRecord = operation({
   name: "task_record",
-  summary:
-    "Show all that is recorded of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
+  summary: "Show the record of a run's task: attempts, checks, verdicts with evidence, contexts and tool calls.",
   effect: "reads",
   reads: ["task", "run", "attempt", "question"],
   callers: people,
   group: "tasks",
   http: { method: "get", path: "/tasks/{id}/record" },
-  input: z.object({ id: z.string().max(64).describe("The task's id") }),
+  input: z.object({ id: z.string().max(64).describe("Id of the task") }),
   output: z.object({
     id: z.string(),
     run: z.string(),

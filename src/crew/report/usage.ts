@@ -10,26 +10,26 @@ import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 
 const used = {
-  tokens: z.number().nullable().describe("In and out; null when the agents do not count them"),
-  usd: z.number().nullable().describe("Null when no price is known"),
-  ms: z.number().describe("How long its agents were at work, one beside the other added up"),
+  tokens: z.number().nullable().describe("Input and output tokens; null if the agents do not report them"),
+  usd: z.number().nullable().describe("null if the price is unknown"),
+  ms: z.number().describe("Sum of the working time of its agents"),
 };
 
 /** The data of the usage charts. */
 export const runUsage = operation({
   name: "run_usage",
-  summary: "Show what a run used, task by task, and how its workers spent their time.",
+  summary: "Show tokens, cost and time of a run by task and by worker.",
   effect: "reads",
   reads: ["run", "task", "attempt"],
   callers: people,
   group: "runs",
   http: { method: "get", path: "/runs/{id}/usage" },
-  input: z.object({ id: z.string().max(64).describe("The run's id, such as run-…") }),
+  input: z.object({ id: z.string().max(64).describe("Id of the run, such as run-…") }),
   output: z.object({
     tasks: z.array(
       z.object({ number: z.string(), title: z.string(), attempts: z.int(), score: z.int().nullable(), ...used }),
     ),
-    others: z.object(used).describe("The planner, the reporter and whoever else has no task"),
+    others: z.object(used).describe("Planner, reporter and other agents without a task"),
     workers: z.array(
       z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idle_ms: z.number(), busy_ms: z.number() }),
     ),

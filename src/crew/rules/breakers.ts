@@ -21,10 +21,10 @@ export function boundsFor(job: Job, estimatedToolCalls: number | null): Bounds {
  */
 export function trip(bounds: Bounds, calls: number, repeats: number): Trip | undefined {
   if (repeats >= maxRepeats) {
-    return { breaker: "repeats", reason: `the same call has brought the same answer ${maxRepeats} times in a row` };
+    return { breaker: "repeats", reason: `${maxRepeats} identical calls in a row with identical results` };
   }
   if (calls + 1 > bounds.toolCalls) {
-    return { breaker: "toolCalls", reason: `tool call ${calls + 1} would go past the ${bounds.toolCalls} allowed` };
+    return { breaker: "toolCalls", reason: `limit of ${bounds.toolCalls} tool calls reached` };
   }
   return undefined;
 }

@@ -40,9 +40,9 @@ export function readCriteria({ body }: Section, path: string, trouble: Trouble):
       trouble.at(`${path}.${criteria.length}`, line);
       criteria.push({ criterion: item[1] ?? "" });
     } else if (!below || !last) {
-      trouble.add(line, "expected a criterion, one line beginning with its number and a full stop");
+      trouble.add(line, "expected a criterion: one line that starts with its number and a full stop");
     } else if (last.check !== undefined) {
-      trouble.add(line, "a criterion has one check; write a criterion of its own for the second");
+      trouble.add(line, "a criterion has one check; add another criterion for the second check");
     } else {
       last.check = readCheck(below[1] ?? "");
       if (last.check === undefined) trouble.add(line, forms);

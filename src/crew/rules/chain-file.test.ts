@@ -183,7 +183,7 @@ test("the file reads like a page: ordinary text stands there as it is, fences in
 
     Run: run-1
 
-    <!-- Change what you like before it runs; \`scriptorium execute\` says by line what it cannot read. A text in which every line begins with > is taken as it stands. -->
+    <!-- Edit this plan before it runs; \`scriptorium execute\` reports errors with line numbers. A text in which every line starts with > is read literally. -->
 
     ## Request
 
@@ -274,16 +274,22 @@ describe("an edited file", () => {
       "### Execution",
       "### Doing",
       lineOf("### Execution"),
-      /"Doing" is no heading that is known here; there are Requirements, Verification/,
+      /unknown heading "Doing"; expected Requirements, Verification/,
     ],
     ["a task number that is none", "## Task 1.1:", "## Task one:", lineOf("## Task 1.1"), /number: expected 0, or 1.1/],
-    ["a dependency on nothing", "- Depends on: 0", "- Depends on: 1.9", lineOf("- Depends on"), /there is no task 1.9/],
+    [
+      "a dependency on nothing",
+      "- Depends on: 0",
+      "- Depends on: 1.9",
+      lineOf("- Depends on"),
+      /task 1.9 does not exist/,
+    ],
     [
       "a dependency on oneself",
       "- Depends on: 0",
       "- Depends on: 1.1",
       lineOf("- Depends on"),
-      /wait for each other: 1.1 → 1.1/,
+      /dependency cycle: 1.1 → 1.1/,
     ],
     [
       "a number in words",
@@ -313,14 +319,14 @@ describe("an edited file", () => {
       "- QC: A statistician",
       "- QC: A statistician\n- QC: me",
       lineOf("- QC: A stat") + 1,
-      /QC is there twice/,
+      /QC occurs twice/,
     ],
     [
       "a section given twice",
       "### Files",
       "### Execution\n\n- again\n\n### Files",
       lineOf("### Files"),
-      /Execution is there twice/,
+      /Execution occurs twice/,
     ],
     [
       "no requirements",
@@ -329,7 +335,7 @@ describe("an edited file", () => {
       lineOf("Where does") - 2,
       /a task needs requirements/,
     ],
-    ["no run", "Run: run-1", "", 1, /the line with the run's id is missing/],
+    ["no run", "Run: run-1", "", 1, /the run's id is missing/],
   ] as const)("is refused by line: %s", (_what, from, to, line, message) => {
     const refused = edited(from, to);
     expect(refused).toMatchObject({ ok: false, problem: { code: "invalid" } });
@@ -340,7 +346,7 @@ describe("an edited file", () => {
   test("that is no plan at all is refused with what is missing", () => {
     expect(readChain("hello")).toMatchObject({
       ok: false,
-      problem: { message: expect.stringContaining("begins with # Plan:") },
+      problem: { message: expect.stringContaining("expected # Plan:") },
     });
     expect(readChain("")).toMatchObject({ ok: false });
   });
@@ -355,5 +361,5 @@ test("a long chain of tasks that wait for each other is named with its way", () 
     { ...one, number: "1.3", depends_on: ["1.2"] },
   ];
   const read = planSchema.safeParse({ ...sample.plan, tasks });
-  expect(read.error?.issues[0]?.message).toBe("the tasks wait for each other: 1.1 → 1.3 → 1.2 → 1.1");
+  expect(read.error?.issues[0]?.message).toBe("dependency cycle: 1.1 → 1.3 → 1.2 → 1.1");
 });

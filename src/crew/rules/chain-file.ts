@@ -9,8 +9,8 @@ export type Chain = { run: string; request: string; plan: Plan };
 export const chainName = "chain-output.md";
 
 const advice =
-  "<!-- Change what you like before it runs; `scriptorium execute` says by line what it cannot read. " +
-  "A text in which every line begins with > is taken as it stands. -->";
+  "<!-- Edit this plan before it runs; `scriptorium execute` reports errors with line numbers. " +
+  "A text in which every line starts with > is read literally. -->";
 
 type Kind = "line" | "number" | "numbers" | "text" | "lines" | "criteria";
 type Field<K> = { key: K; label: string; kind: Kind };
@@ -87,7 +87,7 @@ export function readChain(file: string): Result<Chain> {
   const { run, request, ...raw } = interpret(sections, trouble);
   const read = planSchema.safeParse(raw);
   if (!read.success) trouble.addIssues(read.error.issues);
-  if (run === "") trouble.add(1, "the line with the run's id is missing, such as Run: run-1");
+  if (run === "") trouble.add(1, "the run's id is missing; expected a line such as Run: run-1");
   if (read.success && trouble.isNone()) return ok({ run, request, plan: read.data });
   const problems = trouble.sorted();
   return refuse("invalid", problems.map(({ line, message }) => `${chainName}:${line}: ${message}`).join("\n"), {
@@ -104,10 +104,10 @@ function interpret(sections: Section[], trouble: Trouble): Raw {
   for (const section of sections) {
     const { level, heading, line } = section;
     if (level === 0) {
-      trouble.unexpected(section.body, "the file begins with # Plan: and its title");
+      trouble.unexpected(section.body, "expected # Plan: and the title in the first line");
     } else if (level === 1) {
       task = undefined;
-      if (given.has("title")) trouble.add(line, "there is one title, in the first line");
+      if (given.has("title")) trouble.add(line, "the title may occur only once, in the first line");
       given.add("title");
       raw.title = heading.replace(/^Plan: ?/, "");
       trouble.at("title", line);
@@ -135,7 +135,7 @@ function readRun({ body }: Section, trouble: Trouble): string | undefined {
     const found = /^Run: *([\w-]{1,64}) *$/s.exec(text);
     if (found) run = found[1];
     else if (text.trim() !== "" && !/^<!--.*-->\s*$/.test(text))
-      trouble.add(line, "expected Run: and its id, or ## Request");
+      trouble.add(line, "expected Run: and the run's id, or ## Request");
   }
   return run;
 }
@@ -156,7 +156,7 @@ function readHead({ heading, line, body }: Section, index: number, trouble: Trou
         `expected one of ${heads.map((candidate) => `"- ${candidate.label}:"`).join(", ")}, or ### Requirements`,
       );
     } else if (field.key in task) {
-      trouble.add(line, `${field.label} is there twice`);
+      trouble.add(line, `${field.label} occurs twice`);
     } else {
       task[field.key] = headValue(field.kind, value.trim());
       trouble.at(`tasks.${index}.${field.key}`, line);
@@ -183,12 +183,9 @@ function readBlock(
   const field = fields.find((candidate) => candidate.label === heading.trim());
   if (!field) {
     const known = fields.map((candidate) => candidate.label).join(", ");
-    return trouble.add(
-      line,
-      `"${heading}" is no heading that is known here; there are ${known}${path ? "" : " and Task"}`,
-    );
+    return trouble.add(line, `unknown heading "${heading}"; expected ${known}${path ? "" : " or Task"}`);
   }
-  if (trouble.knows(path + field.key)) return trouble.add(line, `${field.label} is there twice`);
+  if (trouble.knows(path + field.key)) return trouble.add(line, `${field.label} occurs twice`);
   trouble.at(path + field.key, line);
   if (field.kind === "text") into[field.key] = textOf(section, trouble);
   else if (field.kind === "criteria") into[field.key] = readCriteria(section, path + field.key, trouble);
@@ -200,7 +197,7 @@ function readItems({ body }: Section, path: string, trouble: Trouble): string[] 
   for (const { line, text } of body) {
     if (text.trim() === "") continue;
     const item = /^(?:[-*]|\d+\.) (.*)$/s.exec(text);
-    if (!item) trouble.add(line, "expected an item, one line beginning with -");
+    if (!item) trouble.add(line, "expected an item: one line that starts with -");
     trouble.at(`${path}.${items.length}`, line);
     items.push(item?.[1] ?? text.trim());
   }

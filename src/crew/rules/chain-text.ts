@@ -57,7 +57,7 @@ export function sectionsOf(text: string, trouble: Trouble): Section[] {
     if (!fence) openedAt = line;
     fence = fenceAfter(fence, content);
   }
-  if (fence) trouble.add(openedAt, "the code fence that opens here is never closed");
+  if (fence) trouble.add(openedAt, "the code fence that starts here is not closed");
   return sections;
 }
 
@@ -77,7 +77,8 @@ export function textOf({ body }: Pick<Section, "body">, trouble: Trouble): strin
   while (lines.at(-1)?.text.trim() === "") lines.pop();
   if (!lines[0]?.text.startsWith(">")) return lines.map(({ text }) => text).join("\n");
   for (const { line, text } of lines) {
-    if (!text.startsWith(">")) trouble.add(line, "this text began with >, so every line of it does, also empty ones");
+    if (!text.startsWith(">"))
+      trouble.add(line, "this text starts with >, so every line of it must, including empty ones");
   }
   return lines.map(({ text }) => text.replace(/^> ?/, "")).join("\n");
 }

@@ -77,16 +77,17 @@ function recommendations(rounds: Attempt[], verdictOf: VerdictFor, scores: numbe
   const said: string[] = [];
   const last = rounds.at(-1);
   const fixes = last ? (verdictOf(last)?.required_fixes ?? []) : [];
-  said.push(...fixes.map((fix) => `do what the last verdict asked for: ${fix}`));
+  said.push(...fixes.map((fix) => `apply the fix of the last verdict: ${fix}`));
   const stopped = rounds.filter((row) => row.stopped_because !== null);
   if (stopped.length > 0)
     said.push(
-      `cut the task into smaller ones or raise its estimate: ${stopped.length} of ${rounds.length} attempts were stopped at a limit`,
+      `split the task or raise its estimate: ${stopped.length} of ${rounds.length} attempts were stopped at a limit`,
     );
   const [first = 0] = scores;
   if (scores.length > 1 && scores.every((score) => score <= first))
-    said.push("change the requirements before another try: the score never rose");
-  if (scores.length > 1 && (scores.at(-1) ?? 0) > first) said.push("another attempt may do: the score was rising");
+    said.push("change the requirements before the next attempt: the score never improved");
+  if (scores.length > 1 && (scores.at(-1) ?? 0) > first)
+    said.push("another attempt may succeed: the score was improving");
   return said.length > 0 ? said : ["read the verdicts and change the task's requirements"];
 }
 
@@ -111,17 +112,17 @@ export function impactOf(lost: { number: string; title: string }, tasks: Behind[
     blocked: blocked.map(({ number, title }) => ({ number, title })),
     delay:
       blocked.length === 0
-        ? "none: nothing waits for it"
+        ? "none: no task depends on it"
         : `${blocked.length} tasks cannot start${calls > 0 ? `, about ${calls} tool calls of work` : ""}`,
     risk: share >= 0.5 ? "high" : blocked.length > 0 ? "medium" : "low",
     nextActions: [
       ...failure.recommendations,
-      `change task ${lost.number} in the plan and run it again: scriptorium task retry, then scriptorium run resume`,
+      `change task ${lost.number} in the plan and retry it: scriptorium task retry, then scriptorium run resume`,
     ],
     lessons:
       recurring.length > 0
         ? recurring.map((one) => `seen in attempts ${one.attempts.join(", ")}: ${one.cause}`)
-        : ["no cause came back; the attempts failed for different reasons"],
+        : ["no recurring cause; the attempts failed for different reasons"],
   };
 }
 

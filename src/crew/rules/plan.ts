@@ -9,7 +9,7 @@ const line = (most: number) =>
   z
     .string()
     .trim()
-    .min(1, "say something here")
+    .min(1, "expected some text")
     .max(most)
     .regex(oneLine, "expected one line without control characters");
 
@@ -36,70 +36,68 @@ const check = z.union([
       .min(1)
       .max(50)
       .describe("The program and its arguments; no shell"),
-    exits: z.int().min(0).max(255).default(0).describe("The exit code that is right"),
-    prints: line(500).optional().describe("What must be in its output"),
+    exits: z.int().min(0).max(255).default(0).describe("Expected exit code"),
+    prints: line(500).optional().describe("Text that its output must contain"),
   }),
   z.strictObject({
     file: filePath.describe("A file of the deliverable"),
-    exists: z.boolean().describe("Must it be there"),
+    exists: z.boolean().describe("Whether it must exist"),
   }),
-  z.strictObject({ file: filePath, contains: line(500).describe("Words that must be in the file") }),
-  z.strictObject({ file: filePath, lacks: line(500).describe("Words that must not be in the file") }),
+  z.strictObject({ file: filePath, contains: line(500).describe("Text that the file must contain") }),
+  z.strictObject({ file: filePath, lacks: line(500).describe("Text that the file must not contain") }),
 ]);
 
 const criterion = z.strictObject({
   criterion: line(500).describe("What must be true of the deliverable"),
-  check: check.optional().describe("How a program can tell: {run: [...]} or {file, exists | contains | lacks}"),
+  check: check.optional().describe("How a program tests it: {run: [...]} or {file, exists | contains | lacks}"),
 });
 
 const number = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
 
 export const planTask = z.strictObject({
   number: number.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
-  title: line(200).describe("What is done, in one line"),
+  title: line(200).describe("What to do, in one line"),
   requirements: text(20_000)
     .refine(somethingIn, "a task needs requirements")
-    .describe("All that a worker who has read nothing else needs to know; what done means"),
-  worker_role: line(500).describe("Who does it: the expertise, in a sentence. Same role, same sentence"),
-  qc_role: line(500).describe("Who verifies it: another expertise, critical, in a sentence"),
+    .describe("Everything that a worker who reads nothing else needs, and when the task is done"),
+  worker_role: line(500).describe(
+    "Who does it: the expertise in one sentence. Use the same sentence for the same role",
+  ),
+  qc_role: line(500).describe("Who verifies it: a different, critical expertise in one sentence"),
   verification: z
     .array(criterion)
     .min(1, "a task needs at least one verification criterion")
     .max(30)
-    .describe("What the deliverable must meet; give a check wherever a program can tell"),
+    .describe("Criteria for the deliverable; add a check wherever a program can test it"),
   execution: z
     .array(line(500))
-    .min(1, "say with which tools it is done")
+    .min(1, "expected at least one step that names its tool")
     .max(50)
-    .describe("The steps, each naming the tool it uses"),
+    .describe("Steps, each with the tool it uses"),
   estimated_tool_calls: z
     .int()
     .min(1)
     .max(1000)
     .optional()
-    .describe("How many tool calls it should take; half as many more are allowed"),
+    .describe("Expected number of tool calls; the limit is 1.5 times that"),
   max_retries: z.int().min(0).max(10).default(2).describe("Attempts after the first"),
-  model: line(100).optional().describe("The model it needs, if not any will do"),
+  model: line(100).optional().describe("Model to use, if the default is not enough"),
   depends_on: z.array(number).max(100).default([]).describe("Numbers of the tasks that must be accepted first"),
   files: z.array(filePath).max(100).default([]).describe("Files it reads or writes"),
   deliverable: z
     .enum(["files", "text"])
     .default("files")
-    .describe("files: changes in the repository; text: an answer in words"),
+    .describe("files: changes in the repository; text: a written answer"),
   notes: text(50_000)
     .default("")
-    .describe("Research and alternatives, for the planner and people; workers never see it"),
+    .describe("Research and alternatives for the planner and people; workers do not see it"),
 });
 
 const plain = z.strictObject({
   title: line(200).describe("What the run is about, in one line"),
-  summary: text(20_000).default("").describe("How the work is cut, and why so"),
-  assumptions: z
-    .array(line(1000))
-    .max(50)
-    .default([])
-    .describe("What was taken for granted where the request is silent"),
-  cites: z.array(line(200)).max(500).default([]).describe("Ids of the nodes and entries that the plan rests on"),
+  summary: text(20_000).default("").describe("How the work is divided, and why"),
+  assumptions: z.array(line(1000)).max(50).default([]).describe("Assumptions where the request is silent"),
+  cites: z.array(line(200)).max(500).default([]).describe("Ids of nodes and entries that the plan is based on"),
   tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
 });
 
@@ -123,25 +121,26 @@ function contradictions(tasks: PlanTask[]): Contradiction[] {
   const found: Contradiction[] = [];
   const numbers = new Set(tasks.map((task) => task.number));
   if (!numbers.has("0"))
-    found.push({ path: ["tasks"], message: "there is no task 0, which validates the environment" });
+    found.push({ path: ["tasks"], message: "task 0, which validates the environment, is missing" });
   const seen = new Set<string>();
   for (const [i, task] of tasks.entries()) {
     if (seen.has(task.number))
-      found.push({ path: ["tasks", i, "number"], message: `there are two tasks ${task.number}` });
+      found.push({ path: ["tasks", i, "number"], message: `task number ${task.number} is used twice` });
     seen.add(task.number);
     const path = ["tasks", i, "depends_on"];
     const unknown = task.depends_on.filter((other) => !numbers.has(other));
-    if (unknown.length > 0) found.push({ path, message: `there is no task ${unknown.join(", ")}` });
-    if (new Set(task.depends_on).size < task.depends_on.length) found.push({ path, message: "a task is named twice" });
+    if (unknown.length > 0) found.push({ path, message: `task ${unknown.join(", ")} does not exist` });
+    if (new Set(task.depends_on).size < task.depends_on.length)
+      found.push({ path, message: "a dependency is listed twice" });
     if (task.number === "0" && task.depends_on.length > 0)
-      found.push({ path, message: "task 0 comes first and depends on nothing" });
+      found.push({ path, message: "task 0 runs first and cannot have dependencies" });
   }
   const circle = found.length === 0 ? cycle(tasks) : undefined;
   if (circle) {
     const last = tasks.findIndex((task) => task.number === circle[0]);
     found.push({
       path: ["tasks", last, "depends_on"],
-      message: `the tasks wait for each other: ${circle.join(" → ")}`,
+      message: `dependency cycle: ${circle.join(" → ")}`,
     });
   }
   return found;

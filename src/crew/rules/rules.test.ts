@@ -44,23 +44,23 @@ describe("O8: a verdict", () => {
     [
       "a check of other content counts for nothing",
       { checks: [{ ...green, deliverableHash: "h0" }] },
-      /not checked on this content/,
+      /not checked for this content/,
     ],
     ["the author is no verifier", { verifier: "w-1" }, /cannot verify its own work/],
     [
       "each criterion needs evidence",
       { said: { ...said, evidence: evidence.slice(0, 1) } },
-      /no evidence is cited for criterion 2/,
+      /no evidence for criterion 2/,
     ],
     [
       "evidence says something",
       { said: { ...said, evidence: [evidence[0], { ...evidence[1], quote: "  " }] as Evidence[] } },
-      /no evidence is cited for criterion 2/,
+      /no evidence for criterion 2/,
     ],
     [
       "what the worker wrote about its files is no evidence",
       { said: { ...said, evidence: [evidence[0], { ...evidence[1], from: "output" }] as Evidence[] } },
-      /no evidence is cited for criterion 2/,
+      /no evidence for criterion 2/,
     ],
     [
       "a criterion that is not met fails",
@@ -131,7 +131,7 @@ describe("O7: breakers act before the call", () => {
     expect(calls).toBe(15);
     expect(trip(bounds, calls, 0)).toEqual({
       breaker: "toolCalls",
-      reason: "tool call 16 would go past the 15 allowed",
+      reason: "limit of 15 tool calls reached",
     });
   });
 

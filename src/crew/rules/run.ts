@@ -23,6 +23,16 @@ export type RunStep =
   | { type: "overturn"; reason: string }
   | { type: "cancel"; reason: string };
 
+const participles: Record<RunStep["type"], string> = {
+  plan: "planned",
+  start: "started",
+  stop: "stopped",
+  finish: "completed",
+  fail: "failed",
+  overturn: "overturned",
+  cancel: "cancelled",
+};
+
 export type Run = {
   id: string;
   state: RunState;
@@ -59,12 +69,14 @@ export function runTransition(
 ): Result<Partial<RunRow>> {
   const next = leadsTo[run.state][step.type];
   if (!next)
-    return refuse("conflict", `cannot ${step.type} run ${run.id}, which is ${run.state}`, { state: run.state });
+    return refuse("conflict", `run ${run.id} is ${run.state} and cannot be ${participles[step.type]}`, {
+      state: run.state,
+    });
   switch (step.type) {
     case "plan":
       return ok({ state: next, planned_at: at });
     case "start":
-      if (run.plan === null) return refuse("conflict", `run ${run.id} has no plan that could be started`);
+      if (run.plan === null) return refuse("conflict", `run ${run.id} has no plan`);
       return ok({ state: next, started_at: run.started_at ?? at, ended_at: null, reason: null });
     case "finish":
       return ok({

@@ -39,21 +39,21 @@ export function judge(given: Case): Judged {
   const objections: string[] = [];
   if (worker === verifier) objections.push(`${verifier} cannot verify its own work`);
   if (said.verdict === "FAIL") objections.push(verifierSaysFail);
-  if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; it takes ${passAt}`);
+  if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; the minimum is ${passAt}`);
   for (const [i, { criterion, check }] of criteria.entries()) {
     const number = i + 1;
     if (check) objections.push(...checked(number, criterion, checks, deliverableHash));
     const cited = said.evidence.filter((item) => item.criterion === number);
     if (cited.some((item) => !item.met)) objections.push(`criterion ${number} is not met: ${criterion}`);
     else if (!cited.some((item) => isEvidence(item, given)))
-      objections.push(`no evidence is cited for criterion ${number}: ${criterion}`);
+      objections.push(`no evidence for criterion ${number}: ${criterion}`);
   }
   return { outcome: objections.length === 0 ? "PASS" : "FAIL", objections };
 }
 
 function checked(number: number, criterion: string, checks: CheckResult[], hash: string): string[] {
   const result = checks.find((one) => one.criterion === number && one.deliverableHash === hash);
-  if (!result) return [`criterion ${number} was not checked on this content: ${criterion}`];
+  if (!result) return [`criterion ${number} was not checked for this content: ${criterion}`];
   return result.passed ? [] : [`the check of criterion ${number} failed: ${result.detail}`];
 }
 

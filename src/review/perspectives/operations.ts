@@ -8,21 +8,21 @@ import type { ReviewApp } from "../review-app.ts";
 import { personaOf, personasFor } from "./personas.ts";
 import { skillSha, staleBecause } from "./perspectives.ts";
 
-export const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
-export const personaName = z.string().max(100).describe("The persona's name");
+export const sourcePath = z.string().max(1000).describe("Path of the page, such as docs/deploy.md");
+export const personaName = z.string().max(100).describe("Name of the persona");
 const sha = z.string().max(64);
 
 const persona = z.object({
   name: z.string(),
   description: z.string(),
   guidance: z.string().optional(),
-  persona_sha: z.string().describe("Names this definition; put_perspective takes it"),
+  persona_sha: z.string().describe("Hash of the definition, for put_perspective"),
   from: z.enum(["workspace", "page"]),
 });
 
 export const listPersonas = operation({
   name: "list_personas",
-  summary: "List the personas that a page can be re-told for.",
+  summary: "List the personas that a page can be rewritten for.",
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: people,
@@ -41,17 +41,16 @@ export const listPersonas = operation({
 
 export const getPersona = operation({
   name: "get_persona",
-  summary: "Read one persona: the reader that a page is to be re-told for.",
+  summary: "Read a persona: the reader that a page is rewritten for.",
   guidance:
-    "Gives who they are, what they want and how to write for them, with persona_sha and source_sha: " +
-    "put_perspective takes both as you got them, so that everyone can see later whether your text is still up to date.",
+    "Returns who they are and how to write for them, and the persona_sha and source_sha that put_perspective needs.",
   effect: "reads",
   reads: ["perspective", "page", "entry"],
   callers: everyone,
   group: "review",
   http: { method: "get", path: "/personas/{name}" },
   input: z.object({ source_path: sourcePath, name: personaName }),
-  output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("The git blob of the page now") }),
+  output: persona.extend({ source_path: z.string(), source_sha: z.string().describe("Git blob of the current page") }),
   async run(app: ReviewApp, { source_path, name }) {
     const found = await personaOf(app, source_path, name);
     if (!found.ok) return found;
@@ -62,10 +61,10 @@ export const getPersona = operation({
 
 export const putPerspective = operation({
   name: "put_perspective",
-  summary: "Store a page as you re-told it for a persona.",
+  summary: "Save a page that you rewrote for a persona.",
   guidance:
-    "Send the whole text in markdown, with the source_sha and persona_sha that you worked from. The page itself does not change. " +
-    "Status `conflict` means that the persona has been described anew: read it with get_persona and write again.",
+    "Send the entire text with the source_sha and persona_sha from get_persona. The page itself does not change. " +
+    "`conflict`: the persona changed; call get_persona and rewrite it.",
   effect: "writes",
   touches: ["perspective"],
   callers: writers,
@@ -75,11 +74,14 @@ export const putPerspective = operation({
   input: z.object({
     source_path: sourcePath,
     persona: personaName,
-    source_sha: sha.describe("The git blob of the page that you re-told"),
-    persona_sha: sha.describe("The persona_sha that get_persona gave you"),
+    source_sha: sha.describe("The source_sha from get_persona"),
+    persona_sha: sha.describe("The persona_sha from get_persona"),
     content: z.string().describe("The page rewritten for this reader, in markdown"),
   }),
-  output: z.object({ status: z.literal("success"), stale: z.boolean().describe("True when the page moved meanwhile") }),
+  output: z.object({
+    status: z.literal("success"),
+    stale: z.boolean().describe("true if the page changed in between"),
+  }),
   async run(app: ReviewApp, asked, caller) {
     const found = await personaOf(app, asked.source_path, asked.persona);
     if (!found.ok) return found;
@@ -111,7 +113,7 @@ export const putPerspective = operation({
 
 export const showPerspective = operation({
   name: "show_perspective",
-  summary: "Read a page as it was re-told for a persona; one that is out of date says so.",
+  summary: "Read a page rewritten for a persona, and whether it is up to date.",
   effect: "reads",
   reads: ["perspective", "job", "page", "entry"],
   callers: people,
@@ -123,7 +125,7 @@ export const showPerspective = operation({
     persona: z.string(),
     content: z.string(),
     stale: z.boolean(),
-    because: z.array(z.enum(["page", "persona", "skill"])).describe("What has changed since it was written"),
+    because: z.array(z.enum(["page", "persona", "skill"])).describe("What changed since it was written"),
     source_sha: z.string(),
     persona_sha: z.string(),
     at: z.string(),

@@ -11,24 +11,24 @@ import { approvalCommit } from "./page-effect.ts";
 import type { Proposal, WholeProposal } from "./proposal.ts";
 import { proposePage } from "./propose.ts";
 
-const id = z.string().max(64).describe("The proposal's id, as `proposal list` shows it");
+const id = z.string().max(64).describe("Id of the proposal, such as p-…");
 const note = z.string().trim().max(4000).optional();
 const status = z.enum(["open", "approved", "rejected", "superseded"]);
 
 export const proposal = z.object({
   id: z.string(),
   kind: z.string(),
-  subject: z.string().describe("For a page its path, for a section its id"),
+  subject: z.string().describe("Path of the page or id of the section"),
   data: z.record(z.string(), z.unknown()),
-  proposed_by: z.string().nullable().describe("Null when an agent wrote the text; for a section, the role that asked"),
+  proposed_by: z.string().nullable().describe("null if an agent wrote it; for a section, the role that asked"),
   status,
   created_at: z.string(),
   decided_at: z.string().nullable(),
   decided_by: z.string().nullable(),
   note: z.string().nullable(),
   topic_id: z.string().nullable(),
-  revision_number: z.int().nullable().describe("Which answer to its topic this is"),
-  base_source_sha: z.string().nullable().describe("The git blob of the page it was made from"),
+  revision_number: z.int().nullable().describe("Number of this proposal for its topic"),
+  base_source_sha: z.string().nullable().describe("Git blob of the page that it is based on"),
   job_id: z.string().nullable(),
 });
 
@@ -52,20 +52,23 @@ const anchorState = z.enum(["anchored", "moved", "needs-review", "orphaned"]);
 const foreseenTopic = z.object({ id: z.string(), quote: z.string(), from: anchorState, to: anchorState });
 
 const impact = z.object({
-  diff: z.string().describe("For eyes: hidden characters are spelt out"),
+  diff: z.string().describe("For display: hidden characters are escaped"),
   hunks: z.array(hunk),
   added: z.int(),
   removed: z.int(),
   base_moved: z.boolean(),
-  source_sha: z.string().nullable().describe("The page's text now; give it as `onto` to approve just what you saw"),
+  source_sha: z
+    .string()
+    .nullable()
+    .describe("Git blob of the current page; pass it as `onto` to approve exactly what you saw"),
   merge: z.object({ clean: z.boolean(), text: z.string().optional(), diff: z.string().optional() }).nullable(),
   hidden: z.array(z.object({ line: z.int(), characters: z.string() })),
-  topics: z.array(foreseenTopic).describe("Where the open topics of the page would be afterwards"),
+  topics: z.array(foreseenTopic).describe("Anchors of the open topics after approval"),
 });
 
 export const listProposals = operation({
   name: "list_proposals",
-  summary: "List what waits for a person's decision, newest first.",
+  summary: "List proposals, newest first.",
   effect: "reads",
   reads: ["proposal", "job"],
   callers: people,
@@ -73,7 +76,7 @@ export const listProposals = operation({
   http: { method: "get", path: "/proposals" },
   input: z.object({
     status: status.optional(),
-    topic_id: z.string().max(64).optional().describe("Only the answers to this topic"),
+    topic_id: z.string().max(64).optional().describe("Only proposals for this topic"),
   }),
   output: z.object({ proposals: z.array(proposal) }),
   run: async (app: ReviewApp, { status, topic_id }) =>
@@ -82,7 +85,7 @@ export const listProposals = operation({
 
 export const showProposal = operation({
   name: "show_proposal",
-  summary: "Show one proposal with all it would do.",
+  summary: "Show a proposal with its diff and effects.",
   effect: "reads",
   reads: ["proposal", "entry", "page", "topic", "job"],
   callers: people,
@@ -129,11 +132,10 @@ const longestQuote = 200;
 
 export const insertProposal = operation({
   name: "insert_proposal",
-  summary: "Answer a topic with a whole new text of its page, for a person to decide on.",
+  summary: "Propose new content of a topic's page for a person to approve.",
   guidance:
-    "Send the whole text, frontmatter included, not a diff, and as base_sha the git blob of the text you started from. Change what the topic asks for and nothing else. " +
-    "`endangers` names other topics whose words your text lost: bring them back if you can and propose again; the last revision counts. " +
-    "A topic of kind question takes no proposal: answer it with reply_topic. Nothing changes until a person approves.",
+    "Send the entire content, not a diff, and change only what the topic asks for. `endangers` lists other topics whose quoted words your content lost: restore them if you can and propose again; the last proposal counts. " +
+    "Answer a topic of kind question with reply_topic instead.",
   effect: "writes",
   touches: ["proposal"],
   callers: writers,
@@ -141,11 +143,11 @@ export const insertProposal = operation({
   audience: "job",
   http: { method: "post", path: "/proposals" },
   input: z.object({
-    topic_id: z.string().max(64).describe("The topic that this answers"),
+    topic_id: z.string().max(64).describe("Id of the topic"),
     base_sha: z
       .string()
       .regex(/^[0-9a-f]{40}$/, "expected the 40 hexadecimal digits of a git blob")
-      .describe("The git blob of the page's text that you started from"),
+      .describe("Git blob of the page that you started from: source_sha of get_topic"),
     content: z.string().describe("The entire new content of the page, frontmatter included"),
   }),
   output: z.object({
@@ -154,10 +156,10 @@ export const insertProposal = operation({
     topic_id: z.string(),
     source_path: z.string(),
     revision_number: z.int(),
-    base_moved: z.boolean().describe("True when the page has changed since base_sha"),
+    base_moved: z.boolean().describe("true if the page changed since base_sha"),
     endangers: z
       .array(z.object({ id: z.string(), quote: z.string(), to: anchorState }))
-      .describe("Other open topics whose passage could not be found again for sure"),
+      .describe("Other open topics whose passage was not found for certain"),
   }),
   async run(app: ReviewApp, { topic_id, base_sha, content: text }, caller) {
     const topic = await app.topics.find(topic_id);
@@ -182,7 +184,7 @@ export const insertProposal = operation({
 
 export const approveProposal = operation({
   name: "approve_proposal",
-  summary: "Approve a proposal: what it asks for takes effect now.",
+  summary: "Approve a proposal and apply it.",
   effect: "writes",
   touches: ["proposal", "page", "entry", "section", "topic"],
   callers: collaborators,
@@ -190,11 +192,11 @@ export const approveProposal = operation({
   http: { method: "post", path: "/proposals/{id}/approve" },
   input: z.object({
     id,
-    note: note.describe("What you want to say with it"),
-    merge: z.boolean().default(false).describe("The page has moved: approve the merged text that was shown"),
-    onto: z.string().max(64).optional().describe("The source_sha that you saw; a conflict when it is another by now"),
+    note: note.describe("A note for the record"),
+    merge: z.boolean().default(false).describe("The page changed since: approve the merged text that was shown"),
+    onto: z.string().max(64).optional().describe("The source_sha that you saw; a different one is a conflict"),
   }),
-  output: proposal.extend({ commit: z.string().nullable().optional().describe("Where git has it") }),
+  output: proposal.extend({ commit: z.string().nullable().optional().describe("Id of the git commit") }),
   async run(app: ReviewApp, { id, ...asked }, caller) {
     const approved = await app.proposals.approve(id, approver(caller), asked);
     if (!approved.ok) return approved;
@@ -207,13 +209,13 @@ export const approveProposal = operation({
 
 export const rejectProposal = operation({
   name: "reject_proposal",
-  summary: "Reject a proposal; nothing changes.",
+  summary: "Reject a proposal.",
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,
   group: "review",
   http: { method: "post", path: "/proposals/{id}/reject" },
-  input: z.object({ id, note: note.describe("Why, for whoever proposed it") }),
+  input: z.object({ id, note: note.describe("The reason, for the author") }),
   output: proposal,
   async run(app: ReviewApp, { id, note }, caller) {
     const rejected = await app.proposals.reject(id, approver(caller), note);
@@ -221,11 +223,11 @@ export const rejectProposal = operation({
   },
 });
 
-const words = z.string().trim().min(1, "the comment is empty").max(20_000);
+const words = z.string().trim().min(1, "must not be empty").max(20_000);
 
 export const commentProposal = operation({
   name: "comment_proposal",
-  summary: "Say something about a proposal without deciding it.",
+  summary: "Comment on a proposal without deciding it.",
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,
@@ -241,7 +243,7 @@ export const commentProposal = operation({
 
 export const requestRevision = operation({
   name: "request_revision",
-  summary: "Ask for another revision of a page's proposal; the next job sees this one and what you say.",
+  summary: "Request another revision of a page's proposal; the next job sees this proposal and the comment.",
   effect: "writes",
   touches: ["proposal"],
   callers: collaborators,

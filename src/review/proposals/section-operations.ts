@@ -8,10 +8,9 @@ import type { ReviewApp } from "../review-app.ts";
 
 export const createSection = operation({
   name: "create_section",
-  summary: "Propose a new section; it takes effect when a person approves it.",
+  summary: "Propose a new section; a person must approve it.",
   guidance:
-    "Nothing changes at once: the proposal waits for a person. Go on with the sections that exist. " +
-    "Propose one only when no existing section fits; say in the description what belongs there and what does not.",
+    "Use it only when no existing section fits. The section does not exist until it is approved: continue with the existing ones.",
   effect: "writes",
   touches: ["proposal"],
   callers: writers,

@@ -19,35 +19,37 @@ const longestQuote = 20_000;
 const enoughText = 24_000;
 const enoughQuote = 4_000;
 
-const id = z.string().max(64).describe("The topic's id, such as t-…");
-const sourcePath = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+const id = z.string().max(64).describe("Id of the topic, such as t-…");
+const sourcePath = z.string().max(1000).describe("Path of the page, such as docs/deploy.md");
 const content = z
   .string()
   .trim()
-  .min(1, "the message is empty")
+  .min(1, "must not be empty")
   .max(longestMessage, `expected at most ${longestMessage} characters`)
   .refine((said) => !said.includes("\0"), "the message contains a NUL character")
   .describe("The message, in markdown");
 const status = z.enum(["open", "resolved"]);
-const kind = z.enum(["change", "question"]).describe("change wants the page edited, question wants an answer only");
+const kind = z
+  .enum(["change", "question"])
+  .describe("change: the page should be edited; question: only an answer is wanted");
 
 const selection = {
-  quote: z.string().max(longestQuote).optional().describe("The words of the page it is about, as they stand there"),
-  nth: z.int().min(1).optional().describe("Which one, when the page says the words several times"),
-  context: z.string().max(1000).optional().describe("Words that stand near the right one"),
-  start: z.int().min(0).optional().describe("Instead of a quote: where it begins, in UTF-16 units of the page's text"),
-  end: z.int().min(1).optional().describe("Where it ends; the character there is not part of it"),
+  quote: z.string().max(longestQuote).optional().describe("The passage, quoted exactly from the page"),
+  nth: z.int().min(1).optional().describe("Which occurrence, if the quote occurs several times"),
+  context: z.string().max(1000).optional().describe("Words near the right occurrence"),
+  start: z.int().min(0).optional().describe("Instead of a quote: start offset in UTF-16 units"),
+  end: z.int().min(1).optional().describe("End offset, exclusive"),
   source_sha: z
     .string()
     .max(64)
     .optional()
-    .describe("With start and end: the source_sha of the page they were counted in"),
+    .describe("With start and end: source_sha of the page that the offsets belong to"),
 };
 
 const anchorShape = z.object({
   state: z.enum(["anchored", "moved", "needs-review", "orphaned"]),
-  quote: z.string().describe("The words it points to; when orphaned, those it pointed to last"),
-  source_sha: z.string().describe("The version of the page in which those words stood"),
+  quote: z.string().describe("The passage; when orphaned, the last known one"),
+  source_sha: z.string().describe("The version of the page that has the quote"),
   place: z
     .object({
       start: z.int(),
@@ -55,11 +57,11 @@ const anchorShape = z.object({
       line: z.int(),
       end_line: z.int(),
       heading: z.string().describe("The heading above it"),
-      text: z.string().describe("What stands there now"),
+      text: z.string().describe("The passage now"),
     })
     .nullable()
-    .describe("Where that is in the page now; a guess when the state is needs-review; null when orphaned"),
-  first_quote: z.string().optional().describe("What it pointed to at first, if that was something else"),
+    .describe("Where it is in the current page; a guess for needs-review; null for orphaned"),
+  first_quote: z.string().optional().describe("The first quote, if it was different"),
 });
 
 const topicShape = z.object({
@@ -72,8 +74,8 @@ const topicShape = z.object({
   resolved_by: z.string().nullable(),
   resolved_at: z.string().nullable(),
   message_count: z.int(),
-  source_sha: z.string().nullable().describe("The page's version now; null when the page is gone"),
-  anchor: anchorShape.nullable().describe("null when it is about the whole page"),
+  source_sha: z.string().nullable().describe("The current version of the page; null if the page is gone"),
+  anchor: anchorShape.nullable().describe("null for a topic about the entire page"),
 });
 
 const messageShape = z.object({
@@ -85,13 +87,13 @@ const messageShape = z.object({
   edited_at: z.string().nullable(),
 });
 
-const listed = topicShape.extend({ opening: z.string().describe("How it begins") });
-const cursor = z.string().max(64).optional().describe("The cursor of the answer before, to go on from there");
+const listed = topicShape.extend({ opening: z.string().describe("Start of the first message") });
+const cursor = z.string().max(64).optional().describe("Cursor of the previous answer, for the next page");
 const list = z.object({ topics: z.array(listed), cursor: z.string().optional() });
 
 export const openTopic = operation({
   name: "open_topic",
-  summary: "Open a topic on a page, about a passage or about the whole page.",
+  summary: "Open a topic about a page or a passage of it.",
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
@@ -111,7 +113,7 @@ export const openTopic = operation({
 
 export const listTopics = operation({
   name: "list_topics",
-  summary: "List topics, newest first, with where they point now.",
+  summary: "List topics, newest first, with their anchors.",
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: ["reader", "collaborator", "admin"],
@@ -119,9 +121,9 @@ export const listTopics = operation({
   http: { method: "get", path: "/topics" },
   input: z.object({
     source_path: sourcePath.optional(),
-    status: status.optional().describe("Only open or only resolved ones"),
+    status: status.optional().describe("Only open or only resolved topics"),
     kind: kind.optional(),
-    limit: z.int().min(1).max(100).default(50).describe("How many at the most"),
+    limit: z.int().min(1).max(100).default(50).describe("Maximum number of topics"),
     cursor,
   }),
   output: list,
@@ -130,9 +132,9 @@ export const listTopics = operation({
 
 export const listOpenTopics = operation({
   name: "list_open_topics",
-  summary: "List the open topics of one page, with where each points now.",
+  summary: "List the open topics of a page with their anchors.",
   guidance:
-    "Read it before you rewrite a page: every other topic's words are how it is found again, so keep them, or re-anchor the topic after your change. `cursor` gives the rest.",
+    "Read it before you rewrite a page: topics are found again by their quotes, so keep the quoted words or re-anchor the topic after your change. Pass `cursor` for the next page.",
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal"],
   callers: everyone,
@@ -140,7 +142,7 @@ export const listOpenTopics = operation({
   http: { method: "get", path: "/open-topics" },
   input: z.object({
     source_path: sourcePath,
-    limit: z.int().min(1).max(100).default(30).describe("How many at the most"),
+    limit: z.int().min(1).max(100).default(30).describe("Maximum number of topics"),
     cursor,
   }),
   output: list,
@@ -154,9 +156,9 @@ export const listOpenTopics = operation({
 
 export const getTopic = operation({
   name: "get_topic",
-  summary: "Read one topic: the page and passage it is about, and its messages in order.",
+  summary: "Read one topic: its page and passage, its messages and earlier proposals.",
   guidance:
-    "`anchor.place` says where the words are now, with line and heading; `source_sha` is the base for a proposal. `revisions` has what was proposed before and what people said to that. Long topics come in parts: ask again with `cursor` for the messages that follow.",
+    "`anchor.place` has the current line and heading; `source_sha` is the base for a proposal; `revisions` are earlier proposals with people's comments. Pass `cursor` for further messages.",
   effect: "reads",
   reads: ["topic", "page", "entry", "proposal", "job"],
   callers: everyone,
@@ -168,12 +170,12 @@ export const getTopic = operation({
       .string()
       .regex(/^\d{1,9}$/, "expected the cursor of an earlier answer")
       .optional()
-      .describe("The cursor of the answer before, to go on from there"),
+      .describe("Cursor of the previous answer, for the next page"),
   }),
   output: topicShape.extend({
     messages: z.array(messageShape),
     cursor: z.string().optional(),
-    revisions: z.array(revision).optional().describe("What was proposed for it so far, newest first"),
+    revisions: z.array(revision).optional().describe("Earlier proposals, newest first"),
   }),
   async run(app: ReviewApp, { id, cursor }) {
     const found = await current(app, id);
@@ -195,14 +197,14 @@ export const replyTopic = operation({
   name: "reply_topic",
   summary: "Add a message to a topic.",
   guidance:
-    "The way to answer a topic of kind `question`, and to say what you did or could not do about a `change`. It is signed with your role; it changes no page and resolves nothing.",
+    "Use it to answer a topic of kind question, and to say what you did about a change. It does not edit the page or resolve the topic.",
   effect: "writes",
   touches: ["topic"],
   callers: writers,
   group: "review",
   http: { method: "post", path: "/topics/{id}/messages" },
   input: z.object({ id, content }),
-  output: z.object({ id: z.string(), seq: z.int().describe("The message's number in its topic") }),
+  output: z.object({ id: z.string(), seq: z.int().describe("Number of the message in its topic") }),
   async run(app: ReviewApp, { id, content }, caller) {
     const replied = await app.topics.reply(id, content, speaker(caller));
     return replied.ok ? ok({ id, seq: replied.value.seq }) : replied;
@@ -227,7 +229,7 @@ export const editMessage = operation({
 
 export const resolveTopic = operation({
   name: "resolve_topic",
-  summary: "Resolve a topic: what it asked for is done or not wanted.",
+  summary: "Resolve a topic.",
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
@@ -240,7 +242,7 @@ export const resolveTopic = operation({
 
 export const reopenTopic = operation({
   name: "reopen_topic",
-  summary: "Open a resolved topic again; its passage is looked for in the page of now.",
+  summary: "Reopen a resolved topic and find its passage in the current page.",
   effect: "writes",
   touches: ["topic"],
   callers: collaborators,
@@ -253,9 +255,9 @@ export const reopenTopic = operation({
 
 export const reanchorTopic = operation({
   name: "reanchor_topic",
-  summary: "Point a topic at the passage it is about now.",
+  summary: "Move a topic to another passage of its page.",
   guidance:
-    "For topics whose state is `needs-review` or `orphaned`: quote the words of the page as it is now that took the place of the old ones. It is refused when those words are not there or have too little in common with the old ones.",
+    "Only for topics whose anchor is needs-review or orphaned. Quote the current words that replaced the old ones; a quote with too little in common with the old one is refused.",
   effect: "writes",
   touches: ["topic"],
   callers: writers,

@@ -1,7 +1,7 @@
-import Sqlite from "better-sqlite3";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { stem } from "../../store/queries/search/stem.ts";
+import { openConnection } from "../../store/sqlite/connection.ts";
 import { linksIn } from "../index/links.ts";
 import { distance } from "../index/spelling.ts";
 import { readQuery } from "../query.ts";
@@ -36,12 +36,15 @@ test("stems are those of SQLite's own index", () => {
       "falling hissing fizzed failing filing happy sky lyase queries queues running leases migration retries " +
       "eeds ies pyyamlational 2000s 3ds node18s utf8ed",
   );
-  const db = new Sqlite(":memory:");
+  const db = openConnection(":memory:", 0);
   db.exec(
     "CREATE VIRTUAL TABLE t USING fts5 (w, tokenize = 'porter unicode61'); CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)",
   );
-  for (const [at, word] of words.entries()) db.prepare("INSERT INTO t (rowid, w) VALUES (?, ?)").run(at, word);
-  const stems = db.prepare("SELECT term FROM v ORDER BY doc").pluck().all();
+  for (const [at, word] of words.entries()) db.prepare("INSERT INTO t (rowid, w) VALUES (?, ?)").run([at, word]);
+  const stems = db
+    .prepare("SELECT term FROM v ORDER BY doc")
+    .all([])
+    .map(({ term }) => term);
   db.close();
   expect(words.map(stem)).toEqual(stems);
 });

@@ -28,13 +28,13 @@ const mostVersions = 200;
 
 export const entryBlame = operation({
   name: "entry_blame",
-  summary: "Show which version each line of an entry came with, and who wrote it.",
+  summary: "Show the version and author of each line of an entry.",
   effect: "reads",
   reads: ["entry"],
   callers: people,
   group: "pages",
   http: { method: "get", path: "/entries/{id}/blame" },
-  input: z.object({ id: sectionId }),
+  input: z.object({ id: sectionId.describe("Id of the entry") }),
   output: z.object({
     lines: z.array(z.object({ text: z.string(), version: z.int() })),
     versions: z.array(
@@ -47,7 +47,7 @@ export const entryBlame = operation({
         at: z.string(),
       }),
     ),
-    truncated: z.boolean().describe("True when older versions were left out: their lines count as the oldest shown"),
+    truncated: z.boolean().describe("true if older versions were left out; their lines have the oldest version shown"),
   }),
   async run(app: WikiApp, { id }, caller) {
     const entry = await app.knowledge(caller).fetchEntry(id);

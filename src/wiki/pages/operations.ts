@@ -4,18 +4,18 @@ import { ok } from "../../kernel/result.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { titleOf } from "./title.ts";
 
-const path = z.string().max(1000).describe("The page's path in the workspace, such as docs/deploy.md");
+const path = z.string().max(1000).describe("Path of the page, such as docs/deploy.md");
 
 export const listPages = operation({
   name: "list_pages",
-  summary: "List every page: the markdown files of the workspace, entries among them.",
+  summary: "List the pages: all markdown files of the workspace, including entries.",
   effect: "reads",
   reads: ["entry", "page"],
   callers: people,
   group: "pages",
   http: { method: "get", path: "/pages" },
   input: z.object({
-    others: z.boolean().default(false).describe("Only the pages that are no entries"),
+    others: z.boolean().default(false).describe("Only pages that are not entries"),
   }),
   output: z.object({ pages: z.array(z.object({ path: z.string(), entry: z.string().nullable() })) }),
   async run(app: WikiApp, { others }) {
@@ -29,7 +29,7 @@ export const listPages = operation({
 
 export const readPage = operation({
   name: "read_page",
-  summary: "Read one page: its whole text, frontmatter included, and the source_sha that names it.",
+  summary: "Read a page: content, title, last author and git blob.",
   effect: "reads",
   reads: ["entry", "page"],
   callers: people,
@@ -39,10 +39,10 @@ export const readPage = operation({
   output: z.object({
     path: z.string(),
     content: z.string().describe("The entire file, frontmatter included"),
-    source_sha: z.string().describe("The git blob id of the text: the base of a proposal"),
+    source_sha: z.string().describe("Git blob of the content: the base of a proposal"),
     title: z.string(),
     entry: z.object({ id: z.string(), version: z.int(), mode: z.enum(["snapshot", "log"]) }).nullable(),
-    lastAuthor: z.string().nullable().describe("Who last wrote it, as far as git or the index knows"),
+    lastAuthor: z.string().nullable().describe("Last author, from the index or git"),
   }),
   async run(app: WikiApp, { path }) {
     const page = await app.pages.read(path);

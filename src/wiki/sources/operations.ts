@@ -14,18 +14,18 @@ const source = z.object({ path: z.string(), sha256: z.string(), size: z.int(), a
 
 export const addSource = operation({
   name: "add_source",
-  summary: "Add a raw input; once added it never changes.",
+  summary: "Add a source: a raw input that never changes.",
   effect: "writes",
   touches: ["source"],
   callers: collaborators,
   group: "sources",
   http: { method: "post", path: "/sources" },
   input: z.object({
-    name: z.string().describe("Its path in the sources folder, such as incidents/2026-10-02.txt"),
-    content: z.string(),
-    encoding: z.enum(["utf8", "base64"]).default("utf8"),
+    name: z.string().describe("Path in the sources folder, such as incidents/2026-10-02.txt"),
+    content: z.string().describe("The file's content"),
+    encoding: z.enum(["utf8", "base64"]).default("utf8").describe("How `content` is encoded"),
   }),
-  output: source.extend({ added: z.boolean().describe("False when the same bytes were there already") }),
+  output: source.extend({ added: z.boolean().describe("false if the same bytes were already there") }),
   async run(app: WikiApp, { name, content, encoding }, caller) {
     const added = await app.sources.add(name, Buffer.from(content, encoding), authorFor(caller));
     return added.ok ? ok(snakeKeys(added.value)) : added;
@@ -34,7 +34,8 @@ export const addSource = operation({
 
 export const listSources = operation({
   name: "list_sources",
-  summary: "List the raw inputs with their hashes.",
+  summary: "List the sources: raw inputs such as documents and logs, with their hashes.",
+  guidance: "search finds text inside them; read_source reads one.",
   effect: "reads",
   reads: ["source"],
   callers: everyone,
@@ -50,7 +51,9 @@ const longestPart = { agent: 20_000, person: 400_000 };
 
 export const readSource = operation({
   name: "read_source",
-  summary: "Read what a source says, also out of a PDF or a Word file.",
+  summary: "Read the text of a source, also of a PDF or Word file.",
+  guidance:
+    "Long sources are returned in parts: continue with `offset`. To find a passage use search with type:source.",
   effect: "reads",
   reads: ["source"],
   callers: everyone,
@@ -79,7 +82,7 @@ export const readSource = operation({
 
 export const verifySources = operation({
   name: "verify_sources",
-  summary: "Check that no source was changed or removed since it was added.",
+  summary: "Check that no source was changed or removed.",
   effect: "reads",
   reads: ["source"],
   callers: people,
@@ -97,13 +100,13 @@ export const verifySources = operation({
 
 export const followSources = operation({
   name: "follow_folder",
-  summary: "Bring the sources in line with a folder of this machine: what was added to it, changed or removed.",
+  summary: "Synchronise the sources with a folder of this machine.",
   effect: "writes",
   touches: ["source"],
   // Not available over HTTP, because it reads any path of the machine.
   callers: ["admin"],
   group: "sources",
-  input: z.object({ folder: z.string().min(1).max(4000).describe("A folder of this machine") }),
+  input: z.object({ folder: z.string().min(1).max(4000).describe("Absolute path of the folder") }),
   output: z.object({
     changes: z.array(
       z.object({

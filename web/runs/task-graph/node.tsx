@@ -1,6 +1,7 @@
 import { memo } from "react";
+import { stateWords } from "../../../src/tasks/state-words.ts";
 import { Shown } from "../../parts/shown.tsx";
-import { stateWords, toneOf } from "../../tasks/states.ts";
+import { toneOf } from "../../tasks/states.ts";
 import type { Task } from "./scene.ts";
 
 const wordsOf = ({ state, score, attempts }: Task) =>

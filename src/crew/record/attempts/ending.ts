@@ -7,6 +7,7 @@ import { saveFailure } from "../../../store/queries/runs.ts";
 import { findTask } from "../../../store/queries/tasks.ts";
 import { checksOf, markVoid, type Verdict, verdictsOf } from "../../../store/queries/verdicts.ts";
 import { fencedStep, moveOne } from "../../../tasks/moves.ts";
+import { wordsFor } from "../../../tasks/state-words.ts";
 import { fromRow, type Task } from "../../../tasks/task.ts";
 import type { Step } from "../../../tasks/transition.ts";
 import { errorContext, failureOf } from "../../rules/failure.ts";
@@ -27,9 +28,9 @@ export function endingRecord(deps: CrewDeps) {
     return db.write(async (tx) => {
       const verdict = (await verdictsOf(tx, { task: id })).at(-1);
       if (verdict?.outcome !== "PASS" || verdict.voided_at !== null)
-        return refuse("conflict", `task ${id} has no verdict that lets it pass`);
+        return refuse("conflict", `task ${id} has no passing verdict`);
       if (verdict.deliverable_hash !== hash)
-        return voidVerdict(tx, id, verdict, "the deliverable changed after it was judged", actor);
+        return voidVerdict(tx, id, verdict, "the deliverable changed after its verdict", actor);
       const accepted = await step(tx, id, { type: "accept" }, actor);
       if (!accepted.ok) return accepted;
       const attempts = await attemptsOf(tx, { task: id });
@@ -46,7 +47,7 @@ export function endingRecord(deps: CrewDeps) {
       const task = await findTask(tx, id);
       // Two processes may find the same conflict; the second must not void the verdict of a newer attempt.
       if (verdict?.epoch !== epoch || task?.state !== "qc_passed")
-        return refuse("conflict", `attempt ${epoch} of task ${id} does not wait to be accepted`);
+        return refuse("conflict", `attempt ${epoch} of task ${id} is not waiting for acceptance`);
       return voidVerdict(tx, id, verdict, reason, actor);
     });
   }
@@ -72,7 +73,10 @@ export function endingRecord(deps: CrewDeps) {
       const row = await findTask(tx, id);
       const task = row && fromRow(row);
       if (task?.state !== "qc_failed")
-        return refuse("conflict", `task ${id} is ${task?.state ?? "not there"}; only a failed attempt is settled`);
+        return refuse(
+          "conflict",
+          `task ${id} is ${task ? wordsFor(task.state) : "missing"}; only a failed attempt can be settled`,
+        );
       const attempts = await attemptsOf(tx, { task: id });
       const verdicts = await verdictsOf(tx, { task: id });
       const last = attempts.findLast((attempt) => attempt.phase === "qc_failed");

@@ -15,7 +15,7 @@ export function attemptLedger({ now }: Pick<CrewDeps, "now">) {
 }
 
 export const late = (id: string, epoch: number) =>
-  refuse("conflict", `task ${id}: epoch ${epoch} holds it no longer, or not for this; nothing was written`, {
+  refuse("conflict", `task ${id}: the claim with epoch ${epoch} has ended or is for another stage; nothing was saved`, {
     late: true,
   });
 

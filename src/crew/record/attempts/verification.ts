@@ -29,7 +29,7 @@ export function verificationRecord(deps: CrewDeps) {
       const attempt = await lastAttempt(tx, id);
       if (!attempt) return refuse("not_found", `task ${id} has no attempt to verify`);
       if (attempt.worker === verifier)
-        return refuse("denied", `${verifier} did the work on task ${id} and cannot verify it; another agent does`);
+        return refuse("denied", `${verifier} did the work on task ${id} and may not verify it`);
       await freeExpired(tx, moving(deps));
       const claimed = await moveOne(tx, moving(deps), claimOf(id, verifier, leaseMs));
       if (!claimed.ok) return claimed;

@@ -24,7 +24,7 @@ export function workRecord(deps: CrewDeps) {
     return db.write(async (tx) => {
       const [row] = await lockTasks(tx, db.engine, [id]);
       const detail = await runTask(tx, id);
-      if (!row || !detail) return refuse("not_found", `there is no task ${id} of a run`);
+      if (!row || !detail) return refuse("not_found", `task ${id} does not exist or does not belong to a run`);
       if (row.epoch !== epoch || row.holder === null) return late(id, epoch);
       const at = stamp();
       await abandonEarlierAttempts(tx, id, epoch, at);
@@ -49,7 +49,7 @@ export function workRecord(deps: CrewDeps) {
   async function submitOutput(fence: Fence, said: Output, actor: string): Promise<Result<{ attempt: number }>> {
     return db.write(async (tx) => {
       const [task] = await lockTasks(tx, db.engine, [fence.task]);
-      if (!task) return refuse("not_found", `there is no task ${fence.task}`);
+      if (!task) return refuse("not_found", `task ${fence.task} does not exist`);
       const attempt = await findAttempt(tx, fence.task, fence.epoch);
       if (task.epoch !== fence.epoch || task.state !== "worker_executing" || !attempt)
         return late(fence.task, fence.epoch);
@@ -75,7 +75,7 @@ export function workRecord(deps: CrewDeps) {
         const attempt = await findAttempt(tx, fence.task, fence.epoch);
         if (!attempt) return late(fence.task, fence.epoch);
         if (attempt.output === null)
-          return refuse("conflict", `task ${fence.task}: nothing was submitted, so there is nothing to verify`);
+          return refuse("conflict", `task ${fence.task}: no output was submitted, so there is nothing to verify`);
         const step = { type: "submit" as const, output: attempt.output };
         const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, actor, fence.epoch));
         if (!moved.ok) return moved;
