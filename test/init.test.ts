@@ -177,7 +177,7 @@ test("P17: an unknown template is answered with the nearest; outside a workspace
   expect(readdirSync(cwd)).toEqual([]);
   const lost = await scriptorium(["entry", "list"], { cwd });
   expect(lost.code).toBe(1);
-  expect(lost.stderr).toContain("make a workspace with: scriptorium init");
+  expect(lost.stderr).toContain("Create a workspace with: scriptorium init");
 });
 
 test("P17: inside another workspace init is refused, unless --nested asks for it", async () => {
@@ -345,12 +345,12 @@ test("K12: editors can complete schema.yaml and scriptorium.yaml by the JSON Sch
 });
 
 test.each([
-  ["name: [1]\n", "scriptorium.yaml:1:1: name: Invalid input: expected string"],
+  ["name: [1]\n", "scriptorium.yaml:1:1: name: expected text, not [1]"],
   ["store: cloud\n", "scriptorium.yaml:1:1: store: expected files or database"],
   ["database: mysql://x\n", "scriptorium.yaml:1:1: database: expected sqlite, or a PostgreSQL URL"],
   ["a: 1\nb:\n\t- 2\n", "scriptorium.yaml:"],
   ["wiki: ../up\n", "scriptorium.yaml:1:1: wiki: expected a folder inside the workspace"],
-  ["colour: red\n", 'scriptorium.yaml:1:1: Unrecognized key: "colour"'],
+  ["colour: red\n", "scriptorium.yaml:1:1: unknown key colour; expected name, "],
 ])("a bad scriptorium.yaml (%j) is one clear sentence with its place", async (text, message) => {
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, "scriptorium.yaml"), text);
