@@ -164,8 +164,7 @@ function prepareHome(folder: string): Record<string, string> {
   // The package that the commands belong to, for which `connect` looks to see whether they are installed.
   writeFileSync(join(folder, "package.json"), '{ "name": "scriptorium" }');
   // A free port, because pages name the default one and other tests may use it.
-  const port =
-    'case "$1" in serve) set -- "$@" --port 0;; esac\nif [ "$1" = init ]; then n=; t=; for a in "$@"; do case "$a" in --connect|none|--yes) ;; --template) t=1; n="$n $a";; *) n="$n $a";; esac; done; [ -z "$t" ] && n="$n --template solo"; set -- $n; fi'; // TEMP
+  const port = 'case "$1" in serve) set -- "$@" --port 0;; esac';
   const programs = {
     scriptorium: `${port}\nexec "${process.execPath}" "${join(root, "dist/scriptorium.js")}" "$@"`,
     scribe: `exec "${process.execPath}" "${join(root, "dist/scribe.js")}" "$@"`,
