@@ -205,7 +205,7 @@ export function demoAgents(paceMs: number): CrewAgents {
     },
     async worker(spec) {
       const number = /^# Task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
-      await workers[number]?.(using(spec, paceMs), /^What attempt \d+ left/m.test(spec.prompt));
+      await workers[number]?.(using(spec, paceMs), /^Output of attempt \d+ /m.test(spec.prompt));
       return undefined;
     },
     async qc(spec) {
