@@ -85,12 +85,12 @@ test("K12: editors can complete schema.yaml and scriptorium.yaml by the JSON Sch
 });
 
 test.each([
-  ["name: [1]\n", "scriptorium.yaml:1:1: name: Invalid input: expected string"],
+  ["name: [1]\n", "scriptorium.yaml:1:1: name: expected text, not [1]"],
   ["store: cloud\n", "scriptorium.yaml:1:1: store: expected files or database"],
   ["database: mysql://x\n", "scriptorium.yaml:1:1: database: expected sqlite, or a PostgreSQL URL"],
   ["a: 1\nb:\n\t- 2\n", "scriptorium.yaml:"],
   ["wiki: ../up\n", "scriptorium.yaml:1:1: wiki: expected a folder inside the workspace"],
-  ["colour: red\n", 'scriptorium.yaml:1:1: Unrecognized key: "colour"'],
+  ["colour: red\n", "scriptorium.yaml:1:1: unknown key colour; expected name, wiki, sources"],
 ])("a bad scriptorium.yaml (%j) is one clear sentence with its place", async (text, message) => {
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, "scriptorium.yaml"), text);
