@@ -1,8 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { status } from "../doctor/status.ts";
-import { type Common, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
-import { dim, green, plural } from "./text.ts";
+import { type Common, report } from "./session.ts";
+import { plural } from "./text.ts";
 
 export const statusCommand = (common: () => Common) =>
   new Command("status")
