@@ -273,7 +273,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(content).toContain(`Attempt 1 was stopped: ${reason}`);
     const { findings } = unwrap(await doctor.perform(app, {}, person()));
     for (const check of ["tasks", "attempts"])
-      expect(findings.find((one) => one.check === check)).toMatchObject({ level: "ok" });
+      expect(findings.find((one) => one.check === check)).toMatchObject({ state: "ok" });
   });
 
   test("H7: doctor finds an attempt whose phase contradicts its task", async () => {
@@ -282,10 +282,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     await work(app, id("0"), "w-1", "mine");
     const check = async () =>
       unwrap(await doctor.perform(app, {}, person())).findings.find((one) => one.check === "attempts");
-    expect(await check()).toMatchObject({ level: "ok" });
+    expect(await check()).toMatchObject({ state: "ok" });
     await app.db.write((tx) => tx.updateTable("attempts").set({ phase: "qc_passed" }).execute());
     expect(await check()).toMatchObject({
-      level: "problem",
+      state: "problem",
       message: `attempts disagree with their tasks: ${id("0")} is worker_completed, its attempt qc_passed`,
     });
   });

@@ -110,7 +110,7 @@ describe.each(backends)("O1: the wiki is in the graph ($store, $engine)", (backe
     });
     const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
     expect(findings).toContainEqual(
-      expect.objectContaining({ check: "links", message: "vision links to entry:nowhere, which is not there" }),
+      expect.objectContaining({ check: "links", message: "vision links to entry:nowhere, which does not exist" }),
     );
 
     await ask("memory_add_node", { type: "service", id: "service:billing" });

@@ -172,7 +172,7 @@ test("P17: an unknown template is answered with the nearest; outside a workspace
   const cwd = temporaryFolder();
   expect(await scriptorium(["init", "--template", "sole"], { cwd })).toMatchObject({
     code: 1,
-    stderr: "scriptorium: no template sole; did you mean solo? The templates are solo, crew, research\n",
+    stderr: "scriptorium: template sole does not exist; did you mean solo?\n",
   });
   expect(readdirSync(cwd)).toEqual([]);
   const lost = await scriptorium(["entry", "list"], { cwd });

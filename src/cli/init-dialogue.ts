@@ -63,7 +63,7 @@ const commitQuestion = ({ repository }: Surroundings) =>
 
 function foundText({ repository, clients, sandbox }: Surroundings): string {
   const git = repository
-    ? `git repository on ${repository.branch ?? "a detached HEAD"}, ${repository.changes === 0 ? "clean" : plural(repository.changes, "uncommitted change")}${repository.busy ? `, ${repository.busy} under way` : ""}`
+    ? `git repository on ${repository.branch ?? "a detached HEAD"}, ${repository.changes === 0 ? "clean" : plural(repository.changes, "uncommitted change")}${repository.busy ? `, ${repository.busy} in progress` : ""}`
     : "no git repository: one is created";
   const installed = clients.filter(({ program }) => program !== undefined);
   const lines = installed.map(

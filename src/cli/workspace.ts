@@ -1,9 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
-import { doctor, status } from "../doctor/doctor.ts";
-import type { OutputOf } from "./output-of.ts";
-import { type Common, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
-import { dim, green, plural, red, yellow } from "./text.ts";
+import { status } from "../doctor/status.ts";
+import { type Common, report } from "./session.ts";
+import { plural } from "./text.ts";
 
 export const statusCommand = (common: () => Common) =>
   new Command("status")
@@ -16,29 +14,8 @@ export const statusCommand = (common: () => Common) =>
           `entries in ${s.store}, ${s.database}`,
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
-            : "nothing waits for you",
+            : "nothing to review",
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
         ].join("\n"),
       ),
     );
-
-export const doctorCommand = (common: () => Common) =>
-  new Command("doctor")
-    .description(doctor.summary)
-    .option("--rebuild", "first make the index again from git")
-    .action(async ({ rebuild }) => {
-      if (rebuild) await withApp(common(), (app) => app.rebuild());
-      const text = ({ findings }: Diagnosis) =>
-        findings
-          .map((f) => `${marks[f.level]}  ${f.check}: ${f.message}${f.fix ? dim(`\n         ${f.fix}`) : ""}`)
-          .join("\n");
-      const judged = (found: Diagnosis) => {
-        if (!found.healthy) shell().exitCode = 1;
-        return found;
-      };
-      await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
-    });
-
-type Diagnosis = OutputOf<typeof doctor>;
-
-const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };

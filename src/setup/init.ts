@@ -150,7 +150,7 @@ async function commitFiles({ root, applied, blocked, wanted, isNew }: Commit, en
       repository,
       branch,
       committed: undefined,
-      uncommitted: all(busy ? `${busy} is under way` : "HEAD is detached"),
+      uncommitted: all(busy ? `${busy} is in progress` : "HEAD is detached"),
     };
   }
   const own = files.filter((file) => !blocked.has(file));

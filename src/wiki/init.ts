@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { configName, type Environment, loadConfig } from "../config/config.ts";
-import { nearest } from "../kernel/nearest.ts";
+import { suggest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
@@ -37,11 +37,8 @@ export function workspaceFiles(
   bookBranch?: string,
 ): Result<WorkspaceFiles> {
   const names = listTemplates().map((known) => known.name);
-  if (!names.includes(template)) {
-    const meant = nearest(template, names);
-    const hint = meant ? `did you mean ${meant}? The` : "the";
-    return refuse("invalid", `no template ${template}; ${hint} templates are ${names.join(", ")}`);
-  }
+  if (!names.includes(template))
+    return refuse("invalid", `template ${template} does not exist; ${suggest(template, names)}`);
   if (existsSync(root) && !statSync(root).isDirectory()) return refuse("invalid", `${root} is a file; name a folder`);
   // Throws before anything is written: a workspace whose database cannot be opened is useless.
   loadBinding();

@@ -247,6 +247,17 @@ export function gitAt(root: string, environment: Record<string, string | undefin
   };
 }
 
+/** The version of the installed git; undefined when there is none. */
+export async function gitVersion(
+  folder: string,
+  environment: Record<string, string | undefined>,
+): Promise<string | undefined> {
+  const printed = await gitAt(folder, environment)
+    .maybe(["version"])
+    .catch(() => undefined);
+  return /\d+(\.\d+)+/.exec(printed ?? "")?.[0];
+}
+
 /** Creates a repository unless `root` lies in one; true when it did. */
 export async function initRepository(root: string, environment: Record<string, string | undefined>): Promise<boolean> {
   if ((await gitAt(root, environment).maybe(["rev-parse", "--is-inside-work-tree"])) === "true") return false;
