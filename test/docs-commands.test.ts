@@ -1,5 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { planned } from "./support/crew.ts";
@@ -49,6 +49,23 @@ test("P5: most command blocks are run; the others say why not", () => {
   expect(skipped.filter(({ notRun }) => (notRun ?? "").length < 10)).toEqual([]);
   expect(commands.length - skipped.length).toBeGreaterThan(80);
   expect(skipped.length / commands.length).toBeLessThan(0.25);
+});
+
+test("P5: the TypeScript examples compile", () => {
+  const examples = all.filter(({ language }) => language === "ts");
+  expect(examples.length).toBeGreaterThanOrEqual(3);
+  // In the repository, so that the compiler finds its packages.
+  const folder = join(root, "node_modules/.cache", `docs-examples-${process.pid}`);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(folder, { recursive: true });
+  for (const [index, { text }] of examples.entries()) {
+    writeFileSync(join(folder, `${index}.ts`), text.replaceAll('"scriptorium"', '"../../../src/library.ts"'));
+  }
+  const options = { extends: "../../../tsconfig.json", include: ["*.ts"] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
+  const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" });
+  expect(stdout).toBe("");
+  expect(status).toBe(0);
 });
 
 /** Runs the blocks of a page in order, in one new folder with a home of its own. */

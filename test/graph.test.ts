@@ -153,7 +153,7 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
       details: { id },
     });
     const loose = await problem("memory_add_edge", { type: "knows", from: "a", to: "z" });
-    expect(loose).toMatchObject({ code: "not_found", message: expect.stringContaining("no node z") });
+    expect(loose).toMatchObject({ code: "not_found", message: expect.stringContaining("node z does not exist") });
     expect(await ask("memory_delete_edge", { id })).toEqual({ id });
     expect(await problem("memory_delete_edge", { id })).toMatchObject({ code: "not_found" });
   });

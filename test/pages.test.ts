@@ -178,9 +178,9 @@ describe("R19: a page that is not what its path says", () => {
     expect(await refused("docs/pipe.md")).toMatch(/not a regular file/);
     expect(await refused("docs/latin.md")).toMatch(/not UTF-8/);
     expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are the same file/);
-    expect(await refused("docs/café.md")).toMatch(/no page docs\/café\.md/);
+    expect(await refused("docs/café.md")).toMatch(/page docs\/café\.md does not exist/);
     expect(await refused("DOCS/latin.md")).toMatch(/did you mean docs\/latin\.md/);
-    expect(await refused("docs/large.md")).toMatch(/at most/);
+    expect(await refused("docs/large.md")).toMatch(/the maximum for a page/);
     expect(await refused("docs/none.md")).toMatch(/page docs\/none\.md does not exist/);
   });
 });

@@ -9,6 +9,7 @@ import { executeCommand, workCommand } from "./execute.ts";
 import { graphCommand } from "./graph.ts";
 import { hookCommand } from "./hook.ts";
 import { inboxCommand } from "./inbox.ts";
+import { initCommand } from "./init.ts";
 import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
@@ -24,7 +25,7 @@ import { taskCommand } from "./task.ts";
 import { tokenCommand } from "./token.ts";
 import { topicCommand } from "./topic.ts";
 import { userCommand } from "./user.ts";
-import { initCommand, statusCommand } from "./workspace.ts";
+import { statusCommand } from "./workspace.ts";
 
 /** Runs one command line, in this process's shell or the given one: exit code 0 ok, 1 problem, 2 usage. */
 export const runScriptorium = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
@@ -36,7 +37,7 @@ async function execute(argv: string[]): Promise<void> {
     .description(
       "Shared memory for coding agents: a wiki in git, with write permissions, version conflicts and human review.",
     )
-    .version(version)
+    .version(version, "-V, --version", "print the version")
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
     .option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)")
@@ -95,15 +96,22 @@ Examples:
 
 Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1 failure, 2 usage error.`;
 
-/** --dir and --json may stand before or after the command; usage errors are thrown, not exits. */
+/** Descriptions come from operations, as sentences, and from here, as phrases; help shows all of them alike. */
+const helpLine = (text: string) =>
+  text.charAt(0).toUpperCase() + (text.includes(". ") ? text.slice(1) : text.slice(1).replace(/\.$/, ""));
+
+/** --dir and --json may come before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
-    command.exitOverride().configureOutput(shellOutput);
+    command.exitOverride().configureOutput(shellOutput).helpOption("-h, --help", "show this help");
+    command.description(helpLine(command.description()));
+    if (command.commands.length > 0) command.helpCommand("help [command]", "Show help for a command");
     for (const child of command.commands) walk(child);
     if (command === program || command.commands.length > 0) return;
     if (!command.options.some((option) => option.long === "--json"))
       command.option("--json", "print one JSON value instead of text");
-    if (!command.options.some((option) => option.long === "--dir")) command.option("--dir <folder>", "the workspace");
+    if (!command.options.some((option) => option.long === "--dir"))
+      command.option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)");
     command.hook("preAction", (_this, action) => {
       const { json, dir } = action.opts();
       if (json) program.setOptionValue("json", true);

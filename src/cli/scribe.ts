@@ -113,7 +113,10 @@ async function perform(operation: Operation<App>, fields: string[], given: Given
 function folderOf(config: string): string {
   const file = resolve(shell().cwd, config);
   if (basename(file) === configName && existsSync(file)) return dirname(file);
-  throw new Refused({ code: "invalid", message: `--config: ${config} is no ${configName}; give the workspace's own` });
+  throw new Refused({
+    code: "invalid",
+    message: `--config: ${config} is not a ${configName}; give the path of the workspace's file`,
+  });
 }
 
 /** Bound to its job where there is one (R11); else in a role of the schema. */

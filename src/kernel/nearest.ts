@@ -16,7 +16,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 export function suggest(word: string, candidates: readonly string[]): string {
   const near = nearest(word, candidates);
   if (near !== undefined) return `did you mean ${near}?`;
-  return candidates.length === 0 ? "there are none yet" : `expected ${list(candidates)}`;
+  return candidates.length === 0 ? "none exist" : `expected ${list(candidates)}`;
 }
 
 /** Names for a message, which must stay short however many there are. */

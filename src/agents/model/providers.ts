@@ -3,7 +3,7 @@ import type { Environment } from "../../config/config.ts";
 import type { CrewConfig } from "../../config/crew.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 
-/** A server that speaks one of three languages. The key is handed in by value and goes nowhere but into the request. */
+/** A server with one of three APIs. The key is passed by value and used only in the request. */
 export type Provider = {
   kind: "anthropic" | "openai" | "openai-compatible";
   baseUrl?: string;

@@ -41,7 +41,7 @@ export class Trouble {
   sorted = () => [...this.#found].sort((a, b) => a.line - b.line);
 }
 
-/** Headings of levels 1 to 3 with what stands below them. What is inside a code fence is no heading. */
+/** Headings of levels 1 to 3 with the text below them. Lines inside a code fence are not headings. */
 export function sectionsOf(text: string, trouble: Trouble): Section[] {
   const sections: Section[] = [{ level: 0, heading: "", line: 1, body: [] }];
   let fence: CodeFence | undefined;

@@ -23,7 +23,7 @@ export const databaseReport: Record<Database["engine"], (query: Query) => Promis
   },
 };
 
-/** The ids of rows whose JSON cannot be parsed; readers of those rows go on with defaults (json.ts). */
+/** The ids of rows whose JSON cannot be parsed; readers of those rows use defaults (json.ts). */
 export async function damagedRows(query: Query): Promise<string[]> {
   const texts = await Promise.all([
     query.selectFrom("tasks").select(["id", "result as text"]).execute(),
