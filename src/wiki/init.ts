@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { configName, type Environment } from "../config/config.ts";
+import { configName, type Environment } from "../config/environment.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
