@@ -11,9 +11,9 @@ const program = resolve("dist/scriptorium.js");
 const leaving = [];
 const folder = await mkdtemp(join(tmpdir(), "scriptorium-pictures-"));
 leaving.push(() => rm(folder, { recursive: true, force: true }));
-// Whoever takes the pictures is not in them.
+// The name of the person who takes the pictures must not appear in them.
 await writeFile(join(folder, ".gitconfig"), "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n");
-// The key is no key: the run that needs one has a budget too small for its first call.
+// A placeholder: the run that needs a key has a budget too small for its first call.
 const environment = {
   ...{ ...process.env, HOME: folder, GIT_CONFIG_GLOBAL: join(folder, ".gitconfig"), ANTHROPIC_API_KEY: "none" },
 };

@@ -25,6 +25,7 @@ const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
+const doctorStatus = () => import("./doctor/status.ts");
 
 /**
  * Every operation, by name, with the module that it is loaded from when it is first called. A command that calls one
@@ -127,7 +128,7 @@ export const loaders = {
   install_model: pick(search, "installLocalModel"),
   rebuild_search: pick(search, "rebuildSearch"),
   limit_run: pick(tasks, "limitRun"),
-  status: pick(doctor, "status"),
+  status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
 };
 

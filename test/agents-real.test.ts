@@ -2,7 +2,6 @@ import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, type TestContext, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
-import { installSkills } from "../src/agents/skills.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
@@ -211,7 +210,7 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
     let planted: ReturnType<typeof plant> | undefined;
     const prepare = async ({ root }: TestWorkspace) => {
       planted = plant(root);
-      await installSkills(root);
+      await scriptoriumProcess(["init", root, "--skills", "--no-commit"], { cwd: root });
     };
     const { asked } = await circle(claudeInWorkspace, prepare, context);
     expect(planted?.ran()).toContain("session");

@@ -295,9 +295,9 @@ test("C7: doctor takes every step again, and tells which task is not what its ev
   await app.tasks.claim("w");
   const found = async () =>
     unwrap(await doctor.perform(app, {}, person())).findings.find((finding) => finding.check === "tasks");
-  expect(await found()).toMatchObject({ level: "ok", message: "1, as their events tell" });
+  expect(await found()).toMatchObject({ state: "ok", message: "1 task matches its events" });
   await app.db.write((tx) => tx.updateTable("tasks").set({ attempt: 7 }).where("id", "=", id).execute());
-  expect(await found()).toMatchObject({ level: "problem", message: expect.stringContaining(id) });
+  expect(await found()).toMatchObject({ state: "problem", message: expect.stringContaining(id) });
 });
 
 describe.each(engines)("O16: ten workers and a hundred tasks (%s)", (engine) => {

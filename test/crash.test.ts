@@ -118,7 +118,7 @@ describe.each([
           if (!entry) expect(repeated).toMatchObject({ ok: true });
           await app.recorder.drain(5000);
           const report = unwrap(await doctor.perform(app, {}, person()));
-          expect(report.findings.filter((f) => f.level === "problem")).toEqual([]);
+          expect(report.findings.filter((f) => f.state === "problem")).toEqual([]);
           await checkHistory(app, cwd);
         } finally {
           await app.close();

@@ -138,7 +138,7 @@ describe.each(fileBackends)("K13: people edit the files themselves ($engine)", (
     await commit(app, "notes", "agent's text\n");
     expect(read(file("notes.md"))).toBe("---\ntitle: [oops\n---\n\nagent's text\n");
     const { findings } = unwrap(await doctor.perform(app, {}, person()));
-    expect(findings.find((f) => f.check === "files" && f.level === "warning")?.message).toMatch(
+    expect(findings.find((f) => f.check === "files" && f.state === "warning")?.message).toMatch(
       /^wiki\/notes\.md:\d+:\d+: /,
     );
   });

@@ -111,7 +111,7 @@ describe.each(backends)("O1: the wiki is in the graph ($store, $engine)", (backe
     });
     const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
     expect(findings).toContainEqual(
-      expect.objectContaining({ check: "links", message: "vision links to entry:nowhere, which is not there" }),
+      expect.objectContaining({ check: "links", message: "vision links to entry:nowhere, which does not exist" }),
     );
 
     await ask("memory_add_node", { type: "service", id: "service:billing" });
@@ -272,12 +272,16 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
       properties: { why: "x" },
     });
     const table: [OperationName, object, RegExp][] = [
-      ["memory_update_node", { id: "entry:vision", version: 1, properties: {} }, /commit_entry/],
-      ["memory_delete_node", { id: "entry:vision" }, /commit_entry/],
-      ["memory_delete_node", { id: "task:none", confirm: true }, /update_todo/],
-      ["memory_add_node", { type: "entry", id: "entry:forged" }, /belongs to the workspace/],
-      ["memory_add_node", { type: "t", id: "source:forged" }, /belongs to the workspace/],
-      ["memory_delete_edge", { id: "entry:vision>links_to>entry:design" }, /commit_entry/],
+      ["memory_update_node", { id: "entry:vision", version: 1, properties: {} }, /change its text/],
+      ["memory_delete_node", { id: "entry:vision" }, /change its text/],
+      ["memory_delete_node", { id: "task:none", confirm: true }, /change the task/],
+      ["memory_add_node", { type: "entry", id: "entry:forged" }, /is derived from the workspace/],
+      ["memory_add_node", { type: "t", id: "source:forged" }, /is derived from the workspace/],
+      [
+        "memory_delete_edge",
+        { id: "entry:vision>links_to>entry:design" },
+        /it is a link in an entry; change the entry/,
+      ],
     ];
     for (const [name, input, message] of table)
       expect(await problem(name, input)).toMatchObject({ code: "refused", message: expect.stringMatching(message) });

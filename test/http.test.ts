@@ -369,8 +369,8 @@ describe("what is wrong is said", () => {
       [put('"x"'), 400, /the body must be a JSON object/],
       [put("{}"), 400, /content: .*; version: /],
       [put(""), 400, /content: .*; version: /],
-      [put('{"content": 1, "version": "2"}'), 400, /content: .*expected string.*; version: .*expected/],
-      [put('{"content": "x", "version": 1.5}'), 400, /version: .*int/],
+      [put('{"content": 1, "version": "2"}'), 400, /content: expected text, not 1; version: expected a number/],
+      [put('{"content": "x", "version": 1.5}'), 400, /version: expected a whole number/],
       [put('{"content": "x", "version": -1}'), 400, /version: /],
       [put('{"content": "x", "version": 1e400}'), 400, /version: /],
       [put('{"content": "a\\u0000b", "version": 1}'), 400, /NUL/],
@@ -382,8 +382,8 @@ describe("what is wrong is said", () => {
       ],
       [["PUT", "/api/entries/decisions", '{"content":"x","version":1}'], 403, /decisions is a log/],
       [["POST", "/api/entries/vision/log", '{"line":"x"}'], 403, /vision is a snapshot/],
-      [["POST", "/api/entries/decisions/log", '{"line":["x"]}'], 400, /line: .*expected string/],
-      [["GET", "/api/entries/nowhere"], 404, /no section nowhere/],
+      [["POST", "/api/entries/decisions/log", '{"line":["x"]}'], 400, /line: expected text/],
+      [["GET", "/api/entries/nowhere"], 404, /section nowhere does not exist/],
       [["GET", "/api/entries/..%2F..%2Fetc%2Fpasswd"], 400, /id: expected lower-case letters/],
       [["GET", "/api/entries/%00"], 400, /id: /],
       [["GET", "/api/entries/%zz"], 400, /id: /],
@@ -395,10 +395,10 @@ describe("what is wrong is said", () => {
       [["GET", "/api/search?query=%20"], 400, /query: the query is empty/],
       [["GET", "/api/search?query=x&limit=51"], 400, /limit: /],
       [["GET", "/api/proposals?status=done"], 400, /status: /],
-      [["GET", "/api/proposals/p-none"], 404, /no proposal p-none/],
-      [["POST", "/api/proposals/p-none/approve", "{}"], 404, /no proposal p-none/],
+      [["GET", "/api/proposals/p-none"], 404, /proposal p-none does not exist/],
+      [["POST", "/api/proposals/p-none/approve", "{}"], 404, /proposal p-none does not exist/],
       [["POST", "/api/tokens", '{"kind":"agent","role":"king"}'], 400, /role: king does not exist; expected planner/],
-      [["DELETE", "/api/tokens/t-none"], 404, /no token t-none/],
+      [["DELETE", "/api/tokens/t-none"], 404, /token t-none does not exist/],
       [["POST", "/api/sources", '{"name":"../x","content":""}'], 400, /\.\.\/x/],
       [["GET", "/api/none"], 404, /this route does not exist; \/api\/openapi.json/],
       [["POST", "/api/search", "{}"], 404, /no such route/],
@@ -420,7 +420,7 @@ describe("what is wrong is said", () => {
     const head = `PUT /api/entries/vision HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\n`;
     const announced = await sendRaw(url, `${head}Content-Length: 60000000\r\n\r\n{`);
     expect(announced).toMatch(/^HTTP\/1.1 413 /);
-    expect(announced).toContain("the body is too large");
+    expect(announced).toContain("the request body is too large");
     const large = JSON.stringify({ content: "x".repeat(51_000_000), version: 1 });
     const chunked = await ask(url, "/api/entries/vision", {
       ...{ method: "PUT", token, body: large },
@@ -664,7 +664,7 @@ describe("T11: the workspace's token", () => {
     symlinkSync(elsewhere, file(".scriptorium"));
     const refused = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain(".scriptorium is a link");
+    expect(refused.stderr).toContain(".scriptorium is a symbolic link");
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 

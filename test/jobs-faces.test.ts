@@ -74,11 +74,11 @@ describe("a job from the shell", () => {
     expect(job).toMatchObject({ status: "failed", exit_code: 4, error_tail: "out of credit\n" });
     const env = { SCRIPTORIUM_JOB: job.job_id };
     const late = await scribe(["reply-topic", "--id", topic, "--content", "late"], { cwd: root, env });
-    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining("is over") });
+    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining("has ended") });
     const unbound = await scribe(["get-topic", "--id", topic], { cwd: root });
     expect(unbound.json()).toMatchObject({ id: topic });
     const nobody = await scriptorium(["job", "cancel", "j-none"], { cwd: root });
-    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining("no job j-none") });
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining("job j-none does not exist") });
   });
 });
 

@@ -101,7 +101,7 @@ describe("P7: a misspelt name is answered with the nearest one", () => {
     expect((await call("transfer_focus", { target: "architct", summary: "over" })).error).toContain(
       "did you mean architect?",
     );
-    expect((await call("fetch_entry", { idd: "vision" })).error).toBe("id: missing; expected text; you sent idd");
+    expect((await call("fetch_entry", { idd: "vision" })).error).toBe("idd: unknown field; did you mean id?");
     const misspelt = { id: "risks", title: "R", mode: "snapshot", writable_by: ["enginer"], description: "d" };
     expect((await call("create_section", misspelt)).error).toContain("did you mean engineer?");
   });
@@ -179,11 +179,13 @@ describe("P7: states and races are told in words", () => {
 });
 
 describe("P7: a stale commit says what can be merged", () => {
+  const two = "# Vision\n\nOne.\n\n## More\n\nTwo.\n";
+  const three = two.replace("Two", "Three");
   const stale = async (content: string) => {
     const { root } = await newWorkspace();
     const { call } = await overStdio(root, "planner");
-    await call("commit_entry", { id: "vision", content: "# Vision\n\nOne.\n", version: 1 });
-    await call("commit_entry", { id: "vision", content: "# Vision\n\nOne.\n\n## More\n\nTwo.\n", version: 2 });
+    await call("commit_entry", { id: "vision", content: two, version: 1 });
+    await call("commit_entry", { id: "vision", content: three, version: 2 });
     return call("commit_entry", { id: "vision", content, version: 2 });
   };
 
@@ -195,15 +197,13 @@ describe("P7: a stale commit says what can be merged", () => {
   });
 
   test("a text without changes has nothing to merge, and one that is there already nothing to commit", async () => {
-    expect((await stale("# Vision\n\nOne.\n")).message).toContain(
-      "the same as version 2, so there is nothing to merge",
-    );
-    expect((await stale("# Vision\n\nOne.\n\n## More\n\nTwo.\n")).message).toContain("version 3 already has this text");
+    expect((await stale(two)).message).toContain("the same as version 2, so there is nothing to merge");
+    expect((await stale(three)).message).toContain("version 3 already has this text");
   });
 
   test("changes under different headings still come merged", async () => {
-    const refused = await stale("# Vision\n\nOne, but better.\n");
-    expect(refused).toMatchObject({ status: "conflict", merged: "# Vision\n\nOne, but better.\n\n## More\n\nTwo.\n" });
+    const refused = await stale(two.replace("One", "Better"));
+    expect(refused).toMatchObject({ status: "conflict", merged: three.replace("One", "Better") });
   });
 });
 

@@ -109,7 +109,7 @@ test("K16: a branch of that name which is someone's own is left alone, and docto
   });
   expect(git("rev-parse", mirrorBranch)).toBe(theirs);
   const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
-  expect(findings).toContainEqual(expect.objectContaining({ check: "mirror", level: "warning" }));
+  expect(findings).toContainEqual(expect.objectContaining({ check: "mirror", state: "warning" }));
 });
 
 test("K16: the branch of another database is left as it is, and said to be", async () => {

@@ -1,7 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { nodeVersion } from "./support/node-versions.ts";
+import { bareMachine, installedPackages, type Packed, pack } from "./support/packed.ts";
 import { temporaryFolder } from "./support/workspace.ts";
 
 const root = new URL("../", import.meta.url).pathname;
@@ -40,3 +46,136 @@ test("the licences of bundled packages and of the web application are shipped", 
   ])
     expect(licences).toContain(`\n${name}`);
 });
+
+describe("P11: the packed package", () => {
+  const folder = mkdtempSync(join(tmpdir(), "scriptorium-package-"));
+  let packed: Packed;
+  beforeAll(() => {
+    packed = pack(folder);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const machine = (node = process.execPath) => {
+    const made = bareMachine(node);
+    onTestFinished(() => rmSync(made.home, { recursive: true, force: true }));
+    return made;
+  };
+  const install = async (bare: ReturnType<typeof bareMachine>) => {
+    const app = bare.folder("app");
+    writeFileSync(join(app, "package.json"), "{}");
+    expect(await bare.run("npm", ["install", packed.tarball], app)).toMatchObject({ code: 0 });
+    return app;
+  };
+
+  test("is one package below 80 MB without dependencies and install scripts, with SQLite for each platform", async () => {
+    const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    expect(manifest.dependencies ?? {}).toEqual({});
+    expect(manifest.optionalDependencies ?? {}).toEqual({});
+    expect(Object.keys(manifest.scripts)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(pre|post)?install$/)]),
+    );
+    expect(packed.unpackedBytes).toBeLessThan(80e6);
+    const native = packed.files.filter((path) => path.endsWith(".node")).sort();
+    expect(native).toEqual([
+      "dist/native/darwin-arm64.node",
+      "dist/native/darwin-x64.node",
+      "dist/native/linux-arm64-musl.node",
+      "dist/native/linux-arm64.node",
+      "dist/native/linux-x64-musl.node",
+      "dist/native/linux-x64.node",
+    ]);
+    const bare = machine();
+    expect(installedPackages(await install(bare))).toEqual(["scriptorium"]);
+  });
+
+  const releases = ["20", "22.12.0", "24"];
+  test.for(releases)(
+    "works offline on Node %s with only Node, npm and git on the machine",
+    async (release, { skip }) => {
+      const bare = machine(await nodeAt(release, skip));
+      const book = bare.folder("book");
+      const npx = await bare.run("npx", ["--yes", `--package=${packed.tarball}`, "scriptorium", "init"], book);
+      expect(npx).toMatchObject({ code: 0 });
+      expect(npx.stderr).not.toMatch(/warn/i);
+      expect(existsSync(join(book, "wiki/overview.md"))).toBe(true);
+
+      const bin = (name: string) => join(app, "node_modules/.bin", name);
+      const app = await install(bare);
+      const text = "A book about lamps.";
+      const written = await bare.run(bin("scribe"), ["commit-entry", "--id", "overview", "--version", "1"], book, text);
+      expect(written).toMatchObject({ code: 0, stderr: "" });
+      const read = await bare.run(bin("scribe"), ["fetch-entry", "--id", "overview"], book);
+      expect(JSON.parse(read.stdout)).toMatchObject({ content: text, version: 2 });
+
+      const client = new Client({ name: "test", version: "1" });
+      onTestFinished(() => client.close().catch(() => undefined));
+      await client.connect(
+        new StdioClientTransport({
+          command: bin("scriptorium"),
+          args: ["mcp"],
+          cwd: book,
+          env: bare.env,
+          stderr: "pipe",
+        }),
+      );
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toContain("commit_entry");
+      const fetched = await client.callTool({ name: "fetch_entry", arguments: { id: "overview" } });
+      expect(fetched.structuredContent).toMatchObject({ content: text });
+
+      const server = bare.start(bin("scriptorium"), ["serve", "--port", "0", "--json"], book);
+      const ended = once(server, "close");
+      onTestFinished(async () => {
+        server.kill();
+        await ended;
+      });
+      const [line] = await once(server.stdout, "data");
+      const { link } = JSON.parse(String(line));
+      const signedIn = await fetch(link, { redirect: "manual" });
+      const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+      const page = await fetch(new URL("/", link), { headers: { cookie } });
+      expect(await page.text()).toContain("<script");
+    },
+  );
+
+  test("an old Node is named in one sentence", async ({ skip }) => {
+    const bare = machine(await nodeAt("18", skip));
+    const app = await install(bare);
+    for (const name of ["scriptorium", "scribe"]) {
+      const { code, stdout, stderr } = await bare.run(join(app, "node_modules/.bin", name), ["--version"], app);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+      expect(stderr).toMatch(
+        /^scriptorium: Node 18\.\S+ is too old\. Install Node 20\.19 or newer; this one is \S+\n$/,
+      );
+    }
+  });
+
+  test("without a loadable SQLite, init says so in one sentence and writes nothing", async () => {
+    const bare = machine();
+    const app = await install(bare);
+    const native = join(app, "node_modules/scriptorium/dist/native");
+    const init = async () => {
+      const book = join(bare.home, "book");
+      const { code, stderr } = await bare.run(join(app, "node_modules/.bin/scriptorium"), ["init", book], app);
+      expect(code).toBe(1);
+      expect(existsSync(book)).toBe(false);
+      return stderr;
+    };
+    for (const file of readdirSync(native)) writeFileSync(join(native, file), "not a library");
+    const advice = "Use Node 24.16 or newer, which includes SQLite, or install Scriptorium again.\n";
+    const damaged = await init();
+    expect(damaged).toMatch(/^scriptorium: SQLite cannot be loaded: \S+\.node: [^\n]+$/m);
+    expect(damaged.split("\n")).toHaveLength(2);
+    rmSync(native, { recursive: true });
+    expect(await init()).toBe(
+      `scriptorium: SQLite cannot be loaded: the package contains no SQLite for ${process.platform}-${process.arch}. ${advice}`,
+    );
+  });
+});
+
+/** The current Node for its own release; others come from npm, and the test is skipped where they cannot be fetched. */
+async function nodeAt(release: string, skip: (reason: string) => never): Promise<string> {
+  if (process.versions.node.startsWith(`${release}.`)) return process.execPath;
+  const found = await nodeVersion(release);
+  return "node" in found ? found.node : skip(found.missing);
+}

@@ -178,9 +178,9 @@ describe("R19: a page that is not what its path says", () => {
     expect(await refused("docs/pipe.md")).toMatch(/not a regular file/);
     expect(await refused("docs/latin.md")).toMatch(/not UTF-8/);
     expect(await refused("docs/twin.md")).toMatch(/docs\/Twin\.md are the same file/);
-    expect(await refused("docs/café.md")).toMatch(/no page docs\/café\.md/);
+    expect(await refused("docs/café.md")).toMatch(/page docs\/café\.md does not exist/);
     expect(await refused("DOCS/latin.md")).toMatch(/did you mean docs\/latin\.md/);
-    expect(await refused("docs/large.md")).toMatch(/at most/);
+    expect(await refused("docs/large.md")).toMatch(/the maximum for a page/);
     expect(await refused("docs/none.md")).toMatch(/page docs\/none\.md does not exist/);
   });
 });
@@ -263,4 +263,27 @@ describe.each(engines)("K13: a page that is no entry changes while it is served,
     write("deep/er/new.md", "# Newer\n");
     await expect.poll(async () => (await told(app)).at(-1)).toBe(`page-edited page:deep/er/new.md ${gitPerson.name}`);
   });
+});
+
+test("P15: a server that stops while it looks at a new folder does not leave a watcher behind, which would keep its process alive", async () => {
+  const { app, root } = await newWorkspace();
+  const watchers = () => process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
+  const before = watchers();
+  let goOn: () => void = () => undefined;
+  const looking = new Promise<void>((asked) => {
+    const { isIgnored } = app.git;
+    app.git.isIgnored = async (path) => {
+      asked();
+      await new Promise<void>((done) => (goOn = done));
+      return isIgnored(path);
+    };
+  });
+  const watching = await watchPages(app);
+  mkdirSync(join(root, "guides"));
+  writeFileSync(join(root, "guides/new.md"), "# New\n");
+  await looking;
+  const stopped = watching.stop();
+  goOn();
+  await stopped;
+  await expect.poll(watchers, { timeout: 5000 }).toBe(before);
 });

@@ -131,6 +131,10 @@ describe("P3: scriptorium mcp --optional", () => {
     const { tools, instructions } = await connect(root);
     expect(tools).toEqual([]);
     expect(instructions).toContain(".mcp.json");
+    for (const text of ["{", "null", '{"mcpServers":{"x":null,"y":3}}']) {
+      writeFileSync(join(root, ".mcp.json"), text);
+      expect((await connect(root)).tools, text).toContain("append_log");
+    }
     writeFileSync(
       join(root, ".mcp.json"),
       JSON.stringify({ mcpServers: { other: { command: "other", args: ["mcp"] } } }),

@@ -431,7 +431,7 @@ describe("R4: what stands in the way is said", () => {
     const fresh = unwrap(await propose(app, "newer\n", blobOf("new\n"), topic("docs/new.md", "t-2")));
     expect(await refused(app, fresh.id)).toMatch(/docs\/new\.md is not committed yet/);
     git("checkout", "-q", "--orphan", "empty");
-    expect(await refused(app, id)).toMatch(/the branch empty has no commit yet/);
+    expect(await refused(app, id)).toMatch(/the branch empty has no commits/);
     expect(read(join(root, deploy))).toBe(text);
   });
 

@@ -73,7 +73,7 @@ describe.each(backends)("T2: what a run wrote into entries ($store, $engine)", (
     ]);
     expect(await text(app, "notes")).toBe("Before.\n");
     const { findings } = unwrap(await operations.doctor.perform(app, {}, person()));
-    expect(findings.find(({ check }) => check === "logs")).toMatchObject({ level: "ok" });
+    expect(findings.find(({ check }) => check === "logs")).toMatchObject({ state: "ok" });
     if (store === "database") return;
     await app.recorder.drain(10_000);
     expect(git("log", historyRef, "--format=%an %(trailers:key=Reverts,valueonly)", "-1", "--", "wiki/notes.md")).toBe(

@@ -92,6 +92,15 @@ test("R12: many writes at once share transactions, so that they share fsyncs", a
   await db.close();
 });
 
+describe.each(engines)("text with a NUL character (%s)", (engine) => {
+  test("is refused, not cut", async () => {
+    const db = await openDatabase(await address(engine));
+    await expect(db.write((tx) => appendEvent(tx, event("cut\0here")))).rejects.toThrow(/NUL|0x00/);
+    expect(await subjects(db)).toEqual([]);
+    await db.close();
+  });
+});
+
 describe.each(engines)("R13: migrations (%s)", (engine) => {
   test("are recorded by name, and a second start runs none", async () => {
     const where = await address(engine);

@@ -318,7 +318,7 @@ describe.each(engines)("T29: a damaged record (%s)", (engine) => {
     });
     expect(await operations.execute_run.perform(later, { id: made }, person())).toMatchObject({ ok: false });
     const { findings } = await perform("doctor", {});
-    expect(JSON.stringify(findings)).toMatch(new RegExp(`cannot be read: [^"]*${made}`));
+    expect(JSON.stringify(findings)).toMatch(new RegExp(`unreadable: [^"]*${made}`));
     if (engine === "postgres") return;
 
     const served = await serve(root);

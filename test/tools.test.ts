@@ -102,7 +102,7 @@ describe("P2: the tools that an interactive agent sees", () => {
     const refused = await scriptorium(["mcp", "--role", "planner", "--tools", "grahp"], { cwd: root });
     expect(refused).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no tool group grahp; did you mean graph\?/),
+      stderr: expect.stringMatching(/tool group grahp does not exist; did you mean graph\?/),
     });
 
     const { url } = await serve(root);
@@ -195,7 +195,7 @@ describe("P17: one name for one field", () => {
       error: "contents: unknown field; did you mean content?",
     });
     expect(await call("append_log", { id: "decisions", text: "chose it" })).toMatchObject({
-      error: "text: unknown field; the fields are id, line",
+      error: "text: unknown field; expected id or line",
     });
     const where = [{ propery: "owner", op: "exists" }];
     expect(await call("memory_query_nodes", { where })).toMatchObject({

@@ -80,4 +80,4 @@ const trailer = (key: string) => `%(trailers:key=${key},valueonly,separator=)`;
 export const versionFormat = `${trailer("Entry")} ${trailer("Version")}`;
 
 const problemsIn = (answer: Record<string, unknown> | undefined) =>
-  (answer?.findings as { level: string }[] | undefined)?.filter(({ level }) => level === "problem");
+  (answer?.findings as { state: string }[] | undefined)?.filter(({ state }) => state === "problem");

@@ -15,7 +15,7 @@ export const configurationPage = () =>
 export const schemaPage = () =>
   page(
     "schema.yaml",
-    "The contract of a knowledge base: `wiki/schema.yaml`. Unknown keys, YAML aliases and tags are errors, reported with line and column. [Write schema.yaml](../guides/schema.md) explains how to choose sections, roles and the pipeline.",
+    "The contract of a wiki: `wiki/schema.yaml`. Unknown keys, YAML aliases and tags are errors, reported with line and column. [Write schema.yaml](../guides/schema.md) explains how to choose sections, roles and the pipeline.",
     keyTable(keysOf(jsonSchema(schemaFile))),
   );
 

@@ -7,13 +7,14 @@ type MakeCommand = (common: () => Common) => AnyCommand;
 
 /** Every command of `scriptorium` in the order of its help, with the module that it is loaded from when it is named. */
 const makers: Record<string, () => Promise<MakeCommand>> = {
-  init: async () => (await import("./workspace.ts")).initCommand,
+  init: async () => (await import("./init.ts")).initCommand,
   connect: async () => (await import("./connect.ts")).connectCommand,
+  remove: async () => (await import("./remove.ts")).removeCommand,
   serve: async () => (await import("./serve.ts")).serveCommand,
   mcp: async () => (await import("./serve.ts")).mcpCommand,
   hook: async () => (await import("./hook.ts")).hookCommand,
   status: async () => (await import("./workspace.ts")).statusCommand,
-  doctor: async () => (await import("./workspace.ts")).doctorCommand,
+  doctor: async () => (await import("./doctor.ts")).doctorCommand,
   entry: async () => (await import("./entry.ts")).entryCommand,
   search: async () => (await import("./search.ts")).searchCommand,
   graph: async () => (await import("./graph.ts")).graphCommand,

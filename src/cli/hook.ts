@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Argument, Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { loadConfig } from "../config/config.ts";
 import { findWorkspace } from "../config/environment.ts";
 import type { HookEvent } from "../hooks/answer.ts";
-import { type Common, readStdin } from "./session.ts";
+import type { Common } from "./session.ts";
 import { endProcess, shell } from "./shell.ts";
 
 /** How long a hook may take; then the client goes on without its answer. */
@@ -29,8 +30,8 @@ export const hookCommand = (common: () => Common) =>
         opened = app;
       }).catch(debug);
       const limit = Number(shell().env.SCRIPTORIUM_HOOK_MS) || limitsMs[event];
-      const text = await Promise.race([answered, sleep(limit, undefined, { ref: false })]);
-      if (text) shell().stdout.write(`${text}\n`);
+      const printed = await Promise.race([answered, sleep(limit, undefined, { ref: false })]);
+      if (printed) shell().stdout.write(`${printed}\n`);
       // Closing the workspace would wait for other work, such as commits to git.
       endProcess();
       await answered;
@@ -48,7 +49,7 @@ async function answer(common: Common, event: HookEvent, onOpen: (app: App) => vo
     import("../app.ts"),
     import("../hooks/answer.ts"),
   ]);
-  const input = hookInput.parse(JSON.parse((await readStdin()).toString("utf8")));
+  const input = hookInput.parse(JSON.parse(await text(shell().stdin)));
   const app = await openApp(config.value);
   onOpen(app);
   return answerHook(app, event, input);

@@ -16,7 +16,7 @@ async function execute(argv: string[]): Promise<void> {
     .description(
       "Shared memory for coding agents: a wiki in git, with write permissions, version conflicts and human review.",
     )
-    .version(version)
+    .version(version, "-V, --version", "print the version")
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
     .option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)")
@@ -53,15 +53,22 @@ Examples:
 
 Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1 failure, 2 usage error.`;
 
-/** --dir and --json may stand before or after the command; usage errors are thrown, not exits. */
+/** Descriptions come from operations, as sentences, and from here, as phrases; help shows all of them alike. */
+const helpLine = (text: string) =>
+  text.charAt(0).toUpperCase() + (text.includes(". ") ? text.slice(1) : text.slice(1).replace(/\.$/, ""));
+
+/** --dir and --json may come before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
-    command.exitOverride().configureOutput(shellOutput);
+    command.exitOverride().configureOutput(shellOutput).helpOption("-h, --help", "show this help");
+    command.description(helpLine(command.description()));
+    if (command.commands.length > 0) command.helpCommand("help [command]", "Show help for a command");
     for (const child of command.commands) walk(child);
     if (command === program || command.commands.length > 0) return;
     if (!command.options.some((option) => option.long === "--json"))
       command.option("--json", "print one JSON value instead of text");
-    if (!command.options.some((option) => option.long === "--dir")) command.option("--dir <folder>", "the workspace");
+    if (!command.options.some((option) => option.long === "--dir"))
+      command.option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)");
     command.hook("preAction", (_this, action) => {
       const { json, dir } = action.opts();
       if (json) program.setOptionValue("json", true);

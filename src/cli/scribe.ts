@@ -130,5 +130,8 @@ const workspaceOf = (dir: string) => unwrap(findWorkspace(resolve(shell().cwd, d
 function folderOf(config: string): string {
   const file = resolve(shell().cwd, config);
   if (basename(file) === configName && existsSync(file)) return dirname(file);
-  throw new Refused({ code: "invalid", message: `--config: ${config} is no ${configName}; give the workspace's own` });
+  throw new Refused({
+    code: "invalid",
+    message: `--config: ${config} is not a ${configName}; give the path of the workspace's file`,
+  });
 }

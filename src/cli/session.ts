@@ -8,6 +8,7 @@ import type { Caller } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Problem, problemText, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
 import { crashAt } from "../store/disk/crash.ts";
+import { machineTrouble } from "./machine-trouble.ts";
 import { forPeople } from "./next-step.ts";
 import { shell } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
@@ -82,22 +83,6 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
   if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
   else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");
   shell().exitCode = 1;
-}
-
-function machineTrouble(error: unknown): string | undefined {
-  const { code, message, path } = error as NodeJS.ErrnoException;
-  if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full; nothing was changed";
-  if (code === "EACCES" || code === "EPERM") return `permission denied${path ? `: ${path}` : ""}; nothing was changed`;
-  if (code === "EROFS" || code?.startsWith("SQLITE_READONLY") || /read-only file system/i.test(message))
-    return "the file system is read-only; nothing was changed";
-  if (code?.startsWith("SQLITE_CANTOPEN"))
-    return "cannot open the database in .scriptorium/; check that the folder is writable and the disk is not read-only";
-  if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") {
-    return "the database in .scriptorium/ is damaged; move it away and run the command again: the index is rebuilt from git";
-  }
-  if (code === "ECONNREFUSED") return `the database server is not reachable: ${message}`;
-  if (code?.startsWith("SQLITE_BUSY")) return "the database is locked by another process; try again";
-  return undefined;
 }
 
 /** A file that a person named on the command line; "-" is stdin. */

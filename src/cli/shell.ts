@@ -46,7 +46,7 @@ export const shell = (): Shell => current.getStore() ?? processShell;
 export const runInShell = <T>(own: Shell | undefined, work: () => Promise<T>): Promise<T> =>
   own ? current.run(own, work) : work();
 
-/** Ends the process of the command at once, with work still under way; a command inside another process just returns. */
+/** Ends the process of the command at once, with work still in progress; a command inside another process just returns. */
 export function endProcess(): void {
   if (!current.getStore()) process.exit(processShell.exitCode);
 }

@@ -1,44 +1,7 @@
-import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
-import { installSkills } from "../agents/skills.ts";
-import { doctor, status } from "../doctor/doctor.ts";
-import { initWorkspace, listTemplates } from "../wiki/init.ts";
-import type { OutputOf } from "./output-of.ts";
-import { type Common, print, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
-import { dim, green, plural, red, yellow } from "./text.ts";
-
-export const initCommand = (common: () => Common) =>
-  new Command("init")
-    .description("make a folder a workspace; nothing that is there is overwritten")
-    .argument("[dir]", "the folder", ".")
-    .option("--template <name>", "sections to start with", "solo")
-    .option("--skills", "also install the agent's skills into .claude/skills/")
-    .addHelpText(
-      "after",
-      () =>
-        `\nTemplates:\n${listTemplates()
-          .map((t) => `  ${t.name.padEnd(10)} ${t.about}`)
-          .join("\n")}`,
-    )
-    .action(async (dir, { template, skills }) => {
-      const made = await initWorkspace(resolve(shell().cwd, dir), template, shell().env);
-      if (made.ok && skills) made.value.created.push(...(await installSkills(made.value.root)));
-      // Listing indexes the new files as version 1.
-      if (made.ok) await withApp({ dir: made.value.root }, (app) => app.entries.list());
-      print(common(), made, (r) =>
-        [
-          `${r.repository === "new" ? "new repository and workspace" : "workspace"} in ${r.root}`,
-          ...r.created.map((path) => `  ${green("+")} ${path}`),
-          ...(r.kept.length > 0 ? [dim(`  ${plural(r.kept.length, "file")} there already, left alone`)] : []),
-          "",
-          "Next:",
-          "  scriptorium entry list                what there is",
-          "  scriptorium serve                     read it in a browser",
-          "  scriptorium mcp --role <role>         the command to give to an agent",
-        ].join("\n"),
-      );
-    });
+import { status } from "../doctor/status.ts";
+import { type Common, report } from "./session.ts";
+import { plural } from "./text.ts";
 
 export const statusCommand = (common: () => Common) =>
   new Command("status")
@@ -51,29 +14,8 @@ export const statusCommand = (common: () => Common) =>
           `entries in ${s.store}, ${s.database}`,
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
-            : "nothing waits for you",
+            : "nothing to review",
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
         ].join("\n"),
       ),
     );
-
-export const doctorCommand = (common: () => Common) =>
-  new Command("doctor")
-    .description(doctor.summary)
-    .option("--rebuild", "first make the index again from git")
-    .action(async ({ rebuild }) => {
-      if (rebuild) await withApp(common(), (app) => app.rebuild());
-      const text = ({ findings }: Diagnosis) =>
-        findings
-          .map((f) => `${marks[f.level]}  ${f.check}: ${f.message}${f.fix ? dim(`\n         ${f.fix}`) : ""}`)
-          .join("\n");
-      const judged = (found: Diagnosis) => {
-        if (!found.healthy) shell().exitCode = 1;
-        return found;
-      };
-      await report(common(), doctor, {}, { text: (found) => text(judged(found)), json: judged });
-    });
-
-type Diagnosis = OutputOf<typeof doctor>;
-
-const marks = { ok: green("ok     "), warning: yellow("warning"), problem: red("problem") };

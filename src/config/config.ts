@@ -83,7 +83,7 @@ export const configFile = z.strictObject({
     .max(200)
     .optional()
     .describe("Name of the workspace, shown in the browser; the folder's name if left out"),
-  wiki: folder.default("wiki").describe("Folder of the knowledge base with its `schema.yaml`"),
+  wiki: folder.default("wiki").describe("Folder of the wiki with its `schema.yaml`"),
   sources: folder.default("sources").describe("Folder of the sources"),
   store: z
     .enum(["files", "database"], { error: "expected files or database" })

@@ -31,7 +31,7 @@ export const overturnTask = operation({
       .trim()
       .min(1, "expected the reason")
       .max(2000)
-      .describe("What is wrong; the next worker is told"),
+      .describe("What is wrong; the next worker reads it"),
     confirm: z.boolean().default(false).describe("Without it, only a preview"),
   }),
   output: z.object({

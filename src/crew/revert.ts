@@ -77,7 +77,7 @@ export const revertRun = operation({
 
 type How = { what: string; person: Person; confirm: boolean };
 
-/** Each entry in a transaction of its own, as for any commit; done again, it goes on with what is left. */
+/** Each entry is reverted in its own transaction, like any commit; a repeated call continues with the rest. */
 async function revertEntries(
   app: CrewApp,
   wanted: WriterFilter,

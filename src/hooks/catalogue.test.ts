@@ -55,6 +55,6 @@ test("T1: text of entries and handoffs cannot leave its block, hide characters o
   expect(fences).toEqual(["`````data from the handoff", "`````", "`````data from wiki/schema.yaml", "`````"]);
 });
 
-test("after a compaction the session is told to record what its summary lists", () => {
+test("after a compaction the session gets the instruction to record what its summary lists", () => {
   expect(catalogueText({ ...session([entry("vision")]), afterCompaction: true }, 1500)).toContain("compacted");
 });

@@ -31,7 +31,7 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
       const events = await eventsAfter(app.db, cursor, page);
       if (isDue) beat = Date.now();
       if (events.length > 0) cursor = events.at(-1)?.id;
-      // The first sign of life comes at once: it tells the reader that the stream is open.
+      // The first heartbeat is sent immediately, so that the reader knows the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
       await changes.after(seen, recheckMs);
     }

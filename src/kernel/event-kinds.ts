@@ -41,7 +41,7 @@ export const eventKinds = {
   "page-edited": "A markdown file of the workspace was changed outside Scriptorium.",
   "page-removed": "A markdown file of the workspace was removed.",
   "page-written": "An approved proposal was written to its page.",
-  "passages-recalled": "An agent at work on a task searched. The data lists the passages it got.",
+  "passages-recalled": "An agent searched while working on a task. The data lists the passages it got.",
   "perspective-written": "A perspective of a page was stored.",
   "preamble-made": "A preamble for a role was generated.",
   "proposal-approved": "A person approved a proposal.",

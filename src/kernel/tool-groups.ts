@@ -1,6 +1,6 @@
 import { type Audience, isInAudience, type RoleRules } from "./audience.ts";
 import type { Caller } from "./caller.ts";
-import { nearest } from "./nearest.ts";
+import { suggest } from "./nearest.ts";
 import { ok, type Result, refuse } from "./result.ts";
 
 /**
@@ -31,11 +31,7 @@ export function parseToolGroups(list: string | undefined): Result<readonly ToolG
   if (names.includes("all")) return ok(groupNames);
   const unknown = names.find((name) => !isGroup(name));
   if (unknown === undefined) return ok(names.filter(isGroup));
-  const meant = nearest(unknown, [...groupNames, "all"]);
-  return refuse(
-    "invalid",
-    `no tool group ${unknown}${meant ? `; did you mean ${meant}?` : ""}; the groups are ${groupNames.join(", ")}, or all`,
-  );
+  return refuse("invalid", `tool group ${unknown} does not exist; ${suggest(unknown, [...groupNames, "all"])}`);
 }
 
 /** Whether a tool is in the list of a caller that asked for these groups. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { innerType } from "./camel.ts";
-import { nearest } from "./nearest.ts";
+import { suggest } from "./nearest.ts";
 
 /** Fields of `value` that `type` does not declare, each as a sentence with the declared name that was likely meant. */
 export function unknownFields(type: z.core.$ZodType, value: unknown, path = ""): { path: string; message: string }[] {
@@ -16,15 +16,11 @@ export function unknownFields(type: z.core.$ZodType, value: unknown, path = ""):
     return Object.entries(value).flatMap(([name, member]) => {
       const field = Object.hasOwn(type.shape, name) ? type.shape[name] : undefined;
       if (field) return unknownFields(field, member, `${path}${name}.`);
-      return isOpen || member === undefined ? [] : [{ path: `${path}${name}`, message: unknownField(name, known) }];
+      return isOpen || member === undefined
+        ? []
+        : [{ path: `${path}${name}`, message: `unknown field; ${suggest(name, known)}` }];
     });
   }
   const inner = innerType(type);
   return inner ? unknownFields(inner, value, path) : [];
-}
-
-function unknownField(name: string, known: string[]): string {
-  const meant = nearest(name, known);
-  if (meant) return `unknown field; did you mean ${meant}?`;
-  return known.length === 0 ? "unknown field; there are none" : `unknown field; the fields are ${known.join(", ")}`;
 }

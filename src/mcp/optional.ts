@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { ok, Refused, type Result } from "../kernel/result.ts";
@@ -20,7 +20,8 @@ type Start = {
  */
 export async function serveOptional({ folder, workspace, serve }: Start): Promise<Result<true>> {
   if (!workspace.ok) return explain(noWorkspace);
-  if ([folder, workspace.value].some(configuresServer)) return explain(otherServer);
+  const configured = await Promise.all([folder, workspace.value].map(configuresServer));
+  if (configured.includes(true)) return explain(otherServer);
   const served = await serve().catch((error: unknown): Result<true> => {
     if (error instanceof Refused) return { ok: false, problem: error.problem };
     throw error;
@@ -39,17 +40,14 @@ const noWorkspace =
 const otherServer =
   "The tools of Scriptorium come from the server in .mcp.json. If you do not have them, the person has to approve that server, with /mcp in Claude Code.";
 
-/** Whether the project's own configuration starts a Scriptorium server. */
-function configuresServer(folder: string): boolean {
-  let text: string;
-  try {
-    text = readFileSync(join(folder, ".mcp.json"), "utf8");
-  } catch {
-    return false;
-  }
-  const servers = parseJsonOr<{ mcpServers?: Record<string, unknown> }>(text, {})?.mcpServers ?? {};
-  return Object.entries(servers).some(
-    ([name, server]) => name === "scriptorium" || /\bscriptorium\b.*"mcp"/.test(JSON.stringify(server)),
+/** Whether the project's own configuration has a Scriptorium server. */
+async function configuresServer(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, ".mcp.json"), "utf8").catch(() => undefined);
+  if (text === undefined) return false;
+  const { isOurs } = await import("../setup/clients/entry.ts");
+  const config = parseJsonOr<{ mcpServers?: unknown } | null>(text, null);
+  return Object.entries(config?.mcpServers ?? {}).some(
+    ([name, server]) => name === "scriptorium" || (typeof server === "object" && server !== null && isOurs(server)),
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { nearest } from "../kernel/nearest.ts";
+import { suggest } from "../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { type Applied, applyAll, type Change } from "./change.ts";
 import { type Client, clients, type Scope, type ServerCommand } from "./clients/clients.ts";
@@ -20,11 +20,7 @@ export function clientsNamed(names: readonly string[]): Result<Client[]> {
   const found: Client[] = [];
   for (const name of new Set(names)) {
     const client = clients.find((one) => one.name === name);
-    if (!client) {
-      const meant = nearest(name, known);
-      const hint = meant ? `did you mean ${meant}? The` : "the";
-      return refuse("invalid", `no client ${name}; ${hint} clients are ${known.join(", ")}`);
-    }
+    if (!client) return refuse("invalid", `client ${name} is not supported; ${suggest(name, known)}`);
     found.push(client);
   }
   return ok(found);

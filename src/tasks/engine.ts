@@ -146,7 +146,7 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
       cache.put(task);
       return heldClaim(task);
     },
-    /** Reads, then claims that task; a worker that is second is told the holder. */
+    /** Reads, then claims that task; a worker that comes second gets the holder. */
     lease: (worker, run) =>
       amongReady(run, async (task, known) => {
         const locked = await lockNow(task.id, worker, leaseMs, known);

@@ -223,7 +223,7 @@ export const updateTodo = operation({
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
     if (status === undefined && Object.keys(change).length === 0)
       return refuse("invalid", "nothing to change: send status, title, description or priority");
-    // People decide what is given up and what is tried again.
+    // Only people cancel and retry tasks.
     if (caller.kind === "agent" && (status === "cancelled" || status === "reopened")) {
       return refuse("denied", `only a person may set a task to ${status}`);
     }

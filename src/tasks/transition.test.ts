@@ -74,7 +74,7 @@ test("O5: attempts go to max retries + 1, and then only giving up is left", () =
   expect(walk(["give_up"], third).state).toBe("failed");
 });
 
-test("O5: what was released was no attempt", () => {
+test("O5: a released claim does not count as an attempt", () => {
   expect(walk(["claim", "release"])).toMatchObject({ state: "pending", attempt: 0, epoch: 1 });
   expect(walk(["claim", "submit", "verify", "reject", "retry", "claim", "release"])).toMatchObject({
     state: "preparing_retry",
@@ -82,7 +82,7 @@ test("O5: what was released was no attempt", () => {
   });
 });
 
-test("O7: work that was stopped has failed its attempt without a verdict, and is tried again", () => {
+test("O7: work that was stopped has failed its attempt without a verdict, and is retried", () => {
   const stopped = walk(["claim", "submit", "verify", "reject", "retry", "claim", "fail"]);
   expect(stopped).toMatchObject({ state: "qc_failed", attempt: 2, epoch: 3, holder: null });
   expect(stopped.result).toMatchObject({ output: "half", score: null, feedback: "x" });

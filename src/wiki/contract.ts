@@ -3,7 +3,7 @@ import type { NextStep } from "../kernel/next-step.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { findSection, type Schema, type Section } from "./schema.ts";
 
-/** The rules of the knowledge base as pure functions; knowledge.ts applies them. */
+/** The rules of the wiki as pure functions; knowledge.ts applies them. */
 
 export type Write = "commit" | "append";
 

@@ -43,23 +43,23 @@ test.each([
   [
     "a key too many",
     good.replace("      mode:", "      color: red\n      mode:"),
-    'schema.yaml:5:7: schema.sections[0]: Unrecognized key: "color"',
+    "schema.yaml:5:7: schema.sections[0]: unknown key color; expected id, title",
   ],
   [
     "a missing title",
     good.replace("      title: Vision\n", ""),
-    "schema.yaml:3:7: schema.sections[0].title: Invalid input: expected string",
+    "schema.yaml:3:7: schema.sections[0].title: missing; expected text",
   ],
   [
     "a bad id",
     good.replace("id: vision", "id: ../etc"),
     "schema.yaml:3:7: schema.sections[0].id: expected lower-case letters",
   ],
-  ["max_steps in words", good.replace("12", "many"), "schema.yaml:9:1: max_steps: Invalid input: expected number"],
+  ["max_steps in words", good.replace("12", "many"), 'schema.yaml:9:1: max_steps: expected a number, not "many"'],
   [
     "no pipeline",
     good.replace("pipeline: [planner, engineer]\n", ""),
-    "schema.yaml:1:1: pipeline: Invalid input: expected array",
+    "schema.yaml:1:1: pipeline: missing; expected a list",
   ],
   [
     "a role twice in the pipeline",

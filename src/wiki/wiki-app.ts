@@ -19,7 +19,7 @@ export interface WikiApp extends CoreApp {
   files: FileStore | undefined;
   /** Set when entries are database rows. */
   mirror: Mirror | undefined;
-  /** The knowledge base with this caller's permissions. */
+  /** The wiki with this caller's permissions. */
   knowledge(caller: Caller): KnowledgeStore;
   /** Every markdown page, including entries. */
   pages: PageReader;

@@ -54,7 +54,7 @@ export const renderedQuery = (path: string, version?: number) =>
     },
   });
 
-/** Texts that are no pages, such as messages and previews: a whole thread costs one request. */
+/** Texts that are not pages, such as messages and previews: a whole thread takes one request. */
 export const textsQuery = (texts: string[]) =>
   queryOptions({
     queryKey: ["rendered texts", texts] as const,

@@ -40,7 +40,7 @@ export function PersonaChoice({
   );
 }
 
-/** The page re-told for a reader, alone or beside its source. */
+/** A perspective of the page, alone or next to its source. */
 export function Perspective({ page, persona, onChoose }: Props) {
   const found = useOperation("show_perspective", { source_path: page.path, persona });
   const list = useOperation("list_personas", { source_path: page.path });

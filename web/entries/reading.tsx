@@ -12,7 +12,7 @@ import { LinkPreview } from "./link-preview.tsx";
 
 type Props = { page: RenderedPage; search: PageSearch; show(next: PageSearch): void };
 
-/** The page to be read, with what is said about it, or what belongs to it, beside it. */
+/** The page, with its topics or its details in the side panel. */
 export function Reading({ page, search, show }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const [headings, setHeadings] = useState<Heading[]>([]);

@@ -1,7 +1,7 @@
 import { Modal, type ModalProps } from "@mantine/core";
 import { useEffect, useState } from "react";
 
-/** A dialog for as long as it is rendered. Whoever had the focus before gets it back. */
+/** A dialog for as long as it is rendered. Focus returns to the element that had it before. */
 export function Dialog(props: Omit<ModalProps, "opened">) {
   const [before] = useState(() => document.activeElement);
   useEffect(

@@ -6,7 +6,7 @@ type Props = {
   html: string;
   /** The page's title: a first heading that repeats it is left out. */
   title?: string;
-  /** It stands among others of its kind: its headings are no headings of the page, its ids begin with this. */
+  /** One of several texts on the page: its headings are not headings of the page, and its ids start with this. */
   within?: string;
   body?: RefObject<HTMLDivElement | null>;
   onReady?: () => void;

@@ -1,5 +1,5 @@
 import { allowed } from "../../agents/environment.ts";
-import type { Providers } from "../../agents/model/providers.ts";
+import { configuredProviders } from "../../agents/model/providers.ts";
 import { modelRunner } from "../../agents/model.ts";
 import { acpRunner } from "../../agents/programs/acp.ts";
 import { claudeRunner } from "../../agents/programs/claude.ts";
@@ -14,32 +14,34 @@ import { pricesFrom } from "./estimate.ts";
 
 type RunnerName = NonNullable<NonNullable<Config["crew"]["agents"]["all"]>["runner"]>;
 
-/** The agents that the configuration names; the default is Claude Code, as for jobs. */
+/** The agent that the configuration names for a part; the default is Claude Code, as for jobs. */
+export function chosenAgent({ crew, agent }: Config, part: CrewPart) {
+  const wanted = { ...crew.agents.all, ...crew.agents[part] };
+  const runner: RunnerName = wanted.runner ?? agent?.runner ?? "claude";
+  return {
+    runner,
+    command: wanted.command ?? agent?.command ?? [],
+    model: wanted.model ?? (runner === "model" ? undefined : agent?.model),
+    role: wanted.role ?? usualRoles[part],
+  };
+}
+
 export function configuredAgents(config: Config): CrewAgents {
-  const { agents } = config.crew;
   const made = new Map<string, Result<Runner>>();
   return (part) => {
-    const wanted = { ...agents.all, ...agents[part] };
-    const name = wanted.runner ?? config.agent?.runner ?? "claude";
-    const command = wanted.command ?? config.agent?.command ?? [];
+    const { runner: name, command, model, role } = chosenAgent(config, part);
     const key = `${name} ${command.join("\0")}`;
     const runner = made.get(key) ?? makers[name](config, command);
     made.set(key, runner);
     if (!runner.ok) return runner;
-    const model = wanted.model ?? (name === "model" ? undefined : config.agent?.model);
     if (name === "model" && !model) {
       return refuse(
         "invalid",
         `scriptorium.yaml: crew.agents.${part} has the runner model but no model; add model: provider/model`,
       );
     }
-    const role = wanted.role ?? usualRoles[part];
-    return ok({
-      runner: runner.value,
-      model,
-      role,
-      env: allowed(config.environment, [...(config.agent?.env ?? []), ...credentials[name]]),
-    });
+    const env = allowed(config.environment, [...(config.agent?.env ?? []), ...credentials[name]]);
+    return ok({ runner: runner.value, model, role, env });
   };
 }
 
@@ -75,22 +77,8 @@ const makers: Record<RunnerName, (config: Config, command: string[]) => Result<R
   command: (_config, command) =>
     command.length > 0 ? ok(commandRunner(command)) : refuse("invalid", needsCommand("command")),
   model: ({ crew, environment }) =>
-    ok(modelRunner({ providers: providersFrom(crew, environment), prices: pricesFrom(crew.prices) })),
+    ok(modelRunner({ providers: configuredProviders(crew.providers, environment), prices: pricesFrom(crew.prices) })),
 };
 
 const needsCommand = (name: string) =>
   `scriptorium.yaml: the runner ${name} needs a command; add command: [program, argument]`;
-
-/** Keys are read from the variables that the configuration names, never from the configuration itself. */
-function providersFrom({ providers }: Config["crew"], environment: Config["environment"]): Providers {
-  const usual: Config["crew"]["providers"] = {
-    anthropic: { kind: "anthropic", key_env: "ANTHROPIC_API_KEY" },
-    openai: { kind: "openai", key_env: "OPENAI_API_KEY" },
-    ollama: { kind: "openai-compatible" },
-  };
-  const known = Object.entries({ ...usual, ...providers }).map(([name, { kind, base_url, key_env }]) => {
-    const key = key_env ? environment[key_env] : undefined;
-    return [name, { kind, ...(base_url ? { baseUrl: base_url } : {}), ...(key ? { key } : {}) }] as const;
-  });
-  return Object.fromEntries(known);
-}

@@ -11,7 +11,7 @@ type Lesson = { section: "decisions" | "handoffs"; part: "worker" | "qc"; line: 
 const longest = 600;
 
 /**
- * Appends decisions and handoffs of a task that ended to the knowledge base, as the role of the agent
+ * Appends decisions and handoffs of a task that ended to the wiki, as the role of the agent
  * and under the contract of the section; where that role may not write, or the schema has no such log,
  * nothing is appended. Idempotent: after a crash the next process appends only the missing lines.
  */

@@ -296,7 +296,7 @@ describe("an edited file", () => {
       "- Estimated tool calls: 12",
       "- Estimated tool calls: many",
       lineOf("- Estimated tool"),
-      /expected number/,
+      /expected a number, not "many"/,
     ],
     [
       "an unknown field",
@@ -313,7 +313,7 @@ describe("an edited file", () => {
       /expected run \["npm", "test"\]/,
     ],
     ["a file outside", "- bench.md", "- ../bench.md", lineOf("- bench.md"), /inside the workspace/],
-    ["a fence left open", "npm run bench\n```", "npm run bench", lineOf("```sh"), /never closed/],
+    ["a fence left open", "npm run bench\n```", "npm run bench", lineOf("```sh"), /is not closed/],
     [
       "a field given twice",
       "- QC: A statistician",
@@ -343,7 +343,7 @@ describe("an edited file", () => {
     expect(problems).toContainEqual({ line, message: expect.stringMatching(message) });
   });
 
-  test("that is no plan at all is refused with what is missing", () => {
+  test("that is not a plan is refused with what is missing", () => {
     expect(readChain("hello")).toMatchObject({
       ok: false,
       problem: { message: expect.stringContaining("expected # Plan:") },

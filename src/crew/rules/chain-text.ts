@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { issueText } from "../../kernel/issue-text.ts";
 import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 type Line = { line: number; text: string };
@@ -33,7 +34,7 @@ export class Trouble {
       const missing = path.slice(known).filter((part) => !/^\d+$/.test(part));
       this.add(
         line,
-        missing.length > 0 ? `${missing.join(" ").replaceAll("_", " ")}: ${issue.message}` : issue.message,
+        missing.length > 0 ? `${missing.join(" ").replaceAll("_", " ")}: ${issueText(issue)}` : issueText(issue),
       );
     }
   }
@@ -41,7 +42,7 @@ export class Trouble {
   sorted = () => [...this.#found].sort((a, b) => a.line - b.line);
 }
 
-/** Headings of levels 1 to 3 with what stands below them. What is inside a code fence is no heading. */
+/** Headings of levels 1 to 3 with the text below them. Lines inside a code fence are not headings. */
 export function sectionsOf(text: string, trouble: Trouble): Section[] {
   const sections: Section[] = [{ level: 0, heading: "", line: 1, body: [] }];
   let fence: CodeFence | undefined;

@@ -33,7 +33,7 @@ describe("O8: a verdict", () => {
 
   test.each([
     ["a score under 80 fails, whatever the word is", { said: { ...said, score: 79 } }, /score of 79 does not pass/],
-    ["a score that is no number fails", { said: { ...said, score: Number.NaN } }, /does not pass/],
+    ["a score that is not a number fails", { said: { ...said, score: Number.NaN } }, /does not pass/],
     ["FAIL with a high score fails", { said: { ...said, verdict: "FAIL" as const, score: 100 } }, /says FAIL/],
     [
       "a red check fails",
@@ -46,7 +46,7 @@ describe("O8: a verdict", () => {
       { checks: [{ ...green, deliverableHash: "h0" }] },
       /not checked for this content/,
     ],
-    ["the author is no verifier", { verifier: "w-1" }, /cannot verify its own work/],
+    ["the author may not verify", { verifier: "w-1" }, /cannot verify its own work/],
     [
       "each criterion needs evidence",
       { said: { ...said, evidence: evidence.slice(0, 1) } },
@@ -58,7 +58,7 @@ describe("O8: a verdict", () => {
       /no evidence for criterion 2/,
     ],
     [
-      "what the worker wrote about its files is no evidence",
+      "the worker's statements about its files are not evidence",
       { said: { ...said, evidence: [evidence[0], { ...evidence[1], from: "output" }] as Evidence[] } },
       /no evidence for criterion 2/,
     ],

@@ -143,7 +143,7 @@ function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string
 }
 
 const sureLikeness = 0.8;
-/** A larger replaced stretch is a rewrite and is no evidence for a single passage in it. */
+/** A longer replaced stretch is a rewrite: it proves nothing about a single passage in it. */
 const nearby = 4000;
 const proofInPlace = 24;
 const proofElsewhere = 24;

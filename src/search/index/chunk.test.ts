@@ -14,7 +14,7 @@ test("a text is cut by its headings, and each part knows where it stands", () =>
   ]);
 });
 
-test("what stands in a code block is no heading", () => {
+test("a line in a code block is not a heading", () => {
   expect(cut("# A\n\n```sh\n# not a heading\nls\n```\n")).toEqual([["A", 3, "```sh\n# not a heading\nls\n```"]]);
 });
 
@@ -22,7 +22,7 @@ test("each turn of a conversation and each line of a log is a part of its own", 
   expect(cut("Ada: hello\nBob: hello\nAda: how is the queue\nBob: long")).toHaveLength(4);
   expect(cut("[08:47] Ada: hello\n[08:49] Bob: hello\n[08:50] Ada: so\nand so\n[08:51] Bob: yes")).toHaveLength(4);
   expect(cut("- 2026-10-01T08:32:10.415Z a: one\n- 2026-10-01T13:05:44.902Z b: two")).toHaveLength(2);
-  expect(cut("Note: this is no conversation.\n\nIt has one colon.")).toHaveLength(1);
+  expect(cut("Note: this is not a conversation.\n\nIt has one colon.")).toHaveLength(1);
 });
 
 test("a part is also found by what stands around it", () => {

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { promisify } from "node:util";
+import { findProgram } from "../../agents/program.ts";
 import type { Environment } from "../../config/environment.ts";
 import { type Client, clients, type Scope } from "./clients.ts";
 import { isOurs, readEntry } from "./entry.ts";
-import { onPath, packageAbove } from "./launch.ts";
+import { packageAbove } from "./launch.ts";
 
 /** A client of this machine. `login` is undefined where it cannot be told without reading secrets. */
 export type FoundClient = {
@@ -19,7 +20,9 @@ export type FoundClient = {
 export const detectClients = (root: string, env: Environment): Promise<FoundClient[]> =>
   Promise.all(
     clients.map(async (client) => {
-      const program = client.programs.map((name) => onPath(name, env)).find((path) => path !== undefined);
+      const program = client.programs
+        .map((name) => findProgram(name, env.PATH ?? "", "/"))
+        .find((path) => path !== undefined);
       return {
         client,
         program,

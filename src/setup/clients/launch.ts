@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findProgram } from "../../agents/program.ts";
 import type { Environment } from "../../config/environment.ts";
 import { packageFile } from "../../kernel/package-files.ts";
 import { version } from "../../kernel/version.ts";
@@ -27,26 +28,9 @@ export function chooseLaunch(env: Environment): Launch {
 
 /** `scriptorium` on PATH, if it is ours. npx and npm scripts put folders of their own on PATH, which clients do not have. */
 function findInstalled(env: Environment): string | undefined {
-  const found = onPath("scriptorium", env, (folder) => !/node_modules[\\/]\.bin[\\/]?$/.test(folder));
-  return found && packageNameOf(realpathSync(found)) === "scriptorium" ? found : undefined;
-}
-
-/** The executable of this name on PATH. */
-export function onPath(name: string, env: Environment, isWanted = (_folder: string) => true): string | undefined {
-  return (env.PATH ?? "")
-    .split(delimiter)
-    .filter((folder) => folder !== "" && isWanted(folder))
-    .map((folder) => join(folder, name))
-    .find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => !/node_modules[\\/]\.bin[\\/]?$/.test(folder));
+  const found = findProgram("scriptorium", folders.join(delimiter), "/");
+  return found && packageAbove(realpathSync(found))?.name === "scriptorium" ? found : undefined;
 }
 
 /** The package.json above a file, if it can be read. */
@@ -64,8 +48,6 @@ export function packageAbove(path: string): { name?: string; version?: string } 
   }
   return undefined;
 }
-
-const packageNameOf = (path: string) => packageAbove(path)?.name;
 
 /** `${workspaceFolder}` as the client would replace it. */
 export const asStarted = (args: readonly string[], root: string) =>

@@ -81,6 +81,12 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       return person.found;
     },
 
+    /** The person as the author of a commit, for which git needs a name and an address. */
+    async author(): Promise<Identity> {
+      const known = await this.person();
+      return { name: known?.name ?? "Scriptorium", email: known?.email || "unknown@localhost.invalid" };
+    },
+
     /** The commit that a ref or revision names. */
     commitAt: (revision: string) => maybe(["rev-parse", "-q", "--verify", `${revision}^{commit}`]),
 
@@ -150,6 +156,15 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       return entry?.split("\t")[0];
     },
 
+    /** Those of the paths that git ignores. */
+    async ignored(paths: string[]): Promise<string[]> {
+      const { stdout } = await run(["check-ignore", "-z", "--stdin"], paths.map((path) => `${path}\0`).join(""));
+      return stdout
+        .toString("utf8")
+        .split("\0")
+        .filter((path) => path !== "");
+    },
+
     isIgnored: async (path: string) => Boolean(await maybe(["check-ignore", "--", path])),
 
     /**
@@ -176,12 +191,71 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       await text([...asAuthor(author), "commit", "--quiet", "--no-gpg-sign", "-m", message]);
     },
 
+    /**
+     * Commits these paths as they are in the work tree, deleted ones included, and leaves everything else
+     * that the person has staged. Returns the commit.
+     */
+    async commitOnly(paths: string[], message: string, author: Identity): Promise<string> {
+      const literal = "--literal-pathspecs";
+      await text([literal, "add", "--all", "--", ...paths]);
+      try {
+        await text([
+          ...asAuthor(author),
+          literal,
+          "commit",
+          "--only",
+          "--quiet",
+          "--no-gpg-sign",
+          "-m",
+          message,
+          "--",
+          ...paths,
+        ]);
+      } catch (error) {
+        await run([literal, "reset", "--quiet", "--", ...paths]);
+        throw error;
+      }
+      return text(["rev-parse", "HEAD"]);
+    },
+
+    /** Those of the paths that differ from HEAD: changed, untracked or deleted. Ignored files are left out. */
+    async uncommitted(paths: string[]): Promise<string[]> {
+      if (paths.length === 0) return [];
+      const options = ["--porcelain", "-z", "--no-renames", "--untracked-files=all"];
+      const { prefix } = await this.place();
+      const found = await list(["--literal-pathspecs", "status", ...options, "--", ...paths]);
+      return found.map((line) => line.slice(3 + prefix.length));
+    },
+
+    /** Takes paths out of the index that are no longer in the work tree. */
+    async forgetStaged(paths: string[]): Promise<void> {
+      if (paths.length > 0)
+        await run(["--literal-pathspecs", "rm", "--cached", "--quiet", "--ignore-unmatch", "--", ...paths]);
+    },
+
+    /** Those of the paths that HEAD has. */
+    async committed(paths: string[]): Promise<string[]> {
+      if (paths.length === 0 || !(await this.commitAt("HEAD"))) return [];
+      return list(["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", ...paths]);
+    },
+
     /** Checks a commit out into a folder of its own, on a branch or with a detached HEAD. */
     addWorktree: (folder: string, commit: string, branch?: string) =>
       run(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit]),
 
     pruneWorktrees: () => run(["worktree", "prune"]),
   };
+}
+
+/** The version of the installed git; undefined when there is none. */
+export async function gitVersion(
+  folder: string,
+  environment: Record<string, string | undefined>,
+): Promise<string | undefined> {
+  const printed = await gitAt(folder, environment)
+    .maybe(["version"])
+    .catch(() => undefined);
+  return /\d+(\.\d+)+/.exec(printed ?? "")?.[0];
 }
 
 /** Creates a repository unless `root` lies in one; true when it did. */

@@ -21,7 +21,7 @@ import type { Git } from "./git.ts";
  *     └──────▶ the person's branch         versions by agents, so that `git log` shows them
  *
  * A person's own edit is left for the person to commit, unless an agent has written on top of it.
- * Nothing touches the branch while a rebase or merge is under way or HEAD is detached; nothing
+ * Nothing touches the branch while a rebase or merge is in progress or HEAD is detached; nothing
  * ever touches what the person has staged.
  */
 export interface Recorder {

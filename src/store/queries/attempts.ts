@@ -128,7 +128,7 @@ export const markLearnt = (tx: Query, task: string, at: string) =>
     .where("learnt_at", "is", null)
     .execute();
 
-/** Ids of tasks that ended and whose lessons are not in the knowledge base yet. */
+/** Ids of tasks that ended and whose lessons are not in the wiki yet. */
 export async function unlearntTasks(query: Query, run: string | undefined): Promise<string[]> {
   const rows = await query
     .selectFrom("attempts")

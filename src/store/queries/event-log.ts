@@ -48,3 +48,9 @@ export async function graphEventsWith(query: Query, name: string, value: unknown
     ORDER BY seq`.execute(query);
   return rows.map(parsed);
 }
+
+/** The time of the newest event; undefined when there is none. */
+export async function newestEventTime(query: Query): Promise<string | undefined> {
+  const row = await query.selectFrom("events").select("at").orderBy("seq", "desc").limit(1).executeTakeFirst();
+  return row?.at;
+}

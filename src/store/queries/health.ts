@@ -2,19 +2,28 @@ import { sql } from "kysely";
 import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 
-/** The server's version on PostgreSQL; on SQLite "ok" or the damage that quick_check found. */
-export const databaseReport: Record<Database["engine"], (query: Query) => Promise<string>> = {
+export const databaseVersion: Record<Database["engine"], (query: Query) => Promise<string>> = {
   postgres: async (query) => {
     const { rows } = await sql<{ version: string }>`SELECT version() AS version`.execute(query);
     return rows[0]?.version.split(" on ")[0] ?? "PostgreSQL";
   },
   sqlite: async (query) => {
-    const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check`.execute(query);
-    return rows.map((row) => row.quick_check).join("; ");
+    const { rows } = await sql<{ version: string }>`SELECT sqlite_version() AS version`.execute(query);
+    return `SQLite ${rows[0]?.version ?? ""}`.trim();
   },
 };
 
-/** The ids of rows whose JSON cannot be parsed; readers of those rows go on with defaults (json.ts). */
+/** The damage that the database finds in itself; undefined if none. PostgreSQL has no such check. */
+export const databaseReport: Record<Database["engine"], (query: Query) => Promise<string | undefined>> = {
+  postgres: async () => undefined,
+  sqlite: async (query) => {
+    const { rows } = await sql<{ quick_check: string }>`PRAGMA quick_check`.execute(query);
+    const report = rows.map((row) => row.quick_check).join("; ");
+    return report === "ok" ? undefined : report;
+  },
+};
+
+/** The ids of rows whose JSON cannot be parsed; readers of those rows use defaults (json.ts). */
 export async function damagedRows(query: Query): Promise<string[]> {
   const texts = await Promise.all([
     query.selectFrom("tasks").select(["id", "result as text"]).execute(),

@@ -1,3 +1,4 @@
+import { Refused } from "../../kernel/result.ts";
 import { loadBinding, type SqliteBinding } from "./binding.ts";
 
 export type Row = Record<string, unknown>;
@@ -47,13 +48,26 @@ function statementOf(native: Native): Statement {
     return row;
   };
   const all = (parameters: readonly unknown[]) =>
-    withCode(() => (native.all(...parameters) as unknown[][]).map(object));
+    withCode(() => (native.all(...bound(parameters)) as unknown[][]).map(object));
   return {
     reader: names.length > 0,
     all,
     iterate: (parameters) => all(parameters).values(),
-    run: (parameters) => withCode(() => native.run(...parameters)),
+    run: (parameters) => withCode(() => native.run(...bound(parameters))),
   };
+}
+
+/**
+ * The shipped binding cuts text at a NUL, which PostgreSQL refuses as well, and binds `undefined` as NULL,
+ * which Node's refuses.
+ */
+function bound(parameters: readonly unknown[]): readonly unknown[] {
+  for (const value of parameters) {
+    if (value === undefined) throw new TypeError("a parameter is undefined; bind null instead");
+    if (typeof value === "string" && value.includes("\0"))
+      throw new Refused({ code: "invalid", message: "text must not contain NUL characters" });
+  }
+  return parameters;
 }
 
 /** The binding returns a BLOB as a Uint8Array, whose `toString` lists numbers. */

@@ -29,7 +29,7 @@ test("K7: new and removed headings merge, new ones after what they followed", ()
   );
 });
 
-test("K7: a # inside a code block is no heading", () => {
+test("K7: a # inside a code block is not a heading", () => {
   const base = "# a\n\n```sh\n# comment\nls\n```\n\n# b\n\ntext\n";
   const theirs = base.replace("ls", "ls -l");
   expect(mergeByHeading(base, theirs, base.replace("text", "more"))).toBe(theirs.replace("text", "more"));

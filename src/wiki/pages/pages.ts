@@ -23,7 +23,7 @@ export interface PageReader {
 
 type Deps = {
   root: string;
-  /** The folder of the knowledge base ("wiki"). */
+  /** The folder of the wiki ("wiki"). */
   wiki: string;
   git: Git;
   schema(): Promise<Result<Schema>>;

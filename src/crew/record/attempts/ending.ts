@@ -111,7 +111,7 @@ export function endingRecord(deps: CrewDeps) {
     accept,
     refuseAccepted,
     settle,
-    /** The lessons of the task are in the knowledge base. */
+    /** The lessons of the task are in the wiki. */
     markLearnt: (task: string) => db.write((tx) => markLearnt(tx, task, stamp())),
   };
 }

@@ -41,7 +41,7 @@ export function unchangedLines(before: string, after: string): LineRun[] {
 /** The stretch of each text between the unchanged lines around a passage. */
 export type Gap = { before: Span; after: Span };
 
-/** Shorter runs, such as blank lines and fences, may be equal by chance and are no evidence. */
+/** Shorter runs, such as blank lines and fences, may be equal by chance and prove nothing. */
 const weight = 20;
 
 export function gapAround(runs: LineRun[], before: string, after: string, passage: Span): Gap {

@@ -1,0 +1,69 @@
+import type { Result } from "../kernel/result.ts";
+import type { Proof } from "../setup/clients/round-trip.ts";
+import type { Done } from "../setup/init.ts";
+import { ignoredPaths } from "../wiki/init.ts";
+import { proofText } from "./connect.ts";
+import type { FullPlan, Wishes } from "./init-plan.ts";
+import { dim, green, plural, yellow } from "./text.ts";
+
+/** What `init` did. `proof` is undefined when no client was connected. */
+export type InitResult = FullPlan & { wishes: Wishes; done: Done; proof: Result<Proof> | undefined };
+
+export function resultText({ root, changes, kept, clients, wishes, done, proof }: InitResult): string {
+  const created = changes.filter(({ before }) => before === undefined);
+  const changed = changes.filter(({ before }) => before !== undefined);
+  const { committed, uncommitted, branch } = done;
+  const connected = clients?.entries ?? [];
+  return [
+    `${done.repository === "new" ? "New git repository and workspace" : "Workspace"} in ${root} (template ${wishes.template})`,
+    ...created.map(({ shown }) => `  ${green("+")} ${shown}`),
+    ...changed.map(({ shown }) => `  ${yellow("~")} ${shown}`),
+    ...(kept.length > 0 ? [dim(`  ${plural(kept.length, "file")} existed and stayed as they were`)] : []),
+    ...(changes.some(({ shown }) => shown === ".gitignore")
+      ? [dim(`  .gitignore: ${ignoredPaths.join(", ")} (database, files of runs)`)]
+      : []),
+    "",
+    ...(committed
+      ? [`Committed ${plural(committed.files.length, "file")} on ${branch} (${committed.commit.slice(0, 7)}).`]
+      : []),
+    ...uncommittedText(uncommitted, committed !== undefined),
+    wishes.bookBranch
+      ? `Agents' writes become commits on ${wishes.bookBranch}; ${branch ?? "your branch"} is not touched.`
+      : `Agents' writes become commits on the branch that is checked out${branch ? `, now ${branch}` : ""}. --book-branch gives them one of their own.`,
+    ...(proof ? [proofText(proof)] : []),
+    ...connected.map(({ client }) => client.first),
+    "",
+    "Next:",
+    ...(connected.length === 0
+      ? ["  scriptorium connect                   connect Claude Code, Codex, Cursor and others"]
+      : []),
+    "  scriptorium serve                     read, discuss and approve in a browser",
+    "  scriptorium remove                    take everything out again",
+  ].join("\n");
+}
+
+function uncommittedText(files: InitResult["done"]["uncommitted"], someCommitted: boolean): string[] {
+  if (files.length === 0) return [];
+  const [first] = files;
+  if (someCommitted) return files.map(({ file, reason }) => `Not committed: ${file} (${reason}).`);
+  return [
+    `Nothing was committed: ${first?.reason}. To commit:`,
+    `  git add ${files.map(({ file }) => file).join(" ")}`,
+    '  git commit -m "Add Scriptorium"',
+  ];
+}
+
+export const resultJson = ({ root, changes, kept, clients, wishes, done, proof }: InitResult) => ({
+  root,
+  template: wishes.template,
+  repository: done.repository,
+  branch: done.branch ?? null,
+  book_branch: wishes.bookBranch ?? null,
+  created: changes.filter(({ before }) => before === undefined).map(({ shown }) => shown),
+  changed: changes.filter(({ before }) => before !== undefined).map(({ shown }) => shown),
+  kept,
+  committed: done.committed ?? null,
+  uncommitted: done.uncommitted,
+  clients: clients?.entries.map(({ client, change }) => ({ client: client.name, file: change.shown })) ?? [],
+  ...(proof ? { proof: proof.ok ? { ok: true, ...proof.value } : { ok: false, error: proof.problem.message } } : {}),
+});

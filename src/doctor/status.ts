@@ -1,0 +1,42 @@
+import * as z from "zod";
+import type { CrewApp } from "../crew/record/crew-app.ts";
+import { operation, people } from "../kernel/operation.ts";
+import { ok } from "../kernel/result.ts";
+import { countUnrecorded } from "../store/queries/git-queue.ts";
+
+export const status = operation({
+  name: "status",
+  summary: "Show the contents of the workspace and what waits for a decision.",
+  effect: "reads",
+  reads: ["entry", "source", "proposal"],
+  callers: people,
+  group: "admin",
+  http: { method: "get", path: "/status" },
+  input: z.object({}),
+  output: z.object({
+    name: z.string(),
+    root: z.string(),
+    store: z.string(),
+    database: z.string(),
+    entries: z.int(),
+    written: z.int(),
+    sources: z.int(),
+    open_proposals: z.int(),
+    unrecorded: z.int().describe("Versions that are not in git yet"),
+  }),
+  async run(app: CrewApp) {
+    const entries = await app.entries.list();
+    const [sources, proposals] = await Promise.all([app.sources.list(), app.proposals.list("open")]);
+    return ok({
+      name: app.config.name,
+      root: app.config.root,
+      store: app.config.store,
+      database: app.db.engine,
+      entries: entries.length,
+      written: entries.filter((entry) => entry.wordCount > 0).length,
+      sources: sources.length,
+      open_proposals: proposals.length,
+      unrecorded: await countUnrecorded(app.db.read),
+    });
+  },
+});
