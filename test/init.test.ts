@@ -125,7 +125,7 @@ test.each([
   ["HEAD is detached", (git: Git) => git("checkout", "-q", "--detach")],
   [
     "a merge is under way",
-    (git: Git, cwd: string) => cpSync(join(cwd, ".git/refs/heads/trunk"), join(cwd, ".git/MERGE_HEAD")),
+    (_git: Git, cwd: string) => cpSync(join(cwd, ".git/refs/heads/trunk"), join(cwd, ".git/MERGE_HEAD")),
   ],
 ])("P16: while %s init writes, commits nothing and says why", async (reason, prepare) => {
   const { cwd, git, init } = repository();

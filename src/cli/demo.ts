@@ -43,6 +43,9 @@ async function demo(options: Options): Promise<void> {
     say("Everything else is real: plan, git worktrees, commands, checks, verdicts, merges, report.");
     const root = await makeWorkspace(join(folder, "greeter"), say);
     if (!stop.signal.aborted) await runCrew(root, options, stop, say);
+  } catch (error) {
+    // What fails after a stop signal fails because of it.
+    if (!stop.signal.aborted) throw error;
   } finally {
     if (options.keep) say(`\nThe workspace is kept in ${join(folder, "greeter")}`);
     removeFolder();

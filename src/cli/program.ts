@@ -14,6 +14,7 @@ import { jobCommand } from "./job.ts";
 import { perspectiveCommand } from "./perspective.ts";
 import { planCommand } from "./plan.ts";
 import { proposalCommand } from "./proposal.ts";
+import { removeCommand } from "./remove.ts";
 import { revertCommand } from "./revert.ts";
 import { runCommand } from "./run.ts";
 import { modelCommand, searchCommand } from "./search.ts";
@@ -48,6 +49,7 @@ async function execute(argv: string[]): Promise<void> {
   const commands = [
     initCommand(common),
     connectCommand(common),
+    removeCommand(common),
     serveCommand(common),
     mcpCommand(common),
     hookCommand(common),
