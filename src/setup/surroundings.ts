@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { findSandbox } from "../agents/sandbox.ts";
 import { type Environment, findWorkspace } from "../config/environment.ts";
@@ -19,6 +19,7 @@ export type Surroundings = {
 
 export async function lookAround(root: string, env: Environment): Promise<Result<Surroundings>> {
   const there = existing(root);
+  if (!statSync(there).isDirectory()) return refuse("invalid", `${there} is a file; name a folder`);
   try {
     const [repository, clients, sandbox] = await Promise.all([
       repositoryAt(there, env),
