@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { findSandbox } from "../agents/sandbox.ts";
-import { type Environment, findWorkspace } from "../config/config.ts";
+import { type Environment, findWorkspace } from "../config/environment.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt } from "../store/git/git.ts";
 import { GitError } from "../store/git/run-git.ts";

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { configName, type Environment, loadConfig } from "../config/config.ts";
+import { loadConfig } from "../config/config.ts";
+import { configName, type Environment } from "../config/environment.ts";
 import { suggest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
