@@ -42,7 +42,7 @@ export const initCommand = (common: () => Common) =>
     .option("--yes", "take the proposals without asking")
     .addHelpText("after", help)
     .action(async (folder, options) => {
-      const root = resolve(shell().cwd, folder);
+      const root = resolve(shell().cwd, common().dir ?? ".", folder);
       print(common(), await init(root, { ...options, json: common().json ?? false }), {
         text: resultText,
         json: resultJson,

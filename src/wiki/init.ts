@@ -45,6 +45,12 @@ export function workspaceFiles(
   loadBinding();
   const folders = foldersOf(root, env);
   if (!folders.ok) return folders;
+  if (bookBranch !== undefined && existsSync(join(root, configName))) {
+    return refuse(
+      "invalid",
+      `${configName} exists; to set the branch, add this line to it: book_branch: ${bookBranch}`,
+    );
+  }
   const { wiki, sources } = folders.value;
   const file = join(root, wiki, "schema.yaml");
   const text = existsSync(file) ? readFileSync(file, "utf8") : schemaText(template, wiki);
