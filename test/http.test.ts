@@ -390,7 +390,7 @@ describe("what is wrong is said", () => {
       [["GET", "/api/entries/vision?version=9999"], 404, /vision has no version 9999; the latest is/],
       [["GET", "/api/entries/vision?version=abc"], 400, /version: /],
       [["GET", "/api/entries/vision/history?limit=0"], 400, /limit: /],
-      [["GET", "/api/entries/vision/history?diff=perhaps"], 400, /diff: .*boolean/],
+      [["GET", "/api/entries/vision/history?diff=perhaps"], 400, /diff: expected true or false/],
       [["GET", "/api/search"], 400, /query: /],
       [["GET", "/api/search?query=%20"], 400, /query: the query is empty/],
       [["GET", "/api/search?query=x&limit=51"], 400, /limit: /],
