@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import type { Config, Environment } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
 import { gitAt } from "../store/git/git.ts";
