@@ -374,7 +374,7 @@ describe("what is wrong is said", () => {
       [put('{"content": "x", "version": -1}'), 400, /version: /],
       [put('{"content": "x", "version": 1e400}'), 400, /version: /],
       [put('{"content": "a\\u0000b", "version": 1}'), 400, /NUL/],
-      [put(JSON.stringify({ content: "x".repeat(1_000_001), version: 1 })), 400, /at most 1000000/],
+      [put(JSON.stringify({ content: "x".repeat(1_000_001), version: 1 })), 400, /the maximum is 1000000/],
       [
         ["PUT", "/api/entries/nowhere", '{"content":"x","version":1}'],
         404,
@@ -427,7 +427,7 @@ describe("what is wrong is said", () => {
       headers: { "content-type": "application/json", "transfer-encoding": "chunked" },
     }).catch((error) => ({ status: 413, text: String(error.code) }));
     expect(chunked.status).toBe(413);
-    expect(chunked.text).toMatch(/the body is too large|EPIPE|ECONNRESET/);
+    expect(chunked.text).toMatch(/the request body is too large|EPIPE|ECONNRESET/);
     expect((await ask(url, "/healthz")).status).toBe(200);
   });
 

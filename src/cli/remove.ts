@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
-import { findWorkspace, loadConfig } from "../config/config.ts";
+import { loadConfig } from "../config/config.ts";
+import { findWorkspace } from "../config/environment.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import type { Removal, Removed } from "../setup/remove.ts";
 import { isInteractive, openPrompts } from "./prompts.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import type { Environment } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { withoutIgnored } from "../wiki/init.ts";
 import { type Change, readText } from "./change.ts";

@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { skillFiles } from "../agents/skills.ts";
-import { type Config, configName } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { configName } from "../config/environment.ts";
 import { parseSchema } from "../wiki/schema.ts";
 import { isInside } from "./change.ts";
 import { isAsWritten, type SetupRecord } from "./record.ts";

@@ -1,4 +1,5 @@
-import type { Config, Environment } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { type Git, gitAt } from "../store/git/git.ts";
 import { mirrorBranch } from "../wiki/stores/mirror.ts";
 

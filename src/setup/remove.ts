@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import type { Config, Environment } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
 import { gitAt } from "../store/git/git.ts";
@@ -126,7 +127,7 @@ export async function removeAll(config: Config, env: Environment, removal: Remov
   await git.forgetStaged(own.files.filter((path) => !committed.includes(path)));
   if (committed.length === 0) return { commit: undefined, uncommitted: [], reason: undefined };
   const [busy, { branch }] = await Promise.all([git.underWay(), git.head()]);
-  const reason = !commit ? "--no-commit" : busy ? `${busy} is under way` : branch ? undefined : "HEAD is detached";
+  const reason = !commit ? "--no-commit" : busy ? `${busy} is in progress` : branch ? undefined : "HEAD is detached";
   if (reason) return { commit: undefined, uncommitted: committed, reason };
   return {
     commit: await git.commitOnly(committed, "Remove Scriptorium", await git.author()),

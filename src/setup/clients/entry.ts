@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { type Change, readText } from "../change.ts";
 import { type Client, fileOf, type Scope, type ServerCommand, serverName, shownFile } from "./clients.ts";
