@@ -124,8 +124,8 @@ test("P16: with --yes init commits its own files, and nothing that the person ha
 test.each([
   ["HEAD is detached", (git: Git) => git("checkout", "-q", "--detach")],
   [
-    "a merge is under way",
-    (git: Git, cwd: string) => cpSync(join(cwd, ".git/refs/heads/trunk"), join(cwd, ".git/MERGE_HEAD")),
+    "a merge is in progress",
+    (_git: Git, cwd: string) => cpSync(join(cwd, ".git/refs/heads/trunk"), join(cwd, ".git/MERGE_HEAD")),
   ],
 ])("P16: while %s init writes, commits nothing and says why", async (reason, prepare) => {
   const { cwd, git, init } = repository();

@@ -1,6 +1,6 @@
 import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
-import { jsonSchema as schemaOf } from "../kernel/operation.ts";
+import { jsonSchema as schemaOf } from "../kernel/json-schema.ts";
 import { ok, refusalFor, unwrap } from "../kernel/result.ts";
 import { callModel, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
 import { delayBefore, explain } from "./model/failure.ts";

@@ -54,7 +54,7 @@ export async function askWishes(root: string, around: Surroundings, options: Ini
       },
       { value: "own", label: "a branch of their own", hint: "your branch is not touched" },
     ]);
-    return own === "own" ? ask.text("Name of the branch", "scriptorium") : undefined;
+    return own === "own" ? ask.text("Name of the branch", "scriptorium-wiki") : undefined;
   }
 }
 

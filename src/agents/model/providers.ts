@@ -1,6 +1,6 @@
 import type { LanguageModel } from "ai";
-import type { Environment } from "../../config/config.ts";
 import type { CrewConfig } from "../../config/crew.ts";
+import type { Environment } from "../../config/environment.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 
 /** A server with one of three APIs. The key is passed by value and used only in the request. */

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { promisify } from "node:util";
 import { findProgram } from "../../agents/program.ts";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { type Client, clients, type Scope } from "./clients.ts";
 import { isOurs, readEntry } from "./entry.ts";
 import { packageAbove } from "./launch.ts";
