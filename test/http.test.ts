@@ -392,7 +392,7 @@ describe("what is wrong is said", () => {
       [["GET", "/api/entries/vision/history?limit=0"], 400, /limit: /],
       [["GET", "/api/entries/vision/history?diff=perhaps"], 400, /diff: expected true or false/],
       [["GET", "/api/search"], 400, /query: /],
-      [["GET", "/api/search?query=%20"], 400, /query: the query is empty/],
+      [["GET", "/api/search?query=%20"], 400, /query: must not be empty/],
       [["GET", "/api/search?query=x&limit=51"], 400, /limit: /],
       [["GET", "/api/proposals?status=done"], 400, /status: /],
       [["GET", "/api/proposals/p-none"], 404, /proposal p-none does not exist/],
