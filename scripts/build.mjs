@@ -4,6 +4,8 @@ import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "no
 import { isBuiltin } from "node:module";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
+import { buildTimeConstants } from "./build-constants.mjs";
+import { oneCoreChunk } from "./build-core-chunk.mjs";
 import { licencesOf, packagesOf } from "./build-licences.mjs";
 import { buildTypes } from "./build-types.mjs";
 import { buildWeb } from "./build-web.mjs";
@@ -34,7 +36,7 @@ export async function buildAll(outdir = "dist") {
       // Its CommonJS build requires files in a way that bundlers do not see.
       "jsonc-parser": "./node_modules/jsonc-parser/lib/esm/main.js",
     },
-    plugins: [oneLanguage],
+    plugins: [oneLanguage, buildTimeConstants, oneCoreChunk],
     // Parsing is most of a cold start; names are kept for readable stack traces.
     minifyWhitespace: true,
     minifySyntax: true,

@@ -3,7 +3,8 @@ import { openToolSocket } from "./agents/tool-socket.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
 import type { CrewPart } from "./kernel/caller.ts";
 import type { Operation } from "./kernel/operation.ts";
-import { type OperationName, operations } from "./operation-list.ts";
+import { operations } from "./operation-list.ts";
+import type { OperationName } from "./operation-loaders.ts";
 
 /** The operations that an agent of a part may call, beside the tools of its desk. */
 export const operationsFor = (part: CrewPart): Operation<CrewApp>[] =>

@@ -1,11 +1,13 @@
 import type * as z from "zod";
 import { type App, openApp } from "./app.ts";
-import { environment, findWorkspace, loadConfig } from "./config/config.ts";
+import { loadConfig } from "./config/config.ts";
+import { environment, findWorkspace } from "./config/environment.ts";
 import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
 import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
-import { type OperationName, type Operations, operationNamed } from "./operation-list.ts";
+import { operationNamed } from "./operation-list.ts";
+import type { OperationName, Operations } from "./operation-loaders.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";

@@ -254,8 +254,8 @@ test("the planner's instructions name every field that its plan is checked for",
     "deliverable",
     "notes",
   ])
-    expect(text, field).toMatch(new RegExp(`^- ${field}( \\(may be left out\\))?: \\S`, "m"));
-  expect(text).toMatch(/- max_retries \(may be left out\)/);
+    expect(text, field).toMatch(new RegExp(`^- ${field}( \\(optional\\))?: \\S`, "m"));
+  expect(text).toMatch(/- max_retries \(optional\)/);
   expect(text).toMatch(/- qc_role: /);
 });
 

@@ -5,7 +5,7 @@ import { keysOf } from "../scripts/reference/keys.ts";
 import { generatedPages } from "../scripts/reference/pages.ts";
 import { configFile } from "../src/config/config.ts";
 import { processVariables, userVariables } from "../src/config/variables.ts";
-import { jsonSchema } from "../src/kernel/operation.ts";
+import { jsonSchema } from "../src/kernel/json-schema.ts";
 
 const root = new URL("..", import.meta.url).pathname;
 const docs = join(root, "docs");

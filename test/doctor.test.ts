@@ -203,7 +203,7 @@ describe("P17: on a read-only file system", needs("bubblewrap"), () => {
     [["entry", "list"]],
     [["entry", "append", "decisions", "a line"]],
     [["serve", "--port", "0"]],
-    [["init", "sub"]],
+    [["init", "sub", "--nested"]],
   ])("%j says what cannot be written, and nothing unexpected", async (args) => {
     const { root } = await newWorkspace();
     const { status, stderr } = inReadOnly(root, ...args);

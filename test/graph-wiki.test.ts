@@ -8,7 +8,8 @@ import { exportLines } from "../src/graph/exchange.ts";
 import { reader } from "../src/http/markdown/read.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, operationNamed, operations } from "../src/operation-list.ts";
+import { operationNamed, operations } from "../src/operation-list.ts";
+import type { OperationName } from "../src/operation-loaders.ts";
 import { linksIn, linksInLog, linksWith } from "../src/wiki/pages/links.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person } from "./support/workspace.ts";
@@ -271,12 +272,16 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
       properties: { why: "x" },
     });
     const table: [OperationName, object, RegExp][] = [
-      ["memory_update_node", { id: "entry:vision", version: 1, properties: {} }, /commit_entry/],
-      ["memory_delete_node", { id: "entry:vision" }, /commit_entry/],
-      ["memory_delete_node", { id: "task:none", confirm: true }, /update_todo/],
-      ["memory_add_node", { type: "entry", id: "entry:forged" }, /belongs to the workspace/],
-      ["memory_add_node", { type: "t", id: "source:forged" }, /belongs to the workspace/],
-      ["memory_delete_edge", { id: "entry:vision>links_to>entry:design" }, /commit_entry/],
+      ["memory_update_node", { id: "entry:vision", version: 1, properties: {} }, /change its text/],
+      ["memory_delete_node", { id: "entry:vision" }, /change its text/],
+      ["memory_delete_node", { id: "task:none", confirm: true }, /change the task/],
+      ["memory_add_node", { type: "entry", id: "entry:forged" }, /is derived from the workspace/],
+      ["memory_add_node", { type: "t", id: "source:forged" }, /is derived from the workspace/],
+      [
+        "memory_delete_edge",
+        { id: "entry:vision>links_to>entry:design" },
+        /it is a link in an entry; change the entry/,
+      ],
     ];
     for (const [name, input, message] of table)
       expect(await problem(name, input)).toMatchObject({ code: "refused", message: expect.stringMatching(message) });

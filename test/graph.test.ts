@@ -7,7 +7,8 @@ import { exportLines, formats } from "../src/graph/exchange.ts";
 import { nodesAround } from "../src/graph/walk.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { type OperationName, operationNamed, operations } from "../src/operation-list.ts";
+import { operationNamed, operations } from "../src/operation-list.ts";
+import type { OperationName } from "../src/operation-loaders.ts";
 import { scribe, scriptorium } from "./support/commands.ts";
 import { overStdio } from "./support/mcp.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
@@ -99,14 +100,14 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     const { problem, ask } = await fresh();
     const deep = (levels: number): object => (levels === 0 ? {} : { x: deep(levels - 1) });
     const table: [unknown, RegExp][] = [
-      [{ text: "x".repeat(65_536) }, /at most 65536/],
-      [Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`p${i}`, 1])), /at most 100/],
+      [{ text: "x".repeat(65_536) }, /the maximum is 65536/],
+      [Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`p${i}`, 1])), /the maximum is 100/],
       [{ ["x".repeat(101)]: 1 }, /1 to 100 characters/],
       [{ "": 1 }, /1 to 100 characters/],
-      [deep(20), /nested too deep/],
-      [{ a: "nul\0" }, /no NUL/],
-      [{ "nul\0": 1 }, /no NUL/],
-      [{ a: ["\ud800"] }, /half characters/],
+      [deep(20), /nested too deeply/],
+      [{ a: "nul\0" }, /must not contain NUL/],
+      [{ "nul\0": 1 }, /must not contain NUL/],
+      [{ a: ["\ud800"] }, /lone surrogates/],
       [{ a: Number.POSITIVE_INFINITY }, /not a JSON number/],
       [[1], /expected an object/],
       ["x", /expected an object/],
@@ -543,8 +544,8 @@ describe.each(engines)("O1: the knowledge graph on %s", (engine) => {
     const edge = (to: string) =>
       JSON.stringify({ kind: "edge", id: `e-${to}`, type: "r", from: "new", to, properties: {} });
     const bad: [string, RegExp][] = [
-      [`${node("new")}\n${node("a")}`, /node a already; nothing was imported/],
-      [`${node("new")}\n${node("new")}`, /node new already/],
+      [`${node("new")}\n${node("a")}`, /node a already exists; nothing was imported/],
+      [`${node("new")}\n${node("new")}`, /node new already exists/],
       [`${node("new")}\n${edge("none")}`, /needs node none/],
       [`${node("new")}\n${edge("a")}\n${edge("a")}`, /edge e-a/],
       [`${node("new")}\n{`, /line 2/],

@@ -116,7 +116,7 @@ describe.each(fileBackends)("K14: every version is in git ($engine)", (backend) 
     expect(git("log", "-1", "--format=%s", historyRef)).toBe("Commit notes (version 2)");
     git("checkout", "-q", "main");
     mkdirSync(join(root, ".git/rebase-merge"));
-    expect((await app.recorder.record()).waits).toBe("a rebase is under way");
+    expect((await app.recorder.record()).waits).toBe("a rebase is in progress");
     rmSync(join(root, ".git/rebase-merge"), { recursive: true });
     expect((await app.recorder.record()).waits).toBeUndefined();
     expect(git("log", "-1", "--format=%s", "main")).toBe("Commit notes (version 2)");

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { forPeople } from "../src/cli/next-step.ts";
+import { forAgents, forPeople } from "../src/cli/next-step.ts";
 import { nextOperations } from "../src/kernel/next-step.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
@@ -61,6 +61,8 @@ describe("P7: a refusal names the next step in the words of the face that shows 
 
   test.each([...nextOperations])("%s is an operation, and its command exists with its options", async (operation) => {
     expect(operations[operation].name).toBe(operation);
+    const isForAgents = operations[operation].callers.some((kind) => kind === "agent");
+    expect(forAgents.wording({ operation }) !== undefined).toBe(isForAgents);
     const words = forPeople.wording({ operation })?.replace("run: scriptorium ", "").split(" ");
     if (!words) return;
     const command = words.slice(0, words.findIndex((word) => /^[<'-]/.test(word)) >>> 0 || words.length);

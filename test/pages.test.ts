@@ -264,3 +264,26 @@ describe.each(engines)("K13: a page that is no entry changes while it is served,
     await expect.poll(async () => (await told(app)).at(-1)).toBe(`page-edited page:deep/er/new.md ${gitPerson.name}`);
   });
 });
+
+test("P15: a server that stops while it looks at a new folder does not leave a watcher behind, which would keep its process alive", async () => {
+  const { app, root } = await newWorkspace();
+  const watchers = () => process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
+  const before = watchers();
+  let goOn: () => void = () => undefined;
+  const looking = new Promise<void>((asked) => {
+    const { isIgnored } = app.git;
+    app.git.isIgnored = async (path) => {
+      asked();
+      await new Promise<void>((done) => (goOn = done));
+      return isIgnored(path);
+    };
+  });
+  const watching = await watchPages(app);
+  mkdirSync(join(root, "guides"));
+  writeFileSync(join(root, "guides/new.md"), "# New\n");
+  await looking;
+  const stopped = watching.stop();
+  goOn();
+  await stopped;
+  await expect.poll(watchers, { timeout: 5000 }).toBe(before);
+});

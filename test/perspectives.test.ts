@@ -86,7 +86,7 @@ describe("R5: personas", () => {
     const all = unwrap(await listPersonas.perform(app, {}, person("reader"))).personas;
     expect(all.map((p) => p.name)).toEqual(["new colleague", "auditor"]);
     expect(await getPersona.perform(app, { source_path: path, name: "king" }, agent("engineer"))).toMatchObject({
-      problem: { code: "not_found", message: expect.stringContaining("there are auditor, new colleague") },
+      problem: { code: "not_found", message: expect.stringContaining("expected auditor or new colleague") },
     });
   });
 

@@ -19,7 +19,7 @@ describe("P4: a wiki with one role and no pipeline", () => {
       for (const id of entries) expect(await call("fetch_entry", { id })).toMatchObject({ id });
       expect(await call("fetch_entry", { id: "glossary" })).toMatchObject({
         status: "refused",
-        error: expect.stringMatching(/the cap is 4.*call list_entries to begin the next turn/),
+        error: expect.stringMatching(/read cap reached.*to start a new turn, call list_entries/),
       });
     }
     expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain("transfer_focus");

@@ -37,7 +37,7 @@ export function crewMind(size: Size, tasks: PlanTask[]) {
       return turn === 0
         ? call("run_command", { run: ["node", "--version"] })
         : call("submit_output", { output: `Node is there. ${groundwork}` });
-    const before = /Output of attempt (\d+)/.exec(said)?.[1];
+    const before = /Output of attempt (\d+) /.exec(said)?.[1];
     const attempt = before ? Number(before) + 1 : 1;
     if (turn === 0) return call("read_file", { path: moduleOf(n), from: 120, lines: 60 });
     const text = errs(n, attempt) ? `wrong ${n}` : rightOf(n);

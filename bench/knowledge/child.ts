@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../../src/app.ts";
-import { environment } from "../../src/config/config.ts";
+import { environment } from "../../src/config/environment.ts";
 import { unwrap } from "../../src/kernel/result.ts";
 import type { KnowledgeStore } from "../../src/wiki/knowledge.ts";
 import { timed } from "../support/measure.ts";

@@ -1,5 +1,6 @@
 import { configFile } from "../../src/config/config.ts";
-import { type JsonSchema, jsonSchema } from "../../src/kernel/operation.ts";
+import { jsonSchema } from "../../src/kernel/json-schema.ts";
+import type { JsonSchema } from "../../src/kernel/operation-description.ts";
 import { schemaFile } from "../../src/wiki/schema.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 import { typeOf } from "./types.ts";

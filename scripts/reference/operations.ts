@@ -1,5 +1,7 @@
 import { openApi } from "../../src/http/openapi.ts";
-import { fieldsOf, jsonSchema, type Operation } from "../../src/kernel/operation.ts";
+import { jsonSchema } from "../../src/kernel/json-schema.ts";
+import type { Operation } from "../../src/kernel/operation.ts";
+import { fieldsOf } from "../../src/kernel/operation-description.ts";
 import { toolGroups } from "../../src/kernel/tool-groups.ts";
 import { allOperations } from "../../src/operation-list.ts";
 import { code, escaped, fenced, page, sentence, table } from "./markdown.ts";
@@ -24,7 +26,7 @@ export const operationsPage = () =>
 const callers = ({ callers }: Pick<Operation, "callers">) => callers.join(", ");
 
 function section(one: Operation): string {
-  const fields = fieldsOf(one);
+  const fields = fieldsOf(jsonSchema(one.input));
   const facts = [
     `Callers: ${callers(one)}`,
     `group ${code(one.group)}`,

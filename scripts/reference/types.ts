@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../src/kernel/operation.ts";
+import type { JsonSchema } from "../../src/kernel/operation-description.ts";
 
 type Schema = JsonSchema | boolean;
 

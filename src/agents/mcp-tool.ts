@@ -1,11 +1,11 @@
 import { type McpServer, ProtocolError, ProtocolErrorCode, type Tool } from "@modelcontextprotocol/server";
 import { nearest } from "../kernel/nearest.ts";
-import { jsonSchema, type Operation } from "../kernel/operation.ts";
+import type { OperationDescription } from "../kernel/operation-description.ts";
 import { type Result, refusalFor } from "../kernel/result.ts";
 
 export type McpTools = {
   /** The tools in the answer to tools/list. */
-  listed: readonly Operation[];
+  listed: readonly OperationDescription[];
   /** The names of all tools that can be called, listed or not. */
   callable: readonly string[];
   call(name: string, raw: unknown): Promise<Result<unknown>>;
@@ -46,12 +46,11 @@ function noTool(name: string, callable: readonly string[]): string {
 }
 
 /** An operation as tools/list shows it. Without an output schema: no client passes it to the model, and it costs tokens. */
-export function toolOf({ name, summary, guidance, effect, input }: Operation): Tool {
-  const { $schema: _dialect, ...inputSchema } = jsonSchema(input);
+export function toolOf({ name, summary, guidance, effect, input }: OperationDescription): Tool {
   return {
     name,
     description: guidance ? `${summary} ${guidance}` : summary,
-    inputSchema: { type: "object", ...inputSchema } as Tool["inputSchema"],
+    inputSchema: { type: "object", ...input } as Tool["inputSchema"],
     annotations: annotations[effect],
   };
 }
@@ -61,4 +60,4 @@ const annotations = {
   reads: { readOnlyHint: true, openWorldHint: false },
   writes: { destructiveHint: false, openWorldHint: false },
   destroys: { destructiveHint: true, openWorldHint: false },
-} as const satisfies Record<Operation["effect"], Tool["annotations"]>;
+} as const satisfies Record<OperationDescription["effect"], Tool["annotations"]>;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { describeOperation } from "../kernel/operation.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { version } from "../kernel/version.ts";
 import { serveTools } from "./mcp-tool.ts";
@@ -39,7 +40,7 @@ export async function openToolSocket(tools: Toolset, name: string, instructions:
 
 function toolServer(tools: Toolset, name: string, instructions: string): McpServer {
   const server = new McpServer({ name, title: "Scriptorium", version }, { instructions });
-  const callable = tools.operations.map((operation) => operation.name);
-  serveTools(server, { listed: tools.operations, callable, call: tools.call });
+  const listed = tools.operations.map(describeOperation);
+  serveTools(server, { listed, callable: listed.map(({ name }) => name), call: tools.call });
   return server;
 }

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command, Option } from "@commander-js/extra-typings";
-import { type Config, findWorkspace, loadConfig } from "../config/config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { findWorkspace } from "../config/environment.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import type { Client } from "../setup/clients/clients.ts";
 import type { Proof } from "../setup/clients/round-trip.ts";

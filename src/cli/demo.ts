@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { findSandbox } from "../agents/sandbox.ts";
 import { openApp } from "../app.ts";
-import { type Config, environment, loadConfig } from "../config/config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { environment } from "../config/environment.ts";
 import { executeRun, startRun } from "../crew/execute-operations.ts";
 import { silent } from "../kernel/log.ts";
 import { unwrap } from "../kernel/result.ts";
@@ -43,6 +44,9 @@ async function demo(options: Options): Promise<void> {
     say("Everything else is real: plan, git worktrees, commands, checks, verdicts, merges, report.");
     const root = await makeWorkspace(join(folder, "greeter"), say);
     if (!stop.signal.aborted) await runCrew(root, options, stop, say);
+  } catch (error) {
+    // What fails after a stop signal fails because of it.
+    if (!stop.signal.aborted) throw error;
   } finally {
     if (options.keep) say(`\nThe workspace is kept in ${join(folder, "greeter")}`);
     removeFolder();

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { openApp } from "../app.ts";
-import { type Config, findWorkspace, loadConfig } from "../config/config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { findWorkspace } from "../config/environment.ts";
 import { doctor } from "../doctor/doctor.ts";
 import { type Diagnosis, diagnose, type Finding, findingsOf, purposes } from "../doctor/finding.ts";
 import { Refused, unwrap } from "../kernel/result.ts";

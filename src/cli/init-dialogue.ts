@@ -54,7 +54,7 @@ export async function askWishes(root: string, around: Surroundings, options: Ini
       },
       { value: "own", label: "a branch of their own", hint: "your branch is not touched" },
     ]);
-    return own === "own" ? ask.text("Name of the branch", "scriptorium") : undefined;
+    return own === "own" ? ask.text("Name of the branch", "scriptorium-wiki") : undefined;
   }
 }
 
@@ -63,7 +63,7 @@ const commitQuestion = ({ repository }: Surroundings) =>
 
 function foundText({ repository, clients, sandbox }: Surroundings): string {
   const git = repository
-    ? `git repository on ${repository.branch ?? "a detached HEAD"}, ${repository.changes === 0 ? "clean" : plural(repository.changes, "uncommitted change")}${repository.busy ? `, ${repository.busy} under way` : ""}`
+    ? `git repository on ${repository.branch ?? "a detached HEAD"}, ${repository.changes === 0 ? "clean" : plural(repository.changes, "uncommitted change")}${repository.busy ? `, ${repository.busy} in progress` : ""}`
     : "no git repository: one is created";
   const installed = clients.filter(({ program }) => program !== undefined);
   const lines = installed.map(

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Environment } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { type Change, readText } from "../setup/change.ts";
 import { changesOf, clientsNamed, type Plan, planEntries, wantedEntries } from "../setup/connect.ts";

@@ -14,8 +14,9 @@ export function resultText({ root, changes, kept, clients, wishes, done, proof }
   const changed = changes.filter(({ before }) => before !== undefined);
   const { committed, uncommitted, branch } = done;
   const connected = clients?.entries ?? [];
+  const role = connected[0] && roleIn(connected[0].server.args);
   return [
-    `${done.repository === "new" ? "New git repository and workspace" : "Workspace"} in ${root} (template ${wishes.template})`,
+    `${done.repository === "new" ? "New git repository and workspace" : "Workspace"} in ${root}${created.some(({ shown }) => shown.endsWith("/schema.yaml")) ? ` (template ${wishes.template})` : ""}`,
     ...created.map(({ shown }) => `  ${green("+")} ${shown}`),
     ...changed.map(({ shown }) => `  ${yellow("~")} ${shown}`),
     ...(kept.length > 0 ? [dim(`  ${plural(kept.length, "file")} existed and stayed as they were`)] : []),
@@ -31,6 +32,7 @@ export function resultText({ root, changes, kept, clients, wishes, done, proof }
       ? `Agents' writes become commits on ${wishes.bookBranch}; ${branch ?? "your branch"} is not touched.`
       : `Agents' writes become commits on the branch that is checked out${branch ? `, now ${branch}` : ""}. --book-branch gives them one of their own.`,
     ...(proof ? [proofText(proof)] : []),
+    ...(role ? [`Connected in the role ${role}; scriptorium connect <client> --role <role> changes it.`] : []),
     ...connected.map(({ client }) => client.first),
     "",
     "Next:",
@@ -41,6 +43,8 @@ export function resultText({ root, changes, kept, clients, wishes, done, proof }
     "  scriptorium remove                    take everything out again",
   ].join("\n");
 }
+
+const roleIn = (args: readonly string[]) => (args.includes("--role") ? args[args.indexOf("--role") + 1] : undefined);
 
 function uncommittedText(files: InitResult["done"]["uncommitted"], someCommitted: boolean): string[] {
   if (files.length === 0) return [];

@@ -42,7 +42,7 @@ export const initCommand = (common: () => Common) =>
     .option("--yes", "take the proposals without asking")
     .addHelpText("after", help)
     .action(async (folder, options) => {
-      const root = resolve(shell().cwd, folder);
+      const root = resolve(shell().cwd, common().dir ?? ".", folder);
       print(common(), await init(root, { ...options, json: common().json ?? false }), {
         text: resultText,
         json: resultJson,
@@ -115,8 +115,10 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
     if (proof && !proof.ok) shell().exitCode = 1;
     return { done, proof };
   } catch (error) {
-    if (error instanceof Refused) throw error;
-    const reason = (error as Error).message;
+    const { code, message: reason } = error as NodeJS.ErrnoException;
+    // These have a message of their own for every command.
+    const isKnown = ["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(code ?? "");
+    if (error instanceof Refused || isKnown) throw error;
     throw new Refused({ code: "refused", message: `init failed and left nothing behind: ${reason}` });
   } finally {
     for (const signal of signals) process.off(signal, abort);

@@ -49,8 +49,27 @@ const asCommand: Wording = ({ operation, input = {} }) => {
   return command && `run: scriptorium ${command}`;
 };
 
+/** Next steps that agents may not take; a test compares them with the callers of the operations. */
+const peopleOnly = new Set<NextOperation>([
+  "approve_proposal",
+  "cancel_run",
+  "list_jobs",
+  "list_proposals",
+  "list_runs",
+  "list_tokens",
+  "list_topics",
+  "list_users",
+  "refresh_perspective",
+  "reject_proposal",
+  "reopen_topic",
+  "request_revision",
+  "show_proposal",
+  "show_run",
+]);
+
 /** For agents at a shell. */
 const asScribe: Wording = ({ operation, input = {} }) => {
+  if (peopleOnly.has(operation)) return undefined;
   const options = Object.entries(input).map(
     ([field, value]) => ` --${field.replaceAll("_", "-")} ${quoted(String(value))}`,
   );

@@ -1,31 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../kernel/version.ts";
-import { complete, completionCommand } from "./completion.ts";
-import { connectCommand } from "./connect.ts";
-import { demoCommand } from "./demo.ts";
-import { doctorCommand } from "./doctor.ts";
-import { entryCommand } from "./entry.ts";
-import { executeCommand, workCommand } from "./execute.ts";
-import { graphCommand } from "./graph.ts";
-import { hookCommand } from "./hook.ts";
-import { inboxCommand } from "./inbox.ts";
-import { initCommand } from "./init.ts";
-import { jobCommand } from "./job.ts";
-import { perspectiveCommand } from "./perspective.ts";
-import { planCommand } from "./plan.ts";
-import { proposalCommand } from "./proposal.ts";
-import { revertCommand } from "./revert.ts";
-import { runCommand } from "./run.ts";
-import { modelCommand, searchCommand } from "./search.ts";
-import { mcpCommand, serveCommand } from "./serve.ts";
+import { summaries } from "./command-summaries.ts";
+import { commandNames, loadCommand } from "./commands.ts";
+import { complete } from "./completion.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
-import { sourceCommand } from "./source.ts";
-import { taskCommand } from "./task.ts";
-import { tokenCommand } from "./token.ts";
-import { topicCommand } from "./topic.ts";
-import { userCommand } from "./user.ts";
-import { statusCommand } from "./workspace.ts";
 
 /** Runs one command line, in this process's shell or the given one: exit code 0 ok, 1 problem, 2 usage. */
 export const runScriptorium = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
@@ -45,36 +24,12 @@ async function execute(argv: string[]): Promise<void> {
     .showHelpAfterError("(see --help)")
     .addHelpText("after", examples);
 
-  const commands = [
-    initCommand(common),
-    connectCommand(common),
-    serveCommand(common),
-    mcpCommand(common),
-    hookCommand(common),
-    statusCommand(common),
-    doctorCommand(common),
-    entryCommand(common),
-    searchCommand(common),
-    graphCommand(common),
-    sourceCommand(common),
-    topicCommand(common),
-    inboxCommand(common),
-    proposalCommand(common),
-    planCommand(common),
-    executeCommand(common),
-    workCommand(common),
-    runCommand(common),
-    revertCommand(common),
-    demoCommand(common),
-    jobCommand(common),
-    perspectiveCommand(common),
-    taskCommand(common),
-    tokenCommand(common),
-    userCommand(common),
-    modelCommand(common),
-    completionCommand(),
-  ] as Command[];
-  for (const command of commands) program.addCommand(command);
+  // Only the commands that the words name are loaded; completion needs all.
+  const isNamed = (name: string) => argv.includes(name) || argv[0] === completerName;
+  for (const name of commandNames) {
+    const stub = () => new Command(name).description(summaries[name] ?? "");
+    program.addCommand(isNamed(name) ? await loadCommand(name, common) : stub());
+  }
   program.addCommand(completer(program, common), { hidden: true });
   acceptEverywhere(program);
 
@@ -85,6 +40,8 @@ async function execute(argv: string[]): Promise<void> {
     else fail(common(), error);
   }
 }
+
+const completerName = "__complete";
 
 const examples = `
 Examples:
@@ -124,7 +81,7 @@ function acceptEverywhere(program: Command): void {
 }
 
 const completer = (program: Command, common: () => Common) =>
-  new Command("__complete").argument("[words...]").action(async (words: string[]) => {
+  new Command(completerName).argument("[words...]").action(async (words: string[]) => {
     const ids = () => withApp(common(), async (app) => (await app.entries.list()).map((entry) => entry.id));
     const found = await complete(program, words, ids).catch(() => []);
     shell().stdout.write(found.map((word) => `${word}\n`).join(""));

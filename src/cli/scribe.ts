@@ -1,15 +1,13 @@
 import { existsSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import type { App } from "../app.ts";
-import { configName } from "../config/config.ts";
-import { jobOperations, jobTools } from "../jobs/tools.ts";
-import { type Caller, newTurn } from "../kernel/caller.ts";
-import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
-import { Refused, type Result, refuse, unwrap } from "../kernel/result.ts";
+import type { AgentCall } from "../agent-call.ts";
+import { configName, findWorkspace, stateFolderOf } from "../config/environment.ts";
+import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/operation-description.ts";
+import { Refused, type Result, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
-import { allOperations } from "../operation-list.ts";
-import { chooseRole } from "../wiki/role.ts";
+import { manifest } from "../operation-manifest.ts";
+import { askServer } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
@@ -27,13 +25,11 @@ async function execute(argv: string[]): Promise<void> {
     .exitOverride()
     .configureOutput(shellOutput)
     .showHelpAfterError("(see --help)");
-  // Only the command that was asked for works out its options: scribe is started often.
-  for (const operation of allOperations.filter((op) => op.callers.includes("agent"))) {
-    const asked = argv.includes(nameOf(operation));
-    program.addCommand(
-      (asked ? commandFor(operation) : bareCommand(operation)).exitOverride().configureOutput(shellOutput),
-    );
-  }
+  const operations = manifest.filter(({ callers }) => callers.includes("agent"));
+  // scribe is started often: if the first word names a command, the others are left out.
+  const asked = operations.filter((operation) => nameOf(operation) === argv[0]);
+  for (const operation of asked.length > 0 ? asked : operations)
+    program.addCommand(commandFor(operation).exitOverride().configureOutput(shellOutput));
   try {
     // R11 names it with one dash.
     const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
@@ -44,14 +40,12 @@ async function execute(argv: string[]): Promise<void> {
   }
 }
 
-const nameOf = (operation: Operation<App>) => operation.name.replaceAll("_", "-");
+const nameOf = ({ name }: { name: string }) => name.replaceAll("_", "-");
 
-const bareCommand = (operation: Operation<App>) => new Command(nameOf(operation)).description(operation.summary);
-
-function commandFor(operation: Operation<App>): Command {
-  const fields = fieldsOf(operation);
+function commandFor(operation: OperationDescription): Command {
+  const fields = fieldsOf(operation.input);
   const names = fields.map(({ name }) => name);
-  const command = bareCommand(operation)
+  const command = new Command(nameOf(operation))
     .description(names.includes(fromStdin) ? `${operation.summary} The content comes from stdin.` : operation.summary)
     .option("--role <role>", "your role in schema.yaml (default: the only one)")
     .option("--dir <folder>", "the workspace, or a folder in it")
@@ -72,7 +66,7 @@ function commandFor(operation: Operation<App>): Command {
     if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation, names, command.opts()));
+  return command.action(() => perform(operation.name, names, command.opts()));
 }
 
 /** The body of an entry, a proposal, a perspective or a message. */
@@ -94,20 +88,43 @@ type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?:
   unknown
 >;
 
-async function perform(operation: Operation<App>, fields: string[], given: Given): Promise<void> {
-  const dir = given.config === undefined ? given.dir : folderOf(given.config);
+async function perform(operation: string, fields: string[], given: Given): Promise<void> {
+  const root = given.config === undefined ? workspaceOf(given.dir ?? ".") : folderOf(given.config);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
     if (value !== undefined) input[field] = value;
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
-  await withApp(dir ? { dir } : {}, async (app) => {
-    const result = await callAs(app, operation, input, given);
-    if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
-    else complain({ json: true }, result.problem, forAgents);
-  });
+  const { role, run, task, epoch } = given;
+  const job = shell().env.SCRIPTORIUM_JOB;
+  const call: AgentCall = {
+    operation,
+    input,
+    ...(role === undefined ? {} : { role }),
+    ...(run === undefined ? {} : { run }),
+    ...(task === undefined ? {} : { task }),
+    ...(epoch === undefined ? {} : { epoch }),
+    ...(job ? { job } : {}),
+  };
+  const result = (await askRunningServer(root, call)) ?? (await performHere(root, call));
+  if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
+  else complain({ json: true }, result.problem, forAgents);
 }
+
+function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {
+  const { SCRIPTORIUM_CRASH_AT: crash, SCRIPTORIUM_DATABASE_URL: databaseUrl } = shell().env;
+  // A crash test is about this process.
+  if (crash !== undefined) return Promise.resolve(undefined);
+  return askServer({ stateFolder: stateFolderOf(root), configFile: join(root, configName), databaseUrl }, call);
+}
+
+async function performHere(root: string, call: AgentCall): Promise<Result<unknown>> {
+  const { callAsAgent } = await import("../agent-call.ts");
+  return withApp({ dir: root }, (app) => callAsAgent(app, call));
+}
+
+const workspaceOf = (dir: string) => unwrap(findWorkspace(resolve(shell().cwd, dir)));
 
 /** The workspace is where its configuration is; a path that names none must not lead to another workspace above it. */
 function folderOf(config: string): string {
@@ -117,27 +134,4 @@ function folderOf(config: string): string {
     code: "invalid",
     message: `--config: ${config} is not a ${configName}; give the path of the workspace's file`,
   });
-}
-
-/** Bound to its job where there is one (R11); else in a role of the schema. */
-async function callAs(app: App, operation: Operation<App>, input: object, given: Given): Promise<Result<unknown>> {
-  const jobId = app.config.environment.SCRIPTORIUM_JOB;
-  if (jobId) {
-    const job = await app.jobs.find(jobId);
-    if (!job) return refuse("denied", `no job ${jobId} in this workspace; SCRIPTORIUM_JOB is set to it`);
-    return jobTools(app, job, allOperations).call(operation.name, input);
-  }
-  const { task, epoch } = given;
-  const role = chooseRole(unwrap(await app.schema()), given.role, `${app.config.wiki}/schema.yaml`);
-  // The job decides what these may do, so they need no role.
-  const isOpenToAll = given.role === undefined && jobOperations.has(operation.name);
-  if (!role.ok && !isOpenToAll) return role;
-  const caller: Caller = {
-    kind: "agent",
-    role: role.ok ? role.value : "agent",
-    turn: newTurn(given.run),
-    ...(task ? { task } : {}),
-    ...(epoch === undefined ? {} : { epoch }),
-  };
-  return operation.perform(app, input, caller);
 }

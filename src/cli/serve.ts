@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import { findWorkspace } from "../config/config.ts";
+import { findWorkspace } from "../config/environment.ts";
 import type { Result } from "../kernel/result.ts";
 import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";

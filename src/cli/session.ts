@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import type * as z from "zod";
-import { type App, openApp } from "../app.ts";
-import { findWorkspace, loadConfig } from "../config/config.ts";
+import type { App } from "../app.ts";
+import { findWorkspace } from "../config/environment.ts";
 import type { Caller } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Problem, problemText, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
@@ -21,6 +21,8 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
   const { env, cwd } = shell();
   crashAt(env.SCRIPTORIUM_CRASH_AT);
   const root = unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
+  // Loaded when they are needed: usage errors and scribe with a server do without.
+  const [{ openApp }, { loadConfig }] = await Promise.all([import("../app.ts"), import("../config/config.ts")]);
   const app = await openApp(unwrap(loadConfig(root, env)));
   try {
     return await work(app);

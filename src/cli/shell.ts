@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable, Writable } from "node:stream";
-import { type Environment, environment } from "../config/config.ts";
+import { type Environment, environment } from "../config/environment.ts";
 
 /** The streams, environment, folder and exit code of one command. */
 export type Shell = {

@@ -1,15 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import * as z from "zod";
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
+import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
-
-export const configName = "scriptorium.yaml";
 
 const folder = z
   .string()
@@ -141,8 +139,6 @@ export const configFile = z.strictObject({
     .describe("Port of `scriptorium serve` on 127.0.0.1; 0 takes a free port"),
 });
 
-export type Environment = Record<string, string | undefined>;
-
 export type Config = {
   root: string;
   name: string;
@@ -186,31 +182,12 @@ export type AgentConfig = {
   logDir: string;
 };
 
-/** The only place that reads the environment. */
-export const environment = (): Environment => ({ ...process.env });
-
-/** The cache folder: files that can be downloaded again and belong to no workspace. */
-export const cacheFolder = (env: Environment) =>
-  join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), ".cache"), "scriptorium");
-
-/** The workspace of `from`: the nearest parent folder with a scriptorium.yaml. */
-export function findWorkspace(from: string): Result<string> {
-  for (let folder = resolve(from); ; folder = dirname(folder)) {
-    if (existsSync(join(folder, configName))) return ok(folder);
-    if (folder === dirname(folder)) break;
-  }
-  return refuse(
-    "not_found",
-    `${resolve(from)} is not in a workspace: no ${configName} here or in a parent folder. Create a workspace with: scriptorium init`,
-  );
-}
-
 export function loadConfig(root: string, env: Environment): Result<Config> {
   const text = readFileSync(join(root, configName), "utf8");
   const read = readYaml(text, configFile, { file: configName, maxBytes: 256 * 1024 });
   if (!read.ok) return read;
   const { value } = read.value;
-  const stateFolder = join(root, ".scriptorium");
+  const stateFolder = stateFolderOf(root);
   const url = env.SCRIPTORIUM_DATABASE_URL ?? (value.database === "sqlite" ? undefined : value.database);
   return ok({
     root,

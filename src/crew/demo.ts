@@ -99,7 +99,7 @@ const demoPlan = {
 };
 
 type Use = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
-type Work = (use: Use, again: boolean) => Promise<void>;
+type Work = (use: Use) => Promise<void>;
 
 const done = (use: Use, output: string, statements: Statement[] = [], decisions: string[] = []) =>
   use("submit_output", { output, statements, decisions });
@@ -138,7 +138,10 @@ const workers: Record<string, Work> = {
       { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
     ]);
   },
-  async "1.3"(use, again) {
+  async "1.3"(use) {
+    // A retry starts from the files of the attempt before.
+    const { files } = await use("list_files", { under: "docs" });
+    const again = (files as string[]).includes("docs/farewell.md");
     const example =
       '\n## Example\n\n```js\nimport { farewell } from "./src/farewell.js";\n\nconsole.log(farewell("Ada")); // Goodbye, Ada.\n```\n';
     const text = `# farewell\n\n\`farewell(name)\` returns a sentence that says goodbye to \`name\`.\n${again ? example : ""}`;
@@ -166,7 +169,7 @@ const verifiers: Record<string, Judge> = {
     const file = await use("read_file", { path: "src/farewell.js" });
     return pass(94, "The module is small and meets the requirements.", [
       seen(1, "export const farewell", "check"),
-      seen(2, String(file.text).slice(0, 80), "src/farewell.js"),
+      seen(2, String(file.content).slice(0, 80), "src/farewell.js"),
     ]);
   },
   "1.2": async () => pass(90, "The tests pass and would fail on a wrong text.", [seen(1, "pass 2", "check")]),
@@ -205,7 +208,7 @@ export function demoAgents(paceMs: number): CrewAgents {
     },
     async worker(spec) {
       const number = /^# Task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
-      await workers[number]?.(using(spec, paceMs), /^Output of attempt \d+/m.test(spec.prompt));
+      await workers[number]?.(using(spec, paceMs));
       return undefined;
     },
     async qc(spec) {

@@ -1,4 +1,5 @@
-import type { Config, Environment } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import type { Finding } from "./finding.ts";
 import { checkCrewAgents, checkJobAgent } from "./machine/agents.ts";
 import { checkDisk, checkGit, checkNode } from "./machine/basics.ts";

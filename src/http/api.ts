@@ -1,8 +1,10 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { App } from "../app.ts";
+import { jsonSchema } from "../kernel/json-schema.ts";
 import type { NextOperation } from "../kernel/next-step.ts";
-import { fieldsOf, type JsonSchema, type Operation } from "../kernel/operation.ts";
+import type { Operation } from "../kernel/operation.ts";
+import { fieldsOf, type JsonSchema } from "../kernel/operation-description.ts";
 import { type Problem, refusalFor } from "../kernel/result.ts";
 import { allOperations, operations } from "../operation-list.ts";
 import { eventStream } from "./events.ts";
@@ -92,7 +94,7 @@ export async function readBody(c: Context<Env>): Promise<Record<string, unknown>
 
 /** Query strings are text; the operation's own schema says which of them are numbers, truths and lists. */
 function fromText(operation: Operation<App>, query: Record<string, string[]>): Record<string, unknown> {
-  const types = new Map(fieldsOf(operation).map(({ name, schema }) => [name, schema.type]));
+  const types = new Map(fieldsOf(jsonSchema(operation.input)).map(({ name, schema }) => [name, schema.type]));
   const read = (type: JsonSchema["type"], texts: string[]) => {
     const [text = ""] = texts;
     if (type === "array") return texts;

@@ -1,4 +1,6 @@
-import { fieldsOf, jsonSchema, type Operation } from "../kernel/operation.ts";
+import { jsonSchema } from "../kernel/json-schema.ts";
+import type { Operation } from "../kernel/operation.ts";
+import { fieldsOf } from "../kernel/operation-description.ts";
 import { version } from "../kernel/version.ts";
 
 /** OpenAPI 3.1 of the operations: the same names, shapes and sentences as everywhere else. */
@@ -35,7 +37,7 @@ export function openApi(operations: readonly Operation[]): object {
 
 function describe(operation: Operation, path: string, method: string): object {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-  const fields = fieldsOf(operation);
+  const fields = fieldsOf(jsonSchema(operation.input));
   const rest = fields.filter(({ name }) => !inPath.includes(name));
   const asParameter = ({ name, schema, required }: (typeof fields)[number], place: "path" | "query") => ({
     name,

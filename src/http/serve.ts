@@ -8,7 +8,8 @@ import { pino } from "pino";
 import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
-import { type Config, environment, findWorkspace, loadConfig } from "../config/config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { environment, findWorkspace } from "../config/environment.ts";
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
@@ -25,6 +26,7 @@ import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
+import { openAgentSocket } from "./agent-socket.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -85,6 +87,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
+  const agentSocket = await openAgentSocket(app);
   const url = `http://127.0.0.1:${bound}`;
   return {
     url,
@@ -94,6 +97,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
     warm: () => http.warm(),
     async close() {
       stopping.abort();
+      await agentSocket?.close();
       await http.close();
       await close(server);
       await jobs?.stop();

@@ -1,7 +1,7 @@
 /** Types that the server shares with the web application, free of modules that need Node. */
 import type { Person } from "../kernel/caller.ts";
 import type { Noun } from "../kernel/noun.ts";
-import type { CallerKind } from "../kernel/operation.ts";
+import type { CallerKind } from "../kernel/operation-description.ts";
 
 /** How to call an operation, and the nouns that make its answer stale or that it makes stale. */
 export type Route = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { AgentSetup } from "../agents/setup.ts";
 import { endSurvivors } from "../agents/survivors.ts";
-import { configName } from "../config/config.ts";
+import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
 import { beatMs } from "./holder.ts";

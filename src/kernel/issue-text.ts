@@ -17,7 +17,9 @@ export function issueText(issue: z.core.$ZodIssue, known: readonly string[] = []
       return `expected ${list(values)}, not ${shown(issue.input)}${isNear ? `; ${near}` : ""}`;
     }
     case "unrecognized_keys":
-      return issue.keys.map((key) => `unknown key ${key}; ${suggest(key, known)}`).join("; ");
+      return issue.keys
+        .map((key) => `unknown key ${key}${known.length > 0 ? `; ${suggest(key, known)}` : ""}`)
+        .join("; ");
     case "too_small":
       return isOwn(issue) ? issue.message : size(issue, "at least", issue.minimum);
     case "too_big":
@@ -27,7 +29,7 @@ export function issueText(issue: z.core.$ZodIssue, known: readonly string[] = []
     case "invalid_union":
       return isOwn(issue) ? issue.message : closest(issue);
     default:
-      return issue.message;
+      return isOwn(issue) ? issue.message : withoutTitle(issue);
   }
 }
 
@@ -36,6 +38,10 @@ const isOwn = ({ message }: z.core.$ZodIssue) => !/^(Invalid|Too|Unrecognized|Mu
 
 const wrong = (issue: z.core.$ZodIssueInvalidType) =>
   isOwn(issue) ? `${issue.message}${given(issue)}` : `expected ${typeWords(issue.expected)}${given(issue)}`;
+
+/** Zod's message without "Invalid input: " and the like. */
+const withoutTitle = ({ message }: z.core.$ZodIssue) =>
+  message.replace(/^Invalid [^.:]*[.:] (.)/, (_, first: string) => first.toLowerCase());
 
 const given = ({ input }: z.core.$ZodIssue) => (input === undefined ? "" : `, not ${shown(input)}`);
 
@@ -73,6 +79,6 @@ function size(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, bound: s
 function closest(issue: z.core.$ZodIssueInvalidUnion): string {
   const [best] = issue.errors.toSorted((a, b) => a.length - b.length);
   const [first] = best ?? [];
-  if (!first) return `expected something else${given(issue)}`;
+  if (!first) return withoutTitle(issue);
   return `${first.path.length > 0 ? `${first.path.map(String).join(".")}: ` : ""}${issueText(first)}`;
 }

@@ -6,7 +6,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   if (wanted === "") return undefined;
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
-    const distance = distanceTo(wanted, fold(candidate), best?.distance ?? Math.ceil((wanted.length + 1) / 3));
+    const distance = distanceTo(wanted, fold(candidate), best?.distance ?? Math.floor((wanted.length + 1) / 3));
     if (distance !== undefined && (!best || distance < best.distance)) best = { candidate, distance };
   }
   return best?.candidate;

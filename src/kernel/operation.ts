@@ -1,14 +1,14 @@
-import * as z from "zod";
+import type * as z from "zod";
 import type { Audience } from "./audience.ts";
-import { type Caller, kindOf, type Rank } from "./caller.ts";
+import { type Caller, kindOf } from "./caller.ts";
 import { issueText } from "./issue-text.ts";
+import { jsonSchema } from "./json-schema.ts";
 import { list } from "./nearest.ts";
 import type { Noun } from "./noun.ts";
+import type { CallerKind, OperationDescription } from "./operation-description.ts";
 import { type Result, refuse } from "./result.ts";
 import type { ToolGroup } from "./tool-groups.ts";
 import { unknownFields } from "./unknown-fields.ts";
-
-export type CallerKind = Rank | "agent";
 
 /** The effect, with the nouns whose change makes an answer stale, or which a change makes stale. */
 type Effect =
@@ -83,29 +83,18 @@ const briefly = (issue: z.core.$ZodIssue): Issue => ({
   message: issueText(issue),
 });
 
-export type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-const schemas = { input: new WeakMap<z.ZodType, JsonSchema>(), output: new WeakMap<z.ZodType, JsonSchema>() };
-
-/** The JSON Schema of an operation's input or output. Computed once: every request and every connection needs it. */
-export function jsonSchema(type: z.ZodType, io: "input" | "output" = "input"): Readonly<JsonSchema> {
-  const known = schemas[io].get(type);
-  if (known) return known;
-  const schema = z.toJSONSchema(type, { io, unrepresentable: "any", override: dropSafeIntegerBounds });
-  schemas[io].set(type, schema);
-  return schema;
-}
-
-/** Zod adds the limits of a JavaScript integer to every integer; they tell readers nothing. */
-function dropSafeIntegerBounds({ jsonSchema: schema }: { jsonSchema: JsonSchema }): void {
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-}
-
-/** The fields of an operation's input, as its JSON Schema describes them. */
-export function fieldsOf({ input }: { input: z.ZodType }): { name: string; schema: JsonSchema; required: boolean }[] {
-  const { properties = {}, required = [] } = jsonSchema(input);
-  return Object.entries(properties).flatMap(([name, schema]) =>
-    typeof schema === "boolean" ? [] : [{ name, schema, required: required.includes(name) }],
-  );
+/** The part of an operation that a face needs before it calls it. */
+export function describeOperation(operation: Operation): OperationDescription {
+  const { name, summary, guidance, effect, callers, group, audience, input } = operation;
+  const { $schema: _dialect, ...schema } = jsonSchema(input);
+  return {
+    name,
+    summary,
+    ...(guidance === undefined ? {} : { guidance }),
+    effect,
+    callers,
+    group,
+    ...(audience === undefined ? {} : { audience }),
+    input: schema,
+  };
 }

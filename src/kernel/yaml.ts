@@ -1,7 +1,8 @@
 import { type Document, isAlias, isNode, isPair, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { issueText } from "./issue-text.ts";
-import { type JsonSchema, jsonSchema } from "./operation.ts";
+import { jsonSchema } from "./json-schema.ts";
+import type { JsonSchema } from "./operation-description.ts";
 import { ok, type Problem, type Result, refuse } from "./result.ts";
 
 export type Complaint = { file: string; line: number; column: number; message: string };

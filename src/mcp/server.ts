@@ -12,7 +12,8 @@ import { asTool, type NextOperation } from "../kernel/next-step.ts";
 import { onlySteps, type Problem, problemText, type Result, refusalFor, refuse } from "../kernel/result.ts";
 import { isListed, type ToolGroup } from "../kernel/tool-groups.ts";
 import { version } from "../kernel/version.ts";
-import { allOperations, operations } from "../operation-list.ts";
+import { isOperation, loaders } from "../operation-loaders.ts";
+import { manifest } from "../operation-manifest.ts";
 import { instructions } from "./instructions.ts";
 
 /**
@@ -26,15 +27,15 @@ export async function mcpServer(app: App, caller: Caller, groups: readonly ToolG
     { name: "scriptorium", title: `Scriptorium: ${app.config.name}`, version },
     { instructions: instructions(app.config.name, caller, schema) },
   );
-  const allowed = allOperations.filter((operation) => operation.callers.includes(kindOf(caller)));
-  const byName = new Map(allowed.map((operation) => [operation.name, operation]));
-  const isAllowed = (step: NextOperation) => byName.has(step);
+  const allowed = manifest.filter(({ callers }) => callers.includes(kindOf(caller)));
+  const callable = allowed.map(({ name }) => name);
+  const isAllowed = (step: NextOperation) => callable.includes(step);
   serveTools(server, {
     listed: allowed.filter((operation) => isListed(operation, caller, groups, schema)),
-    callable: [...byName.keys()],
+    callable,
     async call(name, raw): Promise<Result<unknown>> {
-      const result = await byName.get(name)?.perform(app, raw, caller);
-      if (!result) return refuse("not_found", `no tool ${name}`);
+      if (!isOperation(name)) return refuse("not_found", `no tool ${name}`);
+      const result: Result<unknown> = await (await loaders[name]()).perform(app, raw, caller);
       return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
     },
   });
@@ -57,7 +58,7 @@ function addResources(server: McpServer, app: App, caller: Caller): void {
     }),
   });
   server.registerResource("entry", template, { title: "Entry", mimeType: "text/markdown" }, async (uri, { id }) => {
-    const entry = await operations.fetch_entry.perform(app, { id: String(id) }, caller);
+    const entry = await (await loaders.fetch_entry()).perform(app, { id: String(id) }, caller);
     if (!entry.ok) throw resourceError(uri.href, entry.problem);
     return { contents: [{ uri: uri.href, mimeType: "text/markdown", text: entry.value.content }] };
   });

@@ -1,4 +1,4 @@
-import type { CallerKind } from "../kernel/operation.ts";
+import type { CallerKind } from "../kernel/operation-description.ts";
 
 /** The searchable content of one thing. `author` and `at` are of its last change. */
 export type Readable = {

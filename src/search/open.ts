@@ -1,7 +1,7 @@
 import type { Caller } from "../kernel/caller.ts";
 import { kindOf } from "../kernel/caller.ts";
 import type { Folders } from "../kernel/markdown/links.ts";
-import type { CallerKind } from "../kernel/operation.ts";
+import type { CallerKind } from "../kernel/operation-description.ts";
 import type { Database } from "../store/database.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import { finder } from "./find.ts";

@@ -1,4 +1,5 @@
-import type { Config, Environment } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { suggest } from "../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { type Applied, applyAll, type Change } from "./change.ts";

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Environment } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { ok, Refused, type Result, unwrap } from "../kernel/result.ts";
 import { gitAt, initRepository } from "../store/git/git.ts";
 import { historyRef } from "../store/git/recorder.ts";
@@ -150,7 +150,7 @@ async function commitFiles({ root, applied, blocked, wanted, isNew }: Commit, en
       repository,
       branch,
       committed: undefined,
-      uncommitted: all(busy ? `${busy} is under way` : "HEAD is detached"),
+      uncommitted: all(busy ? `${busy} is in progress` : "HEAD is detached"),
     };
   }
   const own = files.filter((file) => !blocked.has(file));

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import * as z from "zod";
 import type { Applied } from "./change.ts";
@@ -51,7 +51,9 @@ export function addToRecord(
   writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
 }
 
-export const forgetRecord = (stateFolder: string) => rmSync(fileOf(stateFolder), { force: true });
+/** True if the file is still what an edit left. */
+export const isAsWritten = ({ edits }: SetupRecord, name: string, text: string) =>
+  edits.some((edit) => edit.file === name && edit.hash === hashOf(text));
 
 function editOf(root: string, { file, inside, before, after, madeFolders }: Applied): Edit {
   const named = (path: string) => (inside === undefined ? path : relative(root, path));

@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { findSandbox } from "../agents/sandbox.ts";
-import { type Environment, findWorkspace } from "../config/config.ts";
+import { type Environment, findWorkspace } from "../config/environment.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { gitAt } from "../store/git/git.ts";
 import { GitError } from "../store/git/run-git.ts";
@@ -19,6 +19,7 @@ export type Surroundings = {
 
 export async function lookAround(root: string, env: Environment): Promise<Result<Surroundings>> {
   const there = existing(root);
+  if (!statSync(there).isDirectory()) return refuse("invalid", `${there} is a file; name a folder`);
   try {
     const [repository, clients, sandbox] = await Promise.all([
       repositoryAt(there, env),

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { configFile } from "../config/config.ts";
-import { jsonSchema } from "../kernel/operation.ts";
+import { jsonSchema } from "../kernel/json-schema.ts";
 import { schemaFile } from "./schema.ts";
 
 /** JSON Schemas for completion and validation of schema.yaml and scriptorium.yaml in editors. */

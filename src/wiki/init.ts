@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { configName, type Environment, loadConfig } from "../config/config.ts";
+import { loadConfig } from "../config/config.ts";
+import { configName, type Environment } from "../config/environment.ts";
 import { suggest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -44,6 +45,12 @@ export function workspaceFiles(
   loadBinding();
   const folders = foldersOf(root, env);
   if (!folders.ok) return folders;
+  if (bookBranch !== undefined && existsSync(join(root, configName))) {
+    return refuse(
+      "invalid",
+      `${configName} exists; to set the branch, add this line to it: book_branch: ${bookBranch}`,
+    );
+  }
   const { wiki, sources } = folders.value;
   const file = join(root, wiki, "schema.yaml");
   const text = existsSync(file) ? readFileSync(file, "utf8") : schemaText(template, wiki);

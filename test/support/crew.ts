@@ -23,7 +23,7 @@ export function playing(parts: Partial<Record<CrewPart, Play>>): CrewAgents {
     ok({
       runner: scriptedRunner(async (spec, signal) => {
         const number = /^# (?:Verify task|Task) ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
-        const retry = /^Output of attempt \d+/m.test(spec.prompt);
+        const retry = /^Output of attempt \d+ /m.test(spec.prompt);
         const said = await parts[part]?.({ number, retry, told: spec.prompt, use: using(spec.tools), spec, signal });
         return { usage: { ...counted, ...(said ? said.usage : {}) }, ...(said ?? {}) };
       }),

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { OperationName, Operations } from "../../src/operation-list.ts";
+import type { OperationName, Operations } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { inBrowserWords } from "./next-step.ts";
 

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createParser } from "eventsource-parser";
 import { type Noun, nounsOfEvent } from "../../src/kernel/noun.ts";
-import type { OperationName } from "../../src/operation-list.ts";
+import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 
 export type LiveState = "connecting" | "live" | "offline";

@@ -7,7 +7,7 @@ import {
   useQuery,
 } from "@tanstack/react-query";
 import type { RenderedPage } from "../../src/http/web-types.ts";
-import type { OperationName } from "../../src/operation-list.ts";
+import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { complain } from "../parts/toast.tsx";
 import { ask, call, type Input, type Output, Refusal } from "./call.ts";

@@ -1,5 +1,5 @@
 import { useEffect, useSyncExternalStore } from "react";
-import type { OperationName } from "../../src/operation-list.ts";
+import type { OperationName } from "../../src/operation-loaders.ts";
 import { mayCall } from "../client/call.ts";
 
 /** Something a person can do: read by buttons, keys, the palette and the help. */

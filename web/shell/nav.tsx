@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { OperationName } from "../../src/operation-list.ts";
+import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import type { LiveState } from "../client/live.ts";

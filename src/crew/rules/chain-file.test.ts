@@ -296,7 +296,7 @@ describe("an edited file", () => {
       "- Estimated tool calls: 12",
       "- Estimated tool calls: many",
       lineOf("- Estimated tool"),
-      /expected number/,
+      /expected a number, not "many"/,
     ],
     [
       "an unknown field",

@@ -85,7 +85,7 @@ export function readChain(file: string): Result<Chain> {
   const trouble = new Trouble();
   const sections = sectionsOf(file.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n"), trouble);
   const { run, request, ...raw } = interpret(sections, trouble);
-  const read = planSchema.safeParse(raw);
+  const read = planSchema.safeParse(raw, { reportInput: true });
   if (!read.success) trouble.addIssues(read.error.issues);
   if (run === "") trouble.add(1, "the run's id is missing; expected a line such as Run: run-1");
   if (read.success && trouble.isNone()) return ok({ run, request, plan: read.data });

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { issueText } from "../../kernel/issue-text.ts";
 import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
 type Line = { line: number; text: string };
@@ -33,7 +34,7 @@ export class Trouble {
       const missing = path.slice(known).filter((part) => !/^\d+$/.test(part));
       this.add(
         line,
-        missing.length > 0 ? `${missing.join(" ").replaceAll("_", " ")}: ${issue.message}` : issue.message,
+        missing.length > 0 ? `${missing.join(" ").replaceAll("_", " ")}: ${issueText(issue)}` : issueText(issue),
       );
     }
   }

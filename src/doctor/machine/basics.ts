@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { gitVersion } from "../../store/git/git.ts";
 import { type Finding, findingsOf } from "../finding.ts";
 

@@ -1,5 +1,6 @@
 import { findSandbox } from "../../agents/sandbox.ts";
-import type { Config, Environment } from "../../config/config.ts";
+import type { Config } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { type Finding, findingsOf } from "../finding.ts";
 import { usesCrew } from "./agents.ts";
 

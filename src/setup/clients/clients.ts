@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import type { JsonObject } from "./json-entry.ts";
 import { workspaceFolder } from "./launch.ts";
 

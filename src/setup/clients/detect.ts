@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { promisify } from "node:util";
 import { findProgram } from "../../agents/program.ts";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { type Client, clients, type Scope } from "./clients.ts";
 import { isOurs, readEntry } from "./entry.ts";
 import { packageAbove } from "./launch.ts";
@@ -53,7 +53,7 @@ async function versionOf(program: string, client: Client, env: Environment): Pro
   if (known?.name === client.package && known?.version) return known.version;
   try {
     const { stdout } = await promisify(execFile)(program, ["--version"], { timeout: longestMs, env });
-    return /\d+\.\d+[\w.-]*/.exec(stdout)?.[0];
+    return /\d{1,9}\.\d{1,9}[\w.-]{0,40}/.exec(stdout)?.[0];
   } catch {
     return undefined;
   }

@@ -1,10 +1,10 @@
 import { basename } from "node:path";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { type Change, readText } from "../change.ts";
 import { type Client, fileOf, type Scope, type ServerCommand, serverName, shownFile } from "./clients.ts";
-import { type JsonObject, readJsonEntry, removeJsonEntry, setJsonEntry } from "./json-entry.ts";
-import { readTomlEntry, removeTomlEntry, setTomlEntry } from "./toml-entry.ts";
+import { type JsonObject, jsonSettings, readJsonEntry, removeJsonEntry, setJsonEntry } from "./json-entry.ts";
+import { readTomlEntry, removeTomlEntry, setTomlEntry, tomlSettings } from "./toml-entry.ts";
 
 /** The place of our entry in the configuration of one client. */
 export type EntryPlace = { client: Client; scope: Scope; root: string; env: Environment };
@@ -87,6 +87,16 @@ export function disconnectChange(place: EntryPlace): Result<Change | undefined> 
   const remove = place.client.format === "toml" ? removeTomlEntry : removeJsonEntry;
   const after = remove({ text: before, shown, path });
   return after.ok ? ok({ ...change, after: after.value }) : after;
+}
+
+/** True if two texts of the file have the same settings apart from our entry; an empty list of servers is none. */
+export function sameOtherwise({ client }: EntryPlace, a: string, b: string): boolean {
+  const others = (text: string) => {
+    const all = (client.format === "toml" ? tomlSettings(text) : jsonSettings(text)) ?? {};
+    const { [serverName]: _ours, ...servers } = (all[client.key] ?? {}) as JsonObject;
+    return JSON.stringify({ ...all, [client.key]: servers });
+  };
+  return others(a) === others(b);
 }
 
 /** True if the entry starts Scriptorium: `scriptorium mcp`, `npx scriptorium@… mcp` or `node …/scriptorium.js mcp`. */

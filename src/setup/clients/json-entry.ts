@@ -72,6 +72,12 @@ export function removeJsonEntry({ text, shown, path: [group, name] }: JsonPlace)
   return ok(isBare ? undefined : rest);
 }
 
+/** All settings of a file; undefined when it is invalid. */
+export function jsonSettings(text: string): JsonObject | undefined {
+  const root = parse(text, "");
+  return root.ok ? (valueAt(root.value, []) as JsonObject) : undefined;
+}
+
 /** True for an object without properties and comments. */
 const isEmpty = (text: string, { offset, length }: Node) => /^\{\s*\}$/.test(text.slice(offset, offset + length));
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "../../agents/program.ts";
-import type { Environment } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
 import { packageFile } from "../../kernel/package-files.ts";
 import { version } from "../../kernel/version.ts";
 

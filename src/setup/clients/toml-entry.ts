@@ -131,6 +131,12 @@ function findKey(body: string, key: string): { start: number; end: number } | un
   return undefined;
 }
 
+/** All settings of a file; undefined when it is invalid. */
+export function tomlSettings(text: string): JsonObject | undefined {
+  const read = parseToml(text, "");
+  return read.ok ? read.value : undefined;
+}
+
 const isToml = (text: string) => parseToml(text, "").ok;
 
 function parseToml(text: string, shown: string): Result<TomlTable> {

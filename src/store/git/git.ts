@@ -227,6 +227,12 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       return found.map((line) => line.slice(3 + prefix.length));
     },
 
+    /** Takes paths out of the index that are no longer in the work tree. */
+    async forgetStaged(paths: string[]): Promise<void> {
+      if (paths.length > 0)
+        await run(["--literal-pathspecs", "rm", "--cached", "--quiet", "--ignore-unmatch", "--", ...paths]);
+    },
+
     /** Those of the paths that HEAD has. */
     async committed(paths: string[]): Promise<string[]> {
       if (paths.length === 0 || !(await this.commitAt("HEAD"))) return [];
@@ -249,7 +255,7 @@ export async function gitVersion(
   const printed = await gitAt(folder, environment)
     .maybe(["version"])
     .catch(() => undefined);
-  return /\d+(\.\d+)+/.exec(printed ?? "")?.[0];
+  return /\d{1,9}(?:\.\d{1,9}){1,4}/.exec(printed ?? "")?.[0];
 }
 
 /** Creates a repository unless `root` lies in one; true when it did. */

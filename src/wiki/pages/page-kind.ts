@@ -18,9 +18,13 @@ type Deps = { db: Database; root: string; sources: string; pages: PageReader };
 const maxPages = 5000;
 /** A larger page is found by its path only. */
 const maxBytes = 1024 * 1024;
-/** How long a list of the files is reused; one that took long to make is reused for longer. */
-const reuseMs = 1000;
+/** How long a list of the files is reused. */
+const listMs = 1000;
+/** What took long, in a large repository, is reused for this many times as long. */
 const reuseFactor = 10;
+const maxReuseMs = 60_000;
+/** Comparing the files of a usual repository takes less, and is done before every search. */
+const quickMs = 20;
 const readsAtOnce = 50;
 /** A file that was changed again within a tick of the file system's clock has the same modification time. */
 const tickMs = 20;
@@ -32,26 +36,37 @@ const tickMs = 20;
  */
 export function pageKind({ db, root, sources, pages }: Deps): Kind {
   let listed: { paths: string[]; total: number; until: number } | undefined;
+  let compared = { notes: [] as string[], until: 0 };
+  let comparing: Promise<string[]> | undefined;
 
   async function list(): Promise<{ paths: string[]; total: number }> {
     const began = Date.now();
     if (listed && began < listed.until) return listed;
     const all = (await pages.list("others")).filter((path) => !path.startsWith(`${sources}/`));
-    const ended = Date.now();
-    const until = ended + Math.max(reuseMs, reuseFactor * (ended - began));
+    const until = Math.max(Date.now() + listMs, reusableUntil(began));
     listed = { paths: all.sort(byDepth).slice(0, maxPages), total: all.length, until };
     return listed;
   }
 
   async function refresh(): Promise<string[]> {
+    if (Date.now() < compared.until) return compared.notes;
+    comparing ??= compare().finally(() => {
+      comparing = undefined;
+    });
+    return comparing;
+  }
+
+  async function compare(): Promise<string[]> {
     const found = await list().catch((error: unknown) => {
       if (error instanceof GitError) return error.message;
       throw error;
     });
     if (typeof found === "string") return [`pages are as they were at the last search: ${found}`];
     const { paths, total } = found;
+    const began = Date.now();
     const known = new Map((await indexedPages(db.read)).map((page) => [page.path, page.stat]));
     const changed = paths.filter((path) => statOf(join(root, path)) !== known.get(path));
+    const until = Date.now() - began > quickMs ? reusableUntil(began) : 0;
     for (const batch of batches(changed, readsAtOnce)) {
       const rows = batch.map((path) => look(root, path));
       await db.write((tx) => savePages(tx, rows));
@@ -60,8 +75,8 @@ export function pageKind({ db, root, sources, pages }: Deps): Kind {
     const present = new Set(paths);
     const gone = [...known.keys()].filter((path) => !present.has(path));
     if (gone.length > 0) await db.write((tx) => deletePages(tx, gone));
-    if (total <= maxPages) return [];
-    return [`the repository has ${total} markdown pages; search covers ${maxPages} of them, those nearest to its root`];
+    compared = { notes: total > maxPages ? [limitNote(total)] : [], until };
+    return compared.notes;
   }
 
   return {
@@ -71,7 +86,7 @@ export function pageKind({ db, root, sources, pages }: Deps): Kind {
     refresh,
     async all() {
       listed = undefined;
-      await refresh();
+      await compare();
       return (await indexedPages(db.read)).map(({ path }) => path);
     },
     async read(path) {
@@ -79,6 +94,9 @@ export function pageKind({ db, root, sources, pages }: Deps): Kind {
     },
   };
 }
+
+const limitNote = (total: number) =>
+  `the repository has ${total} markdown pages; search covers ${maxPages} of them, those nearest to its root`;
 
 function look(root: string, path: string): IndexedPage {
   const file = join(root, path);
@@ -108,6 +126,8 @@ function bytesOf(root: string, path: string): Buffer | undefined {
   const size = lstatSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0;
   return size > maxBytes ? undefined : readIfThere(join(root, path), root);
 }
+
+const reusableUntil = (began: number) => Date.now() + Math.min(maxReuseMs, reuseFactor * (Date.now() - began));
 
 const modifiedAt = (stat: string) => Number(stat.split(" ")[2] ?? 0) / 1e6;
 

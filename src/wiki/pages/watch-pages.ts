@@ -56,6 +56,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   }
 
   function watchFolder(folder: string): void {
+    if (stopped) return;
     const node = lstatSync(fileOf(folder), { throwIfNoEntry: false })?.ino;
     const watched = folders.get(folder);
     if (watched?.node === node) return;
@@ -159,8 +160,9 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
       stopped = true;
       clearInterval(every);
       clearTimeout(timer);
-      for (const { watcher } of folders.values()) watcher.close();
+      // A look in progress may still add a watcher, which would keep the process alive.
       await working;
+      for (const { watcher } of folders.values()) watcher.close();
     },
   };
 }

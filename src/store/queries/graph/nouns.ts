@@ -42,7 +42,7 @@ export const nouns: Noun[] = [
     createdBy: "entries.last_author",
     order: "asc",
     instead: "change its text",
-    next: "fetch_entry",
+    next: "commit_entry",
   },
   {
     type: "source",

@@ -1,0 +1,143 @@
+const wiki = () => import("./wiki/operations.ts");
+const reviewProposalsSection = () => import("./review/proposals/section-operations.ts");
+const wikiPages = () => import("./wiki/pages/operations.ts");
+const wikiMergeBlame = () => import("./wiki/merge/blame.ts");
+const wikiSources = () => import("./wiki/sources/operations.ts");
+const graphList = () => import("./graph/list-operations.ts");
+const graph = () => import("./graph/operations.ts");
+const graphWalk = () => import("./graph/walk-operations.ts");
+const crewReportInbox = () => import("./crew/report/inbox.ts");
+const reviewProposals = () => import("./review/proposals/operations.ts");
+const jobs = () => import("./jobs/operations.ts");
+const jobsLog = () => import("./jobs/log.ts");
+const reviewPerspectives = () => import("./review/perspectives/operations.ts");
+const jobsPerspective = () => import("./jobs/perspective-operations.ts");
+const reviewTopics = () => import("./review/topics/operations.ts");
+const people = () => import("./people/operations.ts");
+const tasks = () => import("./tasks/operations.ts");
+const crew = () => import("./crew/operations.ts");
+const crewRun = () => import("./crew/run-operations.ts");
+const crewReportUsage = () => import("./crew/report/usage.ts");
+const crewRevert = () => import("./crew/revert.ts");
+const crewExecute = () => import("./crew/execute-operations.ts");
+const crewPlan = () => import("./crew/plan/plan-operations.ts");
+const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
+const crewOverturn = () => import("./crew/overturn.ts");
+const search = () => import("./search/operations.ts");
+const doctor = () => import("./doctor/doctor.ts");
+const doctorStatus = () => import("./doctor/status.ts");
+
+/**
+ * Every operation, by name, with the module that it is loaded from when it is first called. A command that calls one
+ * operation does not pay for the schemas of all others.
+ */
+export const loaders = {
+  list_entries: pick(wiki, "listEntries"),
+  fetch_entry: pick(wiki, "fetchEntry"),
+  commit_entry: pick(wiki, "commitEntry"),
+  append_log: pick(wiki, "appendLog"),
+  transfer_focus: pick(wiki, "transferFocus"),
+  search_entries: pick(wiki, "searchEntries"),
+  create_section: pick(reviewProposalsSection, "createSection"),
+  entry_history: pick(wiki, "entryHistory"),
+  list_pages: pick(wikiPages, "listPages"),
+  read_page: pick(wikiPages, "readPage"),
+  entry_blame: pick(wikiMergeBlame, "entryBlame"),
+  show_schema: pick(wiki, "showSchema"),
+  add_source: pick(wikiSources, "addSource"),
+  list_sources: pick(wikiSources, "listSources"),
+  read_source: pick(wikiSources, "readSource"),
+  verify_sources: pick(wikiSources, "verifySources"),
+  follow_folder: pick(wikiSources, "followSources"),
+  memory_search_nodes: pick(graphList, "search"),
+  memory_query_nodes: pick(graphList, "queryNodes"),
+  memory_get_node: pick(graph, "getNode"),
+  memory_get_neighbors: pick(graphWalk, "getNeighbors"),
+  memory_get_subgraph: pick(graphWalk, "getSubgraph"),
+  memory_find_path: pick(graphWalk, "findPath"),
+  memory_get_edge: pick(graph, "getEdge"),
+  list_backlinks: pick(graphList, "listBacklinks"),
+  memory_add_node: pick(graph, "addNode"),
+  memory_update_node: pick(graph, "updateNode"),
+  memory_delete_node: pick(graph, "deleteNode"),
+  memory_add_edge: pick(graph, "addEdge"),
+  memory_delete_edge: pick(graph, "deleteEdge"),
+  import_graph: pick(graph, "importGraph"),
+  inbox: pick(crewReportInbox, "inbox"),
+  insert_proposal: pick(reviewProposals, "insertProposal"),
+  list_proposals: pick(reviewProposals, "listProposals"),
+  show_proposal: pick(reviewProposals, "showProposal"),
+  approve_proposal: pick(reviewProposals, "approveProposal"),
+  reject_proposal: pick(reviewProposals, "rejectProposal"),
+  comment_proposal: pick(reviewProposals, "commentProposal"),
+  request_revision: pick(reviewProposals, "requestRevision"),
+  start_job: pick(jobs, "startJob"),
+  list_jobs: pick(jobs, "listJobs"),
+  show_job: pick(jobs, "showJob"),
+  cancel_job: pick(jobs, "cancelJob"),
+  job_log: pick(jobsLog, "jobLog"),
+  list_personas: pick(reviewPerspectives, "listPersonas"),
+  get_persona: pick(reviewPerspectives, "getPersona"),
+  put_perspective: pick(reviewPerspectives, "putPerspective"),
+  show_perspective: pick(reviewPerspectives, "showPerspective"),
+  refresh_perspective: pick(jobsPerspective, "refreshPerspective"),
+  open_topic: pick(reviewTopics, "openTopic"),
+  list_topics: pick(reviewTopics, "listTopics"),
+  get_topic: pick(reviewTopics, "getTopic"),
+  list_open_topics: pick(reviewTopics, "listOpenTopics"),
+  reply_topic: pick(reviewTopics, "replyTopic"),
+  edit_message: pick(reviewTopics, "editMessage"),
+  resolve_topic: pick(reviewTopics, "resolveTopic"),
+  reopen_topic: pick(reviewTopics, "reopenTopic"),
+  reanchor_topic: pick(reviewTopics, "reanchorTopic"),
+  create_token: pick(people, "createToken"),
+  list_tokens: pick(people, "listTokens"),
+  revoke_token: pick(people, "revokeToken"),
+  add_user: pick(people, "addUser"),
+  list_users: pick(people, "listUsers"),
+  change_user: pick(people, "changeUser"),
+  remove_user: pick(people, "removeUser"),
+  create_todo: pick(tasks, "createTodo"),
+  list_todos: pick(tasks, "listTodos"),
+  update_todo: pick(tasks, "updateTodo"),
+  lock_todo: pick(tasks, "lockTodo"),
+  unlock_todo: pick(tasks, "unlockTodo"),
+  get_task_context: pick(crew, "getTaskContext"),
+  submit_plan: pick(crew, "submitPlan"),
+  submit_output: pick(crew, "submitOutput"),
+  submit_verdict: pick(crew, "submitVerdict"),
+  ask: pick(crew, "ask"),
+  answer_question: pick(crewRun, "answerQuestion"),
+  list_runs: pick(crewRun, "listRuns"),
+  show_run: pick(crewRun, "showRun"),
+  run_report: pick(crewRun, "runReport"),
+  run_usage: pick(crewReportUsage, "runUsage"),
+  cancel_run: pick(crewRun, "cancelRun"),
+  revert_run: pick(crewRevert, "revertRun"),
+  start_run: pick(crewExecute, "startRun"),
+  execute_run: pick(crewExecute, "executeRun"),
+  show_plan: pick(crewPlan, "showPlan"),
+  save_plan: pick(crewPlan, "savePlan"),
+  task_record: pick(crewReportTaskHistory, "taskRecord"),
+  metrics: pick(crewRun, "metrics"),
+  release_task: pick(tasks, "releaseTask"),
+  overturn_task: pick(crewOverturn, "overturnTask"),
+  search: pick(search, "search"),
+  recall: pick(search, "recall"),
+  model_status: pick(search, "modelStatus"),
+  install_model: pick(search, "installLocalModel"),
+  rebuild_search: pick(search, "rebuildSearch"),
+  limit_run: pick(tasks, "limitRun"),
+  status: pick(doctorStatus, "status"),
+  doctor: pick(doctor, "doctor"),
+};
+
+type Loaders = typeof loaders;
+export type OperationName = keyof Loaders;
+export type Operations = { [N in OperationName]: Awaited<ReturnType<Loaders[N]>> };
+
+export const isOperation = (name: string): name is OperationName => Object.hasOwn(loaders, name);
+
+function pick<M extends Record<K, unknown>, K extends string>(load: () => Promise<M>, name: K) {
+  return async (): Promise<M[K]> => (await load())[name];
+}
