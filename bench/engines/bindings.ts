@@ -4,21 +4,21 @@ import { type Connection, openConnection, type Row } from "../../src/store/sqlit
 
 type Open = typeof openConnection;
 
-const load = createRequire(import.meta.url);
+const require = createRequire(import.meta.url);
 
 /** Each loads its package when it is called, and fails where the package does not run. */
 export const bindings: Record<string, () => Open> = {
-  "better-sqlite3 12": () => ofBetterSqlite3(load("better-sqlite3")),
-  "better-sqlite3 13": () => ofBetterSqlite3(load("better-sqlite3-13")),
-  libsql: () => ofBetterSqlite3(load("libsql")),
+  "better-sqlite3 12": () => ofBetterSqlite3(require("better-sqlite3")),
+  "better-sqlite3 13": () => ofBetterSqlite3(require("better-sqlite3-13")),
+  libsql: () => ofBetterSqlite3(require("libsql")),
   "node:sqlite": () => {
     const builtin = process.getBuiltinModule("node:sqlite") as unknown as SqliteBinding | undefined;
     if (!builtin) throw new Error("this Node has no node:sqlite");
     return (file, busyMs) => openConnection(file, busyMs, builtin);
   },
-  "@photostructure/sqlite 1": () => (file, busyMs) => openConnection(file, busyMs, load("photostructure-sqlite-1")),
+  "@photostructure/sqlite 1": () => (file, busyMs) => openConnection(file, busyMs, require("photostructure-sqlite-1")),
   "@photostructure/sqlite 2": () => (file, busyMs) => openConnection(file, busyMs),
-  "node-sqlite3-wasm": () => ofWasm(load("node-sqlite3-wasm")),
+  "node-sqlite3-wasm": () => ofWasm(require("node-sqlite3-wasm")),
 };
 
 type BetterSqlite3 = new (

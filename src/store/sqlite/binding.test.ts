@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasWalResetBug, shipped } from "./binding.ts";
+import { hasWalResetBug, loadBinding, shipped } from "./binding.ts";
 import { openConnection } from "./connection.ts";
 
 test.each([
@@ -16,7 +16,10 @@ test.each([
   expect(hasWalResetBug(version)).toBe(bug);
 });
 
-test("the SQLite that ships has no WAL-reset bug", () => {
-  const [row] = openConnection(":memory:", 0, shipped()).prepare("SELECT sqlite_version() AS version").all([]);
+test.each([
+  ["that ships", shipped],
+  ["that is used", loadBinding],
+])("the SQLite %s has no WAL-reset bug", (_, binding) => {
+  const [row] = openConnection(":memory:", 0, binding()).prepare("SELECT sqlite_version() AS version").all([]);
   expect(hasWalResetBug(row?.version as string)).toBe(false);
 });

@@ -38,9 +38,18 @@ export function loadBinding(): SqliteBinding {
 
 /** `node:sqlite` is experimental before Node 24 and prints a warning there. */
 export function builtin(): SqliteBinding | undefined {
-  const { node, sqlite } = process.versions;
-  if (Number.parseInt(node, 10) < 24 || !sqlite || hasWalResetBug(sqlite)) return undefined;
-  return process.getBuiltinModule("node:sqlite") as unknown as SqliteBinding;
+  if (Number.parseInt(process.versions.node, 10) < 24) return undefined;
+  const binding = process.getBuiltinModule("node:sqlite") as unknown as SqliteBinding | undefined;
+  return binding && isUsable(binding) ? binding : undefined;
+}
+
+/** Asks SQLite itself: a Node that links the system's library reports another version in `process.versions`. */
+function isUsable({ DatabaseSync }: SqliteBinding): boolean {
+  const memory = new DatabaseSync(":memory:");
+  const question = "SELECT sqlite_version() AS version, sqlite_compileoption_used('ENABLE_FTS5') AS fts5";
+  const [about] = memory.prepare(question).all() as { version: string; fts5: number }[];
+  memory.close();
+  return about !== undefined && about.fts5 === 1 && !hasWalResetBug(about.version);
 }
 
 export function shipped(): SqliteBinding {
