@@ -122,7 +122,7 @@ function tablesOf(products: Installed[], walked: Map<string, Walked[]>): Table[]
   });
   const last = each.at(-1);
   if (last) last.notes = [...(last.notes ?? []), ...products.flatMap(({ notes }) => notes)];
-  return [installs, ...each];
+  return [installs, ...each.filter(({ rows }) => rows.length > 0)];
 }
 
 /** The install counts as one of the commands. */

@@ -101,7 +101,7 @@ describe("worktrees", () => {
   });
 
   const refused: [string, (folder: string) => void, RegExp][] = [
-    ["a link", (folder) => symlinkSync("/etc/passwd", join(folder, "link")), /link is a link/],
+    ["a link", (folder) => symlinkSync("/etc/passwd", join(folder, "link")), /link is a symbolic link/],
     [
       "a folder that was made a link",
       (folder) => {
@@ -110,7 +110,7 @@ describe("worktrees", () => {
         rmSync(join(folder, "d"), { recursive: true });
         symlinkSync("/etc", join(folder, "d"));
       },
-      /d is a link/,
+      /d is a symbolic link/,
     ],
     [
       "an entry",
@@ -120,7 +120,7 @@ describe("worktrees", () => {
     ["the settings", (folder) => writeFileSync(join(folder, "scriptorium.yaml"), "x"), /scriptorium\.yaml was added/],
     ["what steers the next agent", (folder) => writeFileSync(join(folder, ".mcp.json"), "{}"), /\.mcp\.json was added/],
   ];
-  test.each(refused)("T13, T32: %s is no deliverable", async (_name, plant, why) => {
+  test.each(refused)("T13, T32: %s is not a deliverable", async (_name, plant, why) => {
     const { trees, attempt } = repository();
     const tree = await attempt("1.1");
     plant(tree.folder);

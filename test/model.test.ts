@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { delayBefore, retryAfterMs } from "../src/agents/model/call.ts";
+import { delayBefore, retryAfterMs } from "../src/agents/model/failure.ts";
 import { costOf, priceOf } from "../src/agents/model/prices.ts";
 import { modelRunner } from "../src/agents/model.ts";
 import type { Limits, Meter, RunSpec, Toolset, Usage } from "../src/agents/runner.ts";
@@ -109,7 +109,10 @@ describe.each(wires)("the model runner over the wire of $kind", (wire) => {
     expect(always.result).toMatchObject({ exitCode: 1, ended: "exit", error: expect.stringContaining("503") });
     expect(always.server.heard).toHaveLength(4);
     const denied = await ran(wire, () => ({ status: 401 }));
-    expect(denied.result).toMatchObject({ exitCode: 1, error: expect.stringContaining("401") });
+    expect(denied.result).toMatchObject({
+      ended: "spawn-error",
+      error: expect.stringMatching(/rejected the API key \(401: no: 401\)/),
+    });
     expect(denied.server.heard).toHaveLength(1);
   });
 
@@ -215,7 +218,7 @@ describe("the model runner", () => {
     });
     expect(await runner.run({ ...spec, model: "anthropic/x" }, never)).toMatchObject({
       ended: "spawn-error",
-      error: expect.stringContaining("no key"),
+      error: expect.stringContaining("needs an API key"),
     });
     const logFile = join(temporaryFolder(), "log");
     await ran(wire, (_heard, n) => (n === 1 ? asks("x") : { text: "bye" }), { logFile });
@@ -231,8 +234,7 @@ test("a server's delay is milliseconds, seconds or a date; without one the wait 
   expect(retryAfterMs({ "retry-after": "3" })).toBe(3000);
   expect(retryAfterMs({ "retry-after": "Sun, 15 Nov 2026 00:00:05 GMT" }, now)).toBe(5000);
   expect(retryAfterMs({})).toBeUndefined();
-  const failure = { message: "", retry: true, delayMs: undefined, free: false };
-  expect([1, 2, 3].map((n) => delayBefore(n, failure, 1000, 0.5))).toEqual([1000, 2000, 4000]);
+  expect([1, 2, 3].map((n) => delayBefore(n, { delayMs: undefined }, 1000, 0.5))).toEqual([1000, 2000, 4000]);
 });
 
 test("a price is known for the model itself and its dated names, and null for every other", () => {

@@ -14,22 +14,13 @@ export const scriptorium = (tarball: string): Product => ({
     "Scriptorium: the agent of the job is a shell script and the model of the crew run a scripted server, so the seconds are Scriptorium's own.",
   ],
   walks: {
-    async "a page in the browser"(person, place) {
+    async "a page in the browser"(person) {
       await person.type("scriptorium", ["init", "--yes", "--connect", "none"]);
-      await person.wait(
-        "scriptorium serve",
-        async () => {
-          const server = place.start("scriptorium", ["serve", "--port", "0", "--json"], {
-            cwd: person.root,
-            env: person.env,
-          });
-          const { link } = JSON.parse(await lineOf(server));
-          const signedIn = await fetch(link, { redirect: "manual" });
-          await pageAt(new URL("/", link).href, { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" });
-          server.kill();
-        },
-        "command",
-      );
+      await person.serve("scriptorium", ["serve", "--port", "0", "--json"], async (server) => {
+        const { link } = JSON.parse(await lineOf(server));
+        const signedIn = await fetch(link, { redirect: "manual" });
+        await pageAt(new URL("/", link).href, { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" });
+      });
       return undefined;
     },
     async "a first task"(person) {
@@ -44,26 +35,27 @@ export const scriptorium = (tarball: string): Product => ({
       return firstWrite(person, mcpServers.scriptorium as Server, [{ name: "commit_entry", arguments: write }]);
     },
     async "a job to a proposal"(person) {
+      // The repository has a page to discuss; writing it is not part of the journey.
+      mkdirSync(join(person.root, "docs"));
+      writeFileSync(join(person.root, "docs/deploy.md"), "# Deploy\n\nPush the button.\n");
+      await person.output("git", ["add", "docs"]);
+      await person.output("git", ["commit", "--quiet", "--message", "Describe the deployment"]);
       await person.type("scriptorium", ["init", "--yes", "--connect", "none"]);
-      const config = join(person.root, "scriptorium.yaml");
       const program = join(person.env.HOME ?? "", "agent");
       writeFileSync(program, agentScript);
       chmodSync(program, 0o755);
       const agent = { author_name: "Agent", author_email: "a@example.org", runner: "command", command: [program] };
       person.edit("add agent: to scriptorium.yaml", () =>
-        appendFileSync(config, `agent: ${JSON.stringify({ ...agent, isolation: "workspace" })}\n`),
+        appendFileSync(
+          join(person.root, "scriptorium.yaml"),
+          `agent: ${JSON.stringify({ ...agent, isolation: "workspace" })}\n`,
+        ),
       );
-      mkdirSync(join(person.root, "docs"));
-      writeFileSync(join(person.root, "docs/deploy.md"), "# Deploy\n\nPush the button.\n");
-      await person.type("git", ["add", "docs", "scriptorium.yaml"]);
-      await person.type("git", ["commit", "--quiet", "--message", "Describe the deployment"]);
       const quote = ["--quote", "Push the button.", "--message", "Which button?", "--json"];
       const opened = await person.type("scriptorium", ["topic", "open", "docs/deploy.md", ...quote]);
       const topic = JSON.parse(opened).id as string;
       await person.type("scriptorium", ["job", "start", "--kind", "incorporate", "--topic", topic, "--wait"]);
-      const listed = await person.wait("proposal is there", () =>
-        person.output("scriptorium", ["proposal", "list", "--json"]),
-      );
+      const listed = await person.output("scriptorium", ["proposal", "list", "--json"]);
       if (!listed.includes(topic)) throw new Error(`no proposal for ${topic}: ${listed.slice(0, 300)}`);
       return undefined;
     },

@@ -10,19 +10,11 @@ export const backlog: Product = {
   spec: "backlog.md@1.52.0",
   notes: ["Backlog.md: the client's MCP entry is an edit by hand (`claude mcp add` where Claude Code is installed)."],
   walks: {
-    async "a page in the browser"(person, place) {
+    async "a page in the browser"(person) {
       await person.type("backlog", ["init", "project", "--defaults"]);
       const port = await freePort();
-      await person.wait(
-        "backlog browser",
-        async () => {
-          const args = ["browser", "--no-open", "--non-interactive", "--port", String(port)];
-          const server = place.start("backlog", args, { cwd: person.root, env: person.env });
-          await pageAt(`http://127.0.0.1:${port}/`);
-          server.kill();
-        },
-        "command",
-      );
+      const args = ["browser", "--no-open", "--non-interactive", "--port", String(port)];
+      await person.serve("backlog", args, () => pageAt(`http://127.0.0.1:${port}/`));
       return undefined;
     },
     async "a first task"(person) {

@@ -1,4 +1,4 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Readable } from "node:stream";
@@ -13,8 +13,10 @@ export type Person = {
   steps: Step[];
   /** Types a command and waits for its end; it must succeed. Returns its standard output. */
   type(command: string, args: string[], input?: string): Promise<string>;
-  /** Runs a command to check a result; not counted. */
+  /** Runs a command to prepare or to check something; not counted. */
   output(command: string, args: string[]): Promise<string>;
+  /** Types a command that keeps running until `use` is done with it; Ctrl-C ends it. */
+  serve(command: string, args: string[], use: (server: ChildProcess) => Promise<void>): Promise<void>;
   /** Edits a file by hand. */
   edit(text: string, work: () => void): void;
   /** Something that a program does, such as the answer of a server; not a command of the person. */
@@ -48,12 +50,36 @@ export async function newPerson(place: Place, bin: string, more: Record<string, 
     wait,
     type: (command, args, input) =>
       wait([command, ...args].join(" "), () => succeedIn(place, command, args, root, env, input), "command"),
+    serve: (command, args, use) =>
+      wait(
+        [command, ...args].join(" "),
+        async () => {
+          // A process group of its own: the commands of some products are wrappers that leave their program behind.
+          const server = spawn(command, args, { cwd: root, env, detached: true, stdio: ["ignore", "pipe", "ignore"] });
+          const stop = () => server.pid && killGroup(server.pid);
+          place.onLeave(stop);
+          try {
+            await use(server);
+          } finally {
+            stop();
+          }
+        },
+        "command",
+      ),
     output: (command, args) => succeedIn(place, command, args, root, env),
     edit(text, work) {
       work();
       steps.push({ text, seconds: 0, kind: "edit" });
     },
   };
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 async function succeedIn(
@@ -85,7 +111,7 @@ export async function lineOf(child: ChildProcess): Promise<string> {
 /** Asks until a page is answered. */
 export async function pageAt(url: string, headers: Record<string, string> = {}): Promise<void> {
   for (const until = Date.now() + 60_000; ; ) {
-    const answer = await fetch(url, { headers }).catch(() => undefined);
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5000) }).catch(() => undefined);
     if (answer?.ok && /<html/i.test(await answer.text())) return;
     if (Date.now() > until) throw new Error(`${url} did not answer within a minute`);
     await new Promise((soon) => setTimeout(soon, 20));

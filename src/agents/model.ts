@@ -1,10 +1,12 @@
 import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { jsonSchema as schemaOf } from "../kernel/json-schema.ts";
-import { refusalFor } from "../kernel/result.ts";
-import { callModel, delayBefore, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
+import { ok, refusalFor, unwrap } from "../kernel/result.ts";
+import { callModel, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
+import { delayBefore, explain } from "./model/failure.ts";
 import { costOf, type Prices, priceOf } from "./model/prices.ts";
-import { languageModel, type Providers } from "./model/providers.ts";
+import { languageModel, type Provider, type Providers, providerFor, splitModelName } from "./model/providers.ts";
+import { spell } from "./process.ts";
 import { notStarted } from "./programs/command.ts";
 import type { EndReason, Reservation, Runner, RunResult, RunSpec, Usage } from "./runner.ts";
 
@@ -20,6 +22,10 @@ type Options = {
 const maxAnswerTokens = 8_192;
 /** Longer tool results are cut, because every later call sends them again. */
 const maxResultCharacters = 60_000;
+/** A server that is not there is more often misconfigured than restarting. */
+const retriesWhenUnreachable = 3;
+/** Answers that concern the key, the model's name or the quota, not the conversation. */
+const blocking = new Set([401, 403, 404, 429]);
 
 /**
  * An agent loop in this process: calls the model and performs its tool calls until it makes none. Each limit is
@@ -33,13 +39,18 @@ export function modelRunner({
 }: Options): Runner {
   return {
     name: "model",
+    check({ model }) {
+      const found = providerFor(model ?? defaultModel, providers);
+      return found.ok ? ok(true) : found;
+    },
     async run(spec, outer) {
       const began = Date.now();
       const name = spec.model ?? defaultModel;
       const opened = await languageModel(name, providers);
       if (!opened.ok) return notStarted(opened.problem.message);
+      const provider = unwrap(providerFor(name, providers));
       const guard = guarded(spec, outer);
-      const loop = conversation({ spec, name: name ?? "", model: opened.value, prices, retries, guard });
+      const loop = conversation({ spec, name: name ?? "", provider, model: opened.value, prices, retries, guard });
       try {
         const end = await loop.go();
         return { ...end, usage: loop.usage(), costUsd: loop.costUsd(), durationMs: Date.now() - began };
@@ -56,13 +67,14 @@ type Guard = ReturnType<typeof guarded>;
 type Loop = {
   spec: RunSpec;
   name: string;
+  provider: Provider;
   model: LanguageModel;
   prices: Prices | undefined;
   retries: { most: number; firstMs: number };
   guard: Guard;
 };
 
-function conversation({ spec, name, model, prices, retries, guard }: Loop) {
+function conversation({ spec, name, provider, model, prices, retries, guard }: Loop) {
   const { limits, meter, tools } = spec;
   const price = priceOf(name, prices);
   const messages: ModelMessage[] = [{ role: "user", content: spec.prompt }];
@@ -127,13 +139,22 @@ function conversation({ spec, name, model, prices, retries, guard }: Loop) {
       }
       // The server may have charged for a call that broke off, so its whole reservation counts as spent.
       await reserved?.value.settle(got.free ? { tokens: 0, usd: 0 } : null);
-      await log({ failed: got.message, tries });
+      const message = explain(got, { name: splitModelName(name).provider, model: name, provider });
+      await log({ failed: message, tries });
       const why = guard.reason();
-      if (why) return ending(why, why === "stopped" ? undefined : got.message);
-      if (!got.retry || tries > retries.most) return ending("exit", got.message, 1);
-      await wait(delayBefore(tries, got, retries.firstMs), guard.signal);
+      if (why) return ending(why, why === "stopped" ? undefined : message);
+      const most = got.unreachable ? Math.min(retries.most, retriesWhenUnreachable) : retries.most;
+      if (!got.retry || tries > most) {
+        // Without one answer the agent has not begun: another attempt at the task would fail in the same way.
+        const hasBegun = spent.calls > 0 || !(got.unreachable || blocking.has(got.status ?? 0));
+        const error = tries > 1 ? `${message} (${tries} tries)` : message;
+        return hasBegun ? ending("exit", error, 1) : ending("spawn-error", error);
+      }
+      const delayMs = delayBefore(tries, got, retries.firstMs);
+      spec.onRetry?.(`${message}; retry ${tries} of ${most} in ${spell(delayMs)}`);
+      await wait(delayMs, guard.signal);
       const meanwhile = guard.reason();
-      if (meanwhile) return ending(meanwhile, got.message);
+      if (meanwhile) return ending(meanwhile, message);
     }
   }
 

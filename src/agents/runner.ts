@@ -7,6 +7,8 @@ export interface Runner {
   readonly name: string;
   /** The budget limits at which a run of it stops while it works; others are known when it has ended. */
   readonly enforces?: readonly ("tokens" | "usd")[];
+  /** Refuses what is known to fail before it is started: a missing program or key. */
+  check?(wanted: Pick<RunSpec, "cwd" | "env"> & { model: string | undefined }): Result<true>;
   /** Resolves when no process of the run is left. Aborting `signal` stops it. Failures are in the result, not thrown. */
   run(spec: RunSpec, signal: AbortSignal): Promise<RunResult>;
 }
@@ -29,6 +31,8 @@ export type RunSpec = {
   sandboxPolicy?: SandboxPolicy;
   /** Called before every model call that the runner makes itself; a refusal ends the run. */
   meter?: Meter;
+  /** Called before a model call that failed is repeated, with the cause. */
+  onRetry?(message: string): void;
   /** Receives everything that the agent prints. */
   logFile?: string;
 };

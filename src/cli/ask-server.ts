@@ -17,7 +17,7 @@ export async function askServer(workspace: Workspace, call: AgentCall): Promise<
   const lines = linesOf(socket);
   const greeting = await lines.next(greetingMs);
   const identity = identityOf(workspace.configFile, workspace.databaseUrl);
-  if (!greeting || !fits(JSON.parse(greeting), identity)) {
+  if (!greeting || !fits(greeting, identity)) {
     socket.destroy();
     return undefined;
   }
@@ -31,7 +31,14 @@ export async function askServer(workspace: Workspace, call: AgentCall): Promise<
   return answer.result;
 }
 
-const fits = (greeting: Greeting, identity: string) => greeting.version === version && greeting.identity === identity;
+function fits(line: string, identity: string): boolean {
+  try {
+    const greeting: Greeting | null = JSON.parse(line);
+    return greeting?.version === version && greeting.identity === identity;
+  } catch {
+    return false;
+  }
+}
 
 /** The lines that a socket receives; undefined at its end, after an error, or after `ms`. */
 function linesOf(socket: Socket) {

@@ -7,7 +7,8 @@ import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
-import { table } from "./text.ts";
+import { shell } from "./shell.ts";
+import { inert, table } from "./text.ts";
 
 export const planCommand = (common: () => Common) =>
   new Command("plan")
@@ -34,12 +35,16 @@ export const planCommand = (common: () => Common) =>
 async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
   const onSignal = () => void app.host.stop();
   for (const signal of stopSignals) process.once(signal, onSignal);
+  const unsubscribe = app.host.onNews((news) => {
+    if (news.kind === "model-retry") shell().stderr.write(`scriptorium: ${inert(news.reason ?? "")}\n`);
+  });
   try {
     const planned = await startRun.perform(app, { request, brief }, await localPerson(app));
     if (!planned.ok) return planned;
     const { run, chain = app.runs.chainPath(run), tasks = [] } = planned.value;
     return ok({ run, chain, tasks });
   } finally {
+    unsubscribe();
     for (const signal of stopSignals) process.off(signal, onSignal);
   }
 }

@@ -42,6 +42,8 @@ export function lineOf(news: News): string {
       return `${who} will be retried${why}`;
     case "given-up":
       return `${who} failed${why}`;
+    case "model-retry":
+      return `${who === "" ? "" : `${who}: `}${news.reason ?? ""}`;
     case "released":
       return `${who} was released${why}`;
   }
@@ -64,6 +66,8 @@ function picture(out: Out) {
   const sums = { tokens: 0, usd: 0, unknown: false };
   let drawn = 0;
   let title = "";
+  /** Why a model call is being repeated; gone with the next news. */
+  let trouble = "";
   let queued = false;
 
   function draw(): void {
@@ -79,7 +83,12 @@ function picture(out: Out) {
     const done = all.filter((task) => task.state === "accepted").length;
     const money = sums.usd > 0 ? `, $${sums.usd.toFixed(4)}` : "";
     const foot = `${done} accepted, ${live.length} in progress, ${sums.tokens} tokens${sums.unknown ? " and more" : ""}${money}, ${Math.round((Date.now() - began) / 1000)} s`;
-    const text = [bold(title.slice(0, width)), ...lines, dim(foot)];
+    const text = [
+      bold(title.slice(0, width)),
+      ...lines,
+      ...(trouble === "" ? [] : [yellow(oneLine(trouble).slice(0, width))]),
+      dim(foot),
+    ];
     out.write(`${drawn > 0 ? `\u001b[${drawn}A` : ""}${text.map((line) => `\u001b[2K${line}\n`).join("")}\u001b[0J`);
     drawn = text.length;
   }
@@ -94,6 +103,7 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
+      trouble = news.kind === "model-retry" ? (news.reason ?? "") : "";
       if (news.kind === "run-started") title = `${news.run}: ${news.title ?? ""}`;
       if (news.tokens != null) sums.tokens += news.tokens;
       else if (news.kind === "worker-completed") sums.unknown = true;

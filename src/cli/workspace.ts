@@ -15,7 +15,7 @@ export const statusCommand = (common: () => Common) =>
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
             : "nothing to review",
-          ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} on the way into git`] : []),
+          ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} not in git yet`] : []),
         ].join("\n"),
       ),
     );

@@ -51,7 +51,7 @@ export function openRunHost(
   async function staff(given: CrewAgents | undefined): Promise<Staff> {
     const app = appOf();
     const [tools, { configuredAgents }] = await Promise.all([loadTools(), import("./agent/parts.ts")]);
-    return { app, agents: given ?? agents ?? configuredAgents(app.config), ...tools };
+    return { app, agents: given ?? agents ?? configuredAgents(app.config), tell, ...tools };
   }
 
   async function crew(given: CrewAgents | undefined): Promise<Result<Crew>> {
@@ -86,7 +86,13 @@ export function openRunHost(
 
     async plan(request, { brief, by, agents, signal }) {
       const app = appOf();
-      const [{ planRun }, crew] = await Promise.all([import("./plan/planner.ts"), staff(agents)]);
+      const [{ planRun }, { checkReady }, crew] = await Promise.all([
+        import("./plan/planner.ts"),
+        import("./agent/ready.ts"),
+        staff(agents),
+      ]);
+      const ready = checkReady(crew, brief ? ["brief", "pm"] : ["pm"]);
+      if (!ready.ok) return ready;
       const { id } = await app.runs.create(request, by);
       const ended = track(planning(id), planRun(crew, { id, request }, { brief, by }, until(signal)));
       return ok({ run: id, ended });

@@ -44,15 +44,22 @@ const publicAddresses: Record<Provider["kind"], string> = {
   "openai-compatible": "http://127.0.0.1:11434/v1",
 };
 
-export async function languageModel(name: string | undefined, providers: Providers): Promise<Result<LanguageModel>> {
-  const { provider, model } = splitModelName(name);
+/** The provider of a model, if it is configured and has the key it needs. */
+export function providerFor(name: string | undefined, providers: Providers): Result<Provider> {
+  const { provider } = splitModelName(name);
   const known = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (!known) {
     const names = Object.keys(providers).join(", ") || "none";
     return refuse("invalid", `the model "${name ?? ""}" names no provider; write provider/model with one of: ${names}`);
   }
-  if (needsKey(known)) return refuse("invalid", missingKey(provider, known));
-  return ok(await open[known.kind](provider, model, known));
+  return needsKey(known) ? refuse("invalid", missingKey(provider, known)) : ok(known);
+}
+
+export async function languageModel(name: string | undefined, providers: Providers): Promise<Result<LanguageModel>> {
+  const known = providerFor(name, providers);
+  if (!known.ok) return known;
+  const { provider, model } = splitModelName(name);
+  return ok(await open[known.value.kind](provider, model, known.value));
 }
 
 /** Local servers work without a key; the public ones do not. */

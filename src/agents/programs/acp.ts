@@ -3,6 +3,7 @@ import { PassThrough, Readable, Writable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { Control, StopTimeouts } from "../process.ts";
+import { checkProgram } from "../program.ts";
 import type { Limits, Runner, RunSpec } from "../runner.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
 import { count, type Listener, overLimit } from "./listener.ts";
@@ -17,10 +18,12 @@ type Options = {
 /** Any agent that speaks the Agent Client Protocol over stdin and stdout. */
 export const acpRunner = ({ argv, isolation, stopTimeouts }: Options): Runner => ({
   name: "acp",
+  check: ({ env, cwd }) => checkProgram(argv[0] ?? "", env, cwd),
   run(spec, signal) {
     const session = conversation(spec, isolation);
     const program: Program = {
       name: "acp",
+      bin: argv[0] ?? "",
       async prepare() {
         const [command = "", ...args] = argv;
         return { command, args, env: spec.env, input: undefined, talk: session.talk };

@@ -17,6 +17,7 @@ export const claudeRunner = (options: Options): Runner => programRunner(claude(o
 
 const claude = ({ bin, args: extra = [], isolation, pluginDir, stopTimeouts }: Options): Program => ({
   name: "claude",
+  bin,
   enforces: ["tokens", "usd"],
   async prepare(spec, keep) {
     const args = ["-p", "--output-format", "stream-json", "--verbose", ...extra];
@@ -55,15 +56,21 @@ type Event = {
   subtype?: string;
   result?: string;
   errors?: string[];
+  api_error_status?: number | null;
   terminal_reason?: string;
   /** By model, all calls of the run; `usage` leaves out some of them when a limit ended it. */
+  /** Of `api_retry`. */
+  attempt?: number;
+  max_retries?: number;
+  error_status?: number | null;
+  error?: string;
   modelUsage?: Record<string, Record<string, unknown>>;
   total_cost_usd?: number;
   usage?: Record<string, unknown>;
 };
 
 /** Each block of a message comes as an `assistant` event with the usage of the whole message: count by message id. */
-export function claudeListener(limits: Limits): Listener {
+export function claudeListener(limits: Limits, onRetry?: (message: string) => void): Listener {
   const usageById = new Map<string, { output: number; all: number }>();
   const calls = new Set<string>();
   let last: Event | undefined;
@@ -76,6 +83,7 @@ export function claudeListener(limits: Limits): Listener {
         last = event;
         control.sawResult();
       }
+      if (event?.subtype === "api_retry") onRetry?.(retryMessage(event));
       if (event?.type !== "assistant" || !event.message?.id) return;
       usageById.set(event.message.id, usedBy(event.message.usage ?? {}));
       for (const block of event.message.content ?? []) if (block.type === "tool_use") calls.add(block.id ?? "");
@@ -104,12 +112,28 @@ export function claudeListener(limits: Limits): Listener {
       const said = last?.result || last?.errors?.[0] || last?.terminal_reason || last?.subtype;
       const isOverBudget = last?.subtype === "error_max_budget_usd";
       if (isOverBudget) reached = "usd";
+      const hasBegun = !(last?.is_error && usage.outputTokens === 0);
       const reason = isOverBudget ? `reached its limit of $${limits.usd}` : (said ?? "the agent reported an error");
+      const error = hasBegun ? reason : `Claude Code cannot use its model: ${reason}${loginAdvice(last)}`;
       const costUsd = last?.total_cost_usd ?? null;
-      return { usage, costUsd, ...(failed ? { error: reason } : {}), ...(reached ? { reached } : {}) };
+      return {
+        usage,
+        costUsd,
+        ...(hasBegun ? {} : { hasBegun }),
+        ...(failed ? { error } : {}),
+        ...(reached ? { reached } : {}),
+      };
     },
   };
 }
+
+const loginAdvice = (last: Event | undefined) =>
+  [401, 403].includes(last?.api_error_status ?? 0) || /logged in|api key/i.test(last?.result ?? "")
+    ? "; run: claude auth login, or check the value of ANTHROPIC_API_KEY"
+    : "";
+
+const retryMessage = ({ attempt, max_retries, error_status, error }: Event) =>
+  `Claude Code cannot call its model (${error_status ?? error ?? "unknown"}); retry ${attempt} of ${max_retries}`;
 
 /** The sum over all models; null when it was not reported. */
 function total(last: Event | undefined, name: string): number | null {

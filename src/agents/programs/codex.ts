@@ -16,6 +16,7 @@ export const codexRunner = (options: Options): Runner => programRunner(codex(opt
 
 const codex = ({ bin, args: extra = [], isolation, stopTimeouts }: Options): Program => ({
   name: "codex",
+  bin,
   async prepare(spec) {
     const trust =
       isolation === "workspace" ? ["--dangerously-bypass-approvals-and-sandbox"] : ["--sandbox", "read-only"];

@@ -4,19 +4,22 @@ import { join } from "node:path";
 import { ok } from "../../kernel/result.ts";
 import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
+import { checkProgram } from "../program.ts";
 import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
 import type { Listener } from "./listener.ts";
 
 /** How to start one kind of agent program, and how to read its output. */
 export type Program = {
   name: string;
+  /** The program that it starts: a name on PATH or a path. */
+  bin: string;
   /** `keep` writes a file outside the agent's folder, for the duration of the run, and returns its path. */
   prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
   /** The budget limits that stop it while it works. */
   enforces?: Runner["enforces"];
-  listener?(limits: RunSpec["limits"]): Listener;
+  listener?(limits: RunSpec["limits"], onRetry?: RunSpec["onRetry"]): Listener;
   stopTimeouts?: StopTimeouts;
 };
 
@@ -24,6 +27,7 @@ export function programRunner(program: Program): Runner {
   return {
     name: program.name,
     ...(program.enforces ? { enforces: program.enforces } : {}),
+    check: ({ env, cwd }) => checkProgram(program.bin, env, cwd),
     async run(spec, signal) {
       const folder = await mkdtemp(join(tmpdir(), "scriptorium-run-"));
       try {
@@ -38,7 +42,7 @@ export function programRunner(program: Program): Runner {
           ? inSandbox(prepared, spec, policy, { kept: folder, config: program.config })
           : ok(prepared);
         if (!invocation.ok) return notStarted(invocation.problem.message);
-        const listener = program.listener?.(spec.limits);
+        const listener = program.listener?.(spec.limits, spec.onRetry);
         const result = await runProcess(
           {
             ...invocation.value,
@@ -51,10 +55,12 @@ export function programRunner(program: Program): Runner {
           },
           signal,
         );
-        const { error, ...summary } = listener?.summary() ?? { usage: unknownUsage, costUsd: null, error: undefined };
+        const summary = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
+        const { error, hasBegun = true, ...rest } = summary;
         const reason = result.error ?? error;
-        const ended = summary.reached && result.ended === "exit" ? "limit" : result.ended;
-        return { ...result, ...summary, ended, ...(reason ? { error: reason } : {}) };
+        const itself = rest.reached ? "limit" : hasBegun ? "exit" : "spawn-error";
+        const ended = result.ended === "exit" ? itself : result.ended;
+        return { ...result, ...rest, ended, ...(reason ? { error: reason } : {}) };
       } finally {
         await rm(folder, { recursive: true, force: true });
       }
@@ -79,6 +85,7 @@ export const notStarted = (error: string): RunResult => ({
 export const commandRunner = (argv: readonly string[], stopTimeouts?: StopTimeouts): Runner =>
   programRunner({
     name: "command",
+    bin: argv[0] ?? "",
     async prepare(spec, keep) {
       const uses = (word: string) => argv.some((part) => part.includes(`{${word}}`));
       const prompt = wholePrompt(spec);

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { operation } from "../../kernel/operation.ts";
-import { ok, type Result } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { appendEvent } from "../../store/events.ts";
 import { countPreambleUse, findPreamble, insertPreamble, runWithRole } from "../../store/queries/preambles.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -24,7 +24,7 @@ export const preambleHash = (kind: Kind, role: string) =>
     .digest("hex")
     .slice(0, 16);
 
-const making = new WeakMap<object, Map<string, Promise<string>>>();
+const making = new WeakMap<object, Map<string, Promise<Result<string>>>>();
 
 /**
  * The system prompt of a role: its preamble and the rules of its part. An agent writes the preamble once
@@ -39,14 +39,18 @@ export async function preambleFor(
   const hash = preambleHash(kind, role);
   const file = join(crew.app.config.root, folder, `${kind}-${hash}.md`);
   const kept = await readFile(file, "utf8").catch(() => undefined);
-  const text = kept ?? (await oncePerProcess(crew, hash, () => make(crew, { kind, role, hash, file }, signal)));
+  const text =
+    kept === undefined
+      ? await oncePerProcess(crew, hash, () => make(crew, { kind, role, hash, file }, signal))
+      : ok(kept);
+  if (!text.ok) return text;
   await crew.app.db.write((tx) => countPreambleUse(tx, hash));
-  return ok(`${text.trim()}\n\n${rules[kind]}`);
+  return ok(`${text.value.trim()}\n\n${rules[kind]}`);
 }
 
 /** Concurrent workers of one role share one preamble. */
-function oncePerProcess(crew: Staff, hash: string, make: () => Promise<string>): Promise<string> {
-  const waiting = making.get(crew.app.db) ?? new Map<string, Promise<string>>();
+function oncePerProcess(crew: Staff, hash: string, make: () => Promise<Result<string>>): Promise<Result<string>> {
+  const waiting = making.get(crew.app.db) ?? new Map<string, Promise<Result<string>>>();
   making.set(crew.app.db, waiting);
   const there = waiting.get(hash);
   if (there) return there;
@@ -57,28 +61,31 @@ function oncePerProcess(crew: Staff, hash: string, make: () => Promise<string>):
 
 type Wanted = { kind: Kind; role: string; hash: string; file: string };
 
-async function make(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<string> {
+async function make(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<Result<string>> {
   const { app } = crew;
   const before = await findPreamble(app.db.read, wanted.hash);
-  if (!before) await write(crew, wanted, signal);
+  const written = before ? ok(true) : await write(crew, wanted, signal);
+  if (!written.ok) return written;
   const text = (await findPreamble(app.db.read, wanted.hash))?.text ?? standardPreamble(wanted.kind, wanted.role);
   await putFile(app.config.root, wanted.file, `${text.trim()}\n`);
-  return text;
+  return ok(text);
 }
 
-/** Lets an agent write the preamble; if that fails, stores the standard one. */
-async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<void> {
+/** Lets an agent write the preamble; if it writes none, stores the standard one. Refused when no agent can be started. */
+async function write(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<Result<true>> {
   const run = await runWithRole(crew.app.db.read, wanted.role);
   if (run !== undefined) {
     const { system, prompt } = preamblePrompt(wanted.kind, wanted.role);
     const operations = [submitPreamble(wanted)];
-    await runWithoutTask(
+    const ran = await runWithoutTask(
       crew,
       { part: "preamble", run, system, prompt, operations, delivers: "submit_preamble", bounds },
       signal,
     );
+    if (ran.ok && !ran.value.hasBegun) return refuse("refused", ran.value.why);
   }
   await keep(crew.app, wanted, standardPreamble(wanted.kind, wanted.role), "standard");
+  return ok(true);
 }
 
 const submitPreamble = (wanted: Wanted) =>

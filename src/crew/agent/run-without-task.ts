@@ -16,7 +16,7 @@ export async function runWithoutTask(
   crew: Staff,
   { folder: given, ...rest }: Options,
   signal: AbortSignal,
-): Promise<Result<{ delivered: boolean; why: string }>> {
+): Promise<Result<WithoutTask>> {
   const agent = `${rest.part}-${crew.app.newId("a").slice(-6)}`;
   let made: string | undefined;
   const folder = async () => {
@@ -28,11 +28,25 @@ export async function runWithoutTask(
     if (!started.ok) return started;
     if (signal.aborted) return refuse("refused", "stopped before the agent was done");
     const { tools, result } = started.value;
-    return ok({ delivered: tools.isDone?.() ?? false, why: tools.tripped() ?? whyNot(result) });
+    const delivered = tools.isDone?.() ?? false;
+    const hasBegun = result.ended !== "spawn-error";
+    return ok({ delivered, hasBegun, failure: failureOf(result), why: tools.tripped() ?? whyNot(result) });
   } finally {
     if (made && !given) await rm(made, { recursive: true, force: true });
   }
 }
+
+type WithoutTask = {
+  delivered: boolean;
+  /** False when its program or its model could not be reached at all. */
+  hasBegun: boolean;
+  /** What kept the agent from working, such as its model server; undefined if it worked and ended. */
+  failure: string | undefined;
+  why: string;
+};
+
+const failureOf = ({ ended, exitCode, error }: RunResult) =>
+  ended === "spawn-error" || (ended === "exit" && exitCode !== 0) ? error : undefined;
 
 const whyNot = ({ ended, error, errorTail }: RunResult) =>
   error ??

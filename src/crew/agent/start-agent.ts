@@ -97,6 +97,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     ...(sandboxPolicy.value ? { sandboxPolicy: sandboxPolicy.value } : {}),
     limits: { wallMs: attempt_minutes * 60_000, idleMs: idle_minutes * 60_000, afterResultMs: 10_000, ...bounds },
     logFile: await logFile(app, id),
+    onRetry: (reason) => crew.tell?.({ kind: "model-retry", run, ...(task ? { task: task.id } : {}), reason }),
   };
   try {
     const asProgram = async () => {

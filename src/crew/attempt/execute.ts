@@ -5,6 +5,7 @@ import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import { unknownCost } from "../agent/budget.ts";
 import { isCostKnown } from "../agent/estimate.ts";
+import { checkReady } from "../agent/ready.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Outcome } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
@@ -36,6 +37,8 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const { by } = options;
   const read = await app.runs.readBack(run, by);
   if (!read.ok) return read;
+  const ready = checkReady(crew, ["preamble", "worker", "qc"]);
+  if (!ready.ok) return ready;
   const budget = budgetOf(app, read.value, options);
   const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew);
   if (!priced.ok) return priced;

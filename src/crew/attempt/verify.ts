@@ -124,7 +124,7 @@ async function askVerifier(
   if (lease.lost() || outer.aborted) return giveBack(crew, { id, verifier, epoch }, lease);
   const { outOfBudget, result } = ran.value;
   if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
-  if (result.ended === "spawn-error") return stopRun(`the verifier could not be started: ${result.error ?? "unknown"}`);
+  if (result.ended === "spawn-error") return stopRun(result.error ?? "the verifier could not be started");
   return undefined;
 }
 

@@ -89,7 +89,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       return released(reason);
     }
     if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
-    if (result.ended === "spawn-error") return stopRun(`the worker could not be started: ${result.error ?? "unknown"}`);
+    if (result.ended === "spawn-error") return stopRun(result.error ?? "the worker could not be started");
 
     const made = tree.opened();
     const message = commitMessage(detail, task.title, attempt, epoch);

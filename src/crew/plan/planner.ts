@@ -29,7 +29,7 @@ export async function planRun(
   const done = await briefAndPlan(crew, id, request, how.brief, signal);
   if (!done.ok) {
     await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
-    return refuse("refused", `run ${id}: ${done.problem.message}`, { run: id });
+    return refuse("refused", `${done.problem.message} (${id})`, { run: id });
   }
   const tasks = (await app.runs.tasks(id)).map(({ number, task }) => ({ id: task.id, number, title: task.title }));
   return ok({ run: id, chain: app.runs.chainPath(id), tasks });
@@ -55,11 +55,12 @@ async function briefAndPlan(
     const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
+    if (ran.value.failure) return refuse("refused", ran.value.failure);
     const mistake = await lastMistake(crew, run);
     return refuse(
       "refused",
       mistake === undefined
-        ? `the planner failed: ${ran.value.why}`
+        ? `the planner ended without a plan: ${ran.value.why}`
         : `the planner submitted no valid plan: ${mistake}`,
     );
   } finally {
@@ -72,7 +73,8 @@ async function briefOf(crew: Staff, run: string, request: string, signal: AbortS
   const agent = { part: "brief" as const, run, system: briefInstructions, prompt: request, operations };
   const ran = await runWithoutTask(crew, { ...agent, delivers: "submit_brief", bounds: briefBounds }, signal);
   if (!ran.ok) return ran;
-  if (!ran.value.delivered) return refuse("refused", `the brief writer failed: ${ran.value.why}`);
+  if (ran.value.failure && !ran.value.delivered) return refuse("refused", ran.value.failure);
+  if (!ran.value.delivered) return refuse("refused", `the brief writer ended without a brief: ${ran.value.why}`);
   return ok((await crew.app.runs.find(run))?.brief ?? null);
 }
 

@@ -68,7 +68,8 @@ export type News = {
     | "merge-conflict"
     | "retry"
     | "given-up"
-    | "released";
+    | "released"
+    | "model-retry";
   run: string;
   task?: string;
   number?: string;

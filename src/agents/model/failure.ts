@@ -1,0 +1,108 @@
+import { addressOf, type Provider } from "./providers.ts";
+
+/** Why one model call failed. */
+export type CallFailure = {
+  /** The HTTP status; undefined when there was no answer, or only a part of one. */
+  status: number | undefined;
+  /** True when no connection could be made. */
+  unreachable: boolean;
+  /** In the words of the server or of the connection. */
+  detail: string;
+  /** Whether another try may succeed. */
+  retry: boolean;
+  delayMs: number | undefined;
+  /** True when the server certainly did not charge for it. */
+  free: boolean;
+};
+
+type Where = { name: string; model: string; provider: Provider };
+
+/** The cause and what to do about it; the variable of the key and the address are named, the key never is. */
+export function explain({ status, unreachable, detail }: CallFailure, { name, model, provider }: Where): string {
+  const server = `the model server ${addressOf(provider)}`;
+  const said = status === undefined ? detail : detail === "" ? String(status) : `${status}: ${detail}`;
+  if (unreachable) {
+    return `${server} is not reachable (${detail}); start it, or change crew.providers.${name} in scriptorium.yaml`;
+  }
+  if (status === 401 || status === 403) return `${server} rejected the API key (${said}); ${keyAdvice(name, provider)}`;
+  if (status === 404) {
+    return `${server} does not have the model ${model} (${said}); check the model under crew.agents in scriptorium.yaml`;
+  }
+  if (status === 429) {
+    return `${server} limits the rate of requests (${said}); wait and resume, or lower crew.workers in scriptorium.yaml`;
+  }
+  return status === undefined ? `${server} failed: ${detail}` : `${server} answered ${said}`;
+}
+
+const keyAdvice = (name: string, { keyVariable, key }: Provider) => {
+  if (!keyVariable) return `add key_env: VARIABLE to crew.providers.${name} in scriptorium.yaml`;
+  return key ? `check the value of ${keyVariable}` : `set ${keyVariable}`;
+};
+
+type ApiError = Error & { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean };
+
+export function failureFrom(error: unknown): CallFailure {
+  const { statusCode = 0, responseHeaders, isRetryable, cause } = error as ApiError;
+  const refused = statusCode >= 400;
+  const code = codeOf(cause);
+  const isTransient = !refused || [408, 409, 429].includes(statusCode) || statusCode >= 500;
+  const unreachable = !refused && code !== undefined && code in noConnection;
+  return {
+    status: refused ? statusCode : undefined,
+    unreachable,
+    detail: unreachable ? (noConnection[code] ?? code) : messageOf(error),
+    retry: isTransient || isRetryable === true,
+    delayMs: retryAfterMs(responseHeaders ?? {}),
+    free: refused || unreachable,
+  };
+}
+
+export const cutOff: CallFailure = {
+  status: undefined,
+  unreachable: false,
+  detail: "the connection ended in the middle of an answer",
+  retry: true,
+  delayMs: undefined,
+  free: false,
+};
+
+/** Errors before a connection was made, in words. */
+const noConnection: Record<string, string> = {
+  ECONNREFUSED: "connection refused",
+  ENOTFOUND: "unknown host",
+  EAI_AGAIN: "the host name cannot be resolved",
+  EHOSTUNREACH: "no route to the host",
+  ENETUNREACH: "no network",
+  UND_ERR_CONNECT_TIMEOUT: "connection timed out",
+};
+
+/** Node wraps the error of a socket, for a host with several addresses twice. */
+function codeOf(cause: unknown): string | undefined {
+  const { code, errors, cause: inner } = (cause ?? {}) as { code?: string; errors?: unknown[]; cause?: unknown };
+  if (code !== undefined) return code;
+  if (errors?.[0] !== undefined) return codeOf(errors[0]);
+  return inner === undefined ? undefined : codeOf(inner);
+}
+
+const messageOf = (error: unknown) =>
+  (error instanceof Error ? error.message : typeof error === "string" ? error : JSON.stringify(error)).slice(0, 1000);
+
+/** `retry-after-ms`, or `retry-after` in seconds or as a date. */
+export function retryAfterMs(headers: Record<string, string>, now = Date.now()): number | undefined {
+  const exact = Number.parseFloat(headers["retry-after-ms"] ?? "");
+  if (exact >= 0) return exact;
+  const after = headers["retry-after"];
+  if (after === undefined) return undefined;
+  const seconds = Number(after);
+  if (seconds >= 0) return seconds * 1000;
+  const until = Date.parse(after) - now;
+  return until >= 0 ? until : undefined;
+}
+
+/** The delay before the n-th retry: the server's, otherwise exponential backoff with jitter. */
+export const delayBefore = (
+  n: number,
+  { delayMs }: Pick<CallFailure, "delayMs">,
+  firstMs: number,
+  random = Math.random(),
+) => delayMs ?? firstMs * 2 ** (n - 1) * (0.75 + random / 2);
