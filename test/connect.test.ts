@@ -102,6 +102,7 @@ test("P3: comments and formatting of the person's file stay, and the diff is sho
 test.each([
   ["claude", ".mcp.json", '{\n  "mcpServers": {\n', ".mcp.json:3:1: close brace expected"],
   ["codex", ".codex/config.toml", "a = 1\na = \n", ".codex/config.toml:2:"],
+  ["copilot", ".mcp.json", "// mine\n{}\n", ".mcp.json:1:1: this client does not read JSON with comments"],
   ["gemini", ".gemini/settings.json", "\xff\xfe".repeat(3), ".gemini/settings.json"],
 ])(
   "P3: an invalid file of %s (%s) is refused with its line, and no client is changed",

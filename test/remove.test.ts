@@ -239,6 +239,21 @@ describe("P16: scriptorium remove", () => {
     expect(stateOf(root, git)).toEqual(before);
   });
 
+  test("passes over files that it cannot read and that do not mention it, and names the line of one that does", async () => {
+    const { root, run } = place();
+    await run("init", "--connect", "gemini");
+    put(root, { ".cursor/mcp.json": "{ broken", ".qwen/settings.json": "// mine\n{}\n" });
+    const settings = readFileSync(join(root, ".gemini/settings.json"), "utf8");
+    writeFileSync(join(root, ".gemini/settings.json"), settings.slice(0, -4));
+    expect((await run("remove", "--yes")).stderr).toMatch(
+      /^scriptorium: \.gemini\/settings\.json:\d+:\d+: close brace expected/,
+    );
+    expect(existsSync(join(root, "scriptorium.yaml"))).toBe(true);
+    writeFileSync(join(root, ".gemini/settings.json"), `// mine\n${settings}`);
+    expect((await run("remove", "--yes")).code).toBe(0);
+    expect(readFileSync(join(root, ".gemini/settings.json"), "utf8")).toMatch(/^\/\/ mine\n\{\s*\}\n$/);
+  });
+
   test("follows no link out of the workspace", async () => {
     const { root, run } = place();
     await run("init", "--yes");

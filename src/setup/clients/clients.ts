@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import type { Environment } from "../../config/environment.ts";
-import type { JsonObject } from "./json-entry.ts";
+import type { JsonDialect, JsonObject } from "./json-entry.ts";
 import { workspaceFolder } from "./launch.ts";
 
 export type Scope = "project" | "user";
@@ -21,6 +21,8 @@ export type Client = {
   /** Files by scope, relative to the workspace or to the home folder; an existing one is preferred to the first. */
   files: { project: readonly string[]; user?: (env: Environment) => readonly string[] };
   format: "json" | "toml";
+  /** What its JSON may have; comments and trailing commas if left out. */
+  dialect?: JsonDialect;
   /** The key that holds the servers. */
   key: string;
   entry(server: ServerCommand, scope: Scope): JsonObject;
@@ -32,11 +34,14 @@ export type Client = {
   first: string;
 };
 
+const strictJson: JsonDialect = { comments: false, trailingCommas: false };
+const withComments: JsonDialect = { comments: true, trailingCommas: false };
+
 const stdio = ({ command, args }: ServerCommand) => ({ type: "stdio", command, args: [...args] });
 const plain = ({ command, args }: ServerCommand) => ({ command, args: [...args] });
 export const homeOf = (env: Environment) => env.HOME ?? homedir();
 
-/** The formats were checked against each CLI's own `mcp add`, and for Cursor and VS Code against their documentation. */
+/** The formats and dialects were checked against each CLI itself, and for Cursor and VS Code against their documentation. */
 export const clients: readonly Client[] = [
   {
     name: "claude",
@@ -49,6 +54,7 @@ export const clients: readonly Client[] = [
     },
     files: { project: [".mcp.json"], user: (env) => [join(env.CLAUDE_CONFIG_DIR ?? homeOf(env), ".claude.json")] },
     format: "json",
+    dialect: strictJson,
     key: "mcpServers",
     entry: stdio,
     first: "Claude Code asks once whether to use the project's server: start `claude` here and approve it.",
@@ -105,6 +111,7 @@ export const clients: readonly Client[] = [
     },
     files: { project: [".gemini/settings.json"], user: (env) => [join(homeOf(env), ".gemini/settings.json")] },
     format: "json",
+    dialect: withComments,
     key: "mcpServers",
     entry: plain,
     first: "Gemini CLI starts servers only in a trusted folder: start `gemini` here and trust it.",
@@ -139,6 +146,7 @@ export const clients: readonly Client[] = [
     login: { variables: ["OPENAI_API_KEY"], files: (env) => [join(homeOf(env), ".qwen/oauth_creds.json")] },
     files: { project: [".qwen/settings.json"], user: (env) => [join(homeOf(env), ".qwen/settings.json")] },
     format: "json",
+    dialect: withComments,
     key: "mcpServers",
     entry: plain,
     first: "Qwen Code starts the server with the next session.",
@@ -155,6 +163,7 @@ export const clients: readonly Client[] = [
       user: (env) => [join(env.COPILOT_HOME ?? join(homeOf(env), ".copilot"), "mcp-config.json")],
     },
     format: "json",
+    dialect: strictJson,
     key: "mcpServers",
     entry: (server, scope) => (scope === "project" ? stdio(server) : { ...stdio(server), type: "local", tools: ["*"] }),
     first: "Copilot CLI reads a project's servers only in a trusted folder: start `copilot` here and trust it.",

@@ -9,6 +9,8 @@ import { readTomlEntry, removeTomlEntry, setTomlEntry, tomlSettings } from "./to
 /** The place of our entry in the configuration of one client. */
 export type EntryPlace = { client: Client; scope: Scope; root: string; env: Environment };
 
+const lenient = { comments: true, trailingCommas: true };
+
 type OpenFile = { change: Omit<Change, "after">; path: [string, string] };
 
 function openFile({ client, scope, root, env }: EntryPlace): Result<OpenFile> {
@@ -34,10 +36,14 @@ export function readEntry(place: EntryPlace): Result<JsonObject | undefined> {
   return entryIn(place.client, change, path);
 }
 
-function entryIn({ format }: Client, { before = "", shown }: Omit<Change, "after">, path: [string, string]) {
+function entryIn(
+  { format, dialect = lenient }: Client,
+  { before = "", shown }: Omit<Change, "after">,
+  path: [string, string],
+) {
   return format === "toml"
     ? readTomlEntry({ text: before, shown, path })
-    : readJsonEntry({ text: before, shown, path });
+    : readJsonEntry({ text: before, shown, path, dialect });
 }
 
 /** The change that adds our entry or brings it up to date. An entry of the same name that is not ours is refused. */
@@ -70,7 +76,8 @@ function withEntry(
   if (client.format === "toml") {
     return setTomlEntry({ text: before, shown, path }, entry as { [key: string]: string | string[] });
   }
-  if (before.trim() !== "") return setJsonEntry({ text: before, shown, path }, entry);
+  if (before.trim() !== "")
+    return setJsonEntry({ text: before, shown, path, dialect: client.dialect ?? lenient }, entry);
   const [group, name] = path;
   return ok(`${JSON.stringify({ ...client.skeleton, [group]: { [name]: entry } }, null, 2)}\n`);
 }
@@ -81,11 +88,14 @@ export function disconnectChange(place: EntryPlace): Result<Change | undefined> 
   if (!open.ok) return open;
   const { change, path } = open.value;
   const { before, shown } = change;
-  const found = entryIn(place.client, change, path);
-  if (!found.ok) return found;
+  // Comments that the client does not read must not keep our entry in the file.
+  const client = { ...place.client, dialect: lenient };
+  const found = entryIn(client, change, path);
+  if (!found.ok) return before?.includes(serverName) ? found : ok(undefined);
   if (before === undefined || !found.value || !isOurs(found.value)) return ok(undefined);
-  const remove = place.client.format === "toml" ? removeTomlEntry : removeJsonEntry;
-  const after = remove({ text: before, shown, path });
+  const { format, dialect } = client;
+  const at = { text: before, shown, path };
+  const after = format === "toml" ? removeTomlEntry(at) : removeJsonEntry({ ...at, dialect });
   return after.ok ? ok({ ...change, after: after.value }) : after;
 }
 
