@@ -276,3 +276,18 @@ test(
     }
   },
 );
+
+test(
+  "P17: a key that the real Claude Code's server rejects is the reason why a plan fails",
+  installing,
+  async (context) => {
+    const bin = await agentCli("claude", context.skip);
+    const model = await fakeModel(() => ({ status: 401, message: "invalid x-api-key" }));
+    const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
+    const { root } = await newWorkspace({ config: `agent: ${JSON.stringify(agent)}\n` });
+    const env = { ...forClaude(model.url, temporaryFolder()), CLAUDE_CODE_MAX_RETRIES: "1" };
+    const { code, stderr } = await scriptoriumProcess(["plan", "Make it so"], { cwd: root, env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/scriptorium: Claude Code cannot use its model: .*API key.*claude auth login/);
+  },
+);

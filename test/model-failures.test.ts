@@ -1,5 +1,6 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
@@ -86,4 +87,19 @@ test("P17: a model server that is not there is reported at once with the retry, 
   const summary = JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "");
   expect(summary).toMatchObject({ state: "stopped", reason: expect.stringContaining("is not reachable") });
   expect(summary.tasks).toMatchObject({ lost: 0 });
+});
+
+test("P17: an agent program that is not signed in stops the run with its own words and what to do", async () => {
+  const result = { type: "result", subtype: "success", is_error: true, result: "Not logged in", total_cost_usd: 0 };
+  const usage = { input_tokens: 0, output_tokens: 0 };
+  const bin = join(temporaryFolder(), "claude");
+  writeFileSync(bin, `#!/bin/sh\necho '${JSON.stringify({ ...result, usage })}'\nexit 1\n`, { mode: 0o755 });
+  const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
+  const { root, app } = await newWorkspace({ config: `agent: ${JSON.stringify(agent)}\ncrew: {sandbox: none}\n` });
+  const { stderr } = await plan(root, {});
+  expect(stderr).toMatch(/^scriptorium: Claude Code cannot use its model: Not logged in; run: claude auth login/);
+  const run = await newRun(app, [planned("0")]);
+  const ran = await scriptoriumProcess(["execute", run, "--json"], { cwd: root });
+  const summary = JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "");
+  expect(summary).toMatchObject({ state: "stopped", reason: expect.stringContaining("Not logged in") });
 });

@@ -43,7 +43,8 @@ export function distinctiveWords(prompt: string): Map<string, number> {
 
 /** Capitalized within a sentence, or with digits. */
 const isName = (prompt: string, raw: string, index: number) =>
-  /\p{L}.*\p{N}|\p{N}.*\p{L}/u.test(raw) || (/^\p{Lu}/u.test(raw) && /[\p{L}\p{N},;)] $/u.test(prompt.slice(0, index)));
+  (/\p{L}/u.test(raw) && /\p{N}/u.test(raw)) ||
+  (/^\p{Lu}/u.test(raw) && /[\p{L}\p{N},;)] $/u.test(prompt.slice(0, index)));
 
 /** The passages that share enough of the prompt's distinctive words, in their order. */
 export function relevant<T extends { title: string; heading: string; body: string }>(prompt: string, hits: T[]): T[] {

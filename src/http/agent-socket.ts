@@ -21,8 +21,8 @@ import { version } from "../kernel/version.ts";
 const largestCall = 16 * 1024 * 1024;
 
 /**
- * Performs operations for `scribe`, which saves it from opening the store. A process that can write to the socket
- * runs as the user who can open the store, and is an agent in both cases. Undefined if another server of this workspace listens.
+ * Performs operations for `scribe`, which then need not open the store. Only the user who can open the store can
+ * write to the socket, and is an agent here as there. Undefined if another server of this workspace listens.
  */
 export async function openAgentSocket(app: App): Promise<{ close(): Promise<void> } | undefined> {
   const { root, stateFolder, environment } = app.config;

@@ -56,6 +56,7 @@ type Event = {
   subtype?: string;
   result?: string;
   errors?: string[];
+  api_error_status?: number | null;
   terminal_reason?: string;
   /** By model, all calls of the run; `usage` leaves out some of them when a limit ended it. */
   /** Of `api_retry`. */
@@ -111,12 +112,25 @@ export function claudeListener(limits: Limits, onRetry?: (message: string) => vo
       const said = last?.result || last?.errors?.[0] || last?.terminal_reason || last?.subtype;
       const isOverBudget = last?.subtype === "error_max_budget_usd";
       if (isOverBudget) reached = "usd";
+      const hasBegun = !(last?.is_error && usage.outputTokens === 0);
       const reason = isOverBudget ? `reached its limit of $${limits.usd}` : (said ?? "the agent reported an error");
+      const error = hasBegun ? reason : `Claude Code cannot use its model: ${reason}${loginAdvice(last)}`;
       const costUsd = last?.total_cost_usd ?? null;
-      return { usage, costUsd, ...(failed ? { error: reason } : {}), ...(reached ? { reached } : {}) };
+      return {
+        usage,
+        costUsd,
+        ...(hasBegun ? {} : { hasBegun }),
+        ...(failed ? { error } : {}),
+        ...(reached ? { reached } : {}),
+      };
     },
   };
 }
+
+const loginAdvice = (last: Event | undefined) =>
+  [401, 403].includes(last?.api_error_status ?? 0) || /logged in|api key/i.test(last?.result ?? "")
+    ? "; run: claude auth login, or check the value of ANTHROPIC_API_KEY"
+    : "";
 
 const retryMessage = ({ attempt, max_retries, error_status, error }: Event) =>
   `Claude Code cannot call its model (${error_status ?? error ?? "unknown"}); retry ${attempt} of ${max_retries}`;

@@ -55,10 +55,12 @@ export function programRunner(program: Program): Runner {
           },
           signal,
         );
-        const { error, ...summary } = listener?.summary() ?? { usage: unknownUsage, costUsd: null, error: undefined };
+        const summary = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
+        const { error, hasBegun = true, ...rest } = summary;
         const reason = result.error ?? error;
-        const ended = summary.reached && result.ended === "exit" ? "limit" : result.ended;
-        return { ...result, ...summary, ended, ...(reason ? { error: reason } : {}) };
+        const itself = rest.reached ? "limit" : hasBegun ? "exit" : "spawn-error";
+        const ended = result.ended === "exit" ? itself : result.ended;
+        return { ...result, ...rest, ended, ...(reason ? { error: reason } : {}) };
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

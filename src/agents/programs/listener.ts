@@ -1,10 +1,19 @@
 import type { Control } from "../process.ts";
 import type { Limits, Usage } from "../runner.ts";
 
+type Summary = {
+  usage: Usage;
+  costUsd: number | null;
+  error?: string;
+  reached?: keyof Limits;
+  /** False when it failed before its model said anything, for want of a login or a connection. */
+  hasBegun?: boolean;
+};
+
 /** Reads the events that a program prints, for logs, limits and usage; never to judge the work. */
 export type Listener = {
   line(text: string, control: Control): void;
-  summary(): { usage: Usage; costUsd: number | null; error?: string; reached?: keyof Limits };
+  summary(): Summary;
 };
 
 /** A line of JSON as an event; undefined for any other line. */

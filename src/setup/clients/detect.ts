@@ -53,7 +53,7 @@ async function versionOf(program: string, client: Client, env: Environment): Pro
   if (known?.name === client.package && known?.version) return known.version;
   try {
     const { stdout } = await promisify(execFile)(program, ["--version"], { timeout: longestMs, env });
-    return /\d+\.\d+[\w.-]*/.exec(stdout)?.[0];
+    return /\d{1,9}\.\d{1,9}[\w.-]{0,40}/.exec(stdout)?.[0];
   } catch {
     return undefined;
   }

@@ -50,8 +50,8 @@ export function removeProperty(text: string, property: Node): string {
 
 /** Cuts a range; if only white space is left on its line, the line goes too. */
 function withoutLines(text: string, start: number, end: number): string {
-  const before = /[ \t]*$/.exec(text.slice(0, start))?.[0] ?? "";
-  const lineStart = start - before.length;
+  let lineStart = start;
+  while (text[lineStart - 1] === " " || text[lineStart - 1] === "\t") lineStart--;
   const isLineStart = lineStart === 0 || text[lineStart - 1] === "\n";
   const after = /^[ \t]*(\r?\n)?/.exec(text.slice(end))?.[0] ?? "";
   const isWhole = isLineStart && after.endsWith("\n");

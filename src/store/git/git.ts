@@ -255,7 +255,7 @@ export async function gitVersion(
   const printed = await gitAt(folder, environment)
     .maybe(["version"])
     .catch(() => undefined);
-  return /\d+(\.\d+)+/.exec(printed ?? "")?.[0];
+  return /\d{1,9}(?:\.\d{1,9}){1,4}/.exec(printed ?? "")?.[0];
 }
 
 /** Creates a repository unless `root` lies in one; true when it did. */
