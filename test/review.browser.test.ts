@@ -152,7 +152,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await page.getByRole("alert").getByText("Nothing is overwritten").waitFor();
     await page.getByRole("textbox", { name: "Their text" }).getByText("first line, theirs").waitFor();
     await page.getByRole("button", { name: "Keep both" }).click();
-    await page.getByRole("button", { name: /Save over version/ }).click();
+    await page.getByRole("button", { name: /Save on top of version/ }).click();
     await page.locator(".prose").getByText("first line, theirs").waitFor();
     await page.locator(".prose").getByText("mine at the end").waitFor();
 
