@@ -62,6 +62,7 @@ const mostCaches = 20;
 function save(file: string, key: string, data: Buffer): void {
   const folder = dirname(file);
   const draft = `${file}.${process.pid}`;
+  let isWritten = false;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
@@ -69,8 +70,9 @@ function save(file: string, key: string, data: Buffer): void {
     const old = there.length >= mostCaches ? there : there.filter((name) => !name.startsWith(key));
     for (const name of old) rmSync(join(folder, name), { force: true });
     writeFileSync(draft, data, { flag: "wx", mode: 0o600 });
+    isWritten = true;
     renameSync(draft, file);
   } catch {
-    rmSync(draft, { force: true });
+    if (isWritten) rmSync(draft, { force: true });
   }
 }
