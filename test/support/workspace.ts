@@ -218,6 +218,7 @@ export const person = (rank: "reader" | "collaborator" | "admin" = "admin"): Cal
   name: gitPerson.name,
   email: gitPerson.email,
   rank,
+  proof: "token",
 });
 
 export const read = (path: string) => readFileSync(path, "utf8");
