@@ -12,6 +12,8 @@ export const userVariables = {
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
+  SCRIPTORIUM_TOKEN:
+    "Token of a person, for scripts: commands act as that person, and decisions such as `proposal approve` need no confirmation. `--token` overrides it.",
 } as const;
 
 /** Set by Scriptorium for the processes it starts; users do not set them. */
