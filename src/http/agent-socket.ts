@@ -92,8 +92,8 @@ const firstLine = (socket: Socket): Promise<string | undefined> =>
 
 /** Only the fields of a call: nothing else that a client sends can become part of the caller. */
 function callIn(text: string): AgentCall {
-  const { operation, input, role, run, task, epoch, job } = JSON.parse(text) as AgentCall;
-  const given = { role, run, task, epoch, job };
+  const { operation, input, role, run, task, epoch, secret, job } = JSON.parse(text) as AgentCall;
+  const given = { role, run, task, epoch, secret, job };
   const known = Object.entries(given).filter(([, value]) => typeof value === "string" || typeof value === "number");
   return { operation: String(operation), input, ...Object.fromEntries(known) };
 }
