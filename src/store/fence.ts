@@ -45,8 +45,8 @@ export function checkClaim(task: Claimed, clock: number, { epoch, secret }: Name
   if (epoch === undefined) {
     if (task.holder === null) return ok(true);
     const held = heldBy(task, clock);
-    const message = `${held.holder} has claimed task ${id} until ${held.until}; if that is you, send the epoch and the secret of the claim`;
-    return refuse("conflict", message, held);
+    const message = `${held.holder} has claimed task ${id} until ${held.until}; if that is you, send the epoch and the secret of your claim`;
+    return refuse("conflict", message, { ...held, next: [{ operation: "release_task", input: { id }, to: "end it" }] });
   }
   const next = (to: string) => [{ operation: "lock_todo" as const, input: { id }, to }];
   const ended = whyEnded(task, clock, epoch);
