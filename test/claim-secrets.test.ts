@@ -270,6 +270,7 @@ describe.each(engines)("S3: a claim is proven by its secret (%s)", (engine) => {
     expect(new Set(refused.map(({ data }) => (data as { step: string }).step))).toEqual(
       new Set(["begin", "ask", "release", "spend", "verdict"]),
     );
+    expect(new Set(refused.map(({ actor }) => actor))).toEqual(new Set(["engineer", "Ada Lovelace", "mallory"]));
   });
 
   test("S3: a claim to verify does not begin an attempt, so it cannot discard the one that was submitted", async () => {

@@ -38,13 +38,9 @@ function fenceOf(caller: Caller, said: { task?: string | undefined } & NamedClai
   if (bound?.task !== undefined && said.task !== undefined && said.task !== bound.task)
     return refuse("denied", `your connection is bound to task ${bound.task}, not to ${said.task}`);
   if (task === undefined || epoch === undefined)
-    return refuse(
-      "invalid",
-      "task and epoch: missing; expected the task you hold, the epoch and secret of your claim",
-      {
-        next: [{ operation: "lock_todo", to: "claim a task" }],
-      },
-    );
+    return refuse("invalid", "task and epoch: missing; expected those of your claim, with its secret", {
+      next: [{ operation: "lock_todo", to: "claim a task" }],
+    });
   return ok({ task, epoch, secret });
 }
 
@@ -134,7 +130,7 @@ export const submitOutput = operation({
         return refuse("invalid", "this task does not belong to a run", {
           next: [{ operation: "update_todo", input: { id: held.id, status: "completed" }, to: "complete it" }],
         });
-      const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller));
+      const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller), actorOf(caller));
       if (!begun.ok) return begun;
     }
     const kept = await app.attempts.submitOutput(fence.value, said, actorOf(caller));

@@ -18,10 +18,17 @@ export function workRecord(deps: CrewDeps) {
   const { db } = deps;
   const { stamp, event } = attemptLedger(deps);
 
-  /** Starts the attempt right after the claim, and marks attempts that an earlier claim left unfinished as abandoned. */
-  async function begin(fence: Fence, worker: string): Promise<Result<{ attempt: number; retryReason: string | null }>> {
+  /**
+   * Starts the attempt right after the claim, and marks attempts that an earlier claim left unfinished as abandoned.
+   * `actor` is the caller if that is not the worker itself; a refusal is recorded under its name.
+   */
+  async function begin(
+    fence: Fence,
+    worker: string,
+    actor = worker,
+  ): Promise<Result<{ attempt: number; retryReason: string | null }>> {
     const { task: id, epoch } = fence;
-    return recordingRefused(deps, { name: worker, ...fence }, "begin", () =>
+    return recordingRefused(deps, { name: actor, ...fence }, "begin", () =>
       db.write(async (tx) => {
         const held = await lockWorking(tx, fence);
         if (!held.ok) return held;
