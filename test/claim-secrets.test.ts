@@ -18,7 +18,7 @@ import { executed, newRun, passes, planned, playing, writes } from "./support/cr
 import { eras, overHttp, overStdio } from "./support/mcp.ts";
 import { crewAgent, plannedRun, planOf } from "./support/plans.ts";
 import { ask } from "./support/requests.ts";
-import { agent, allEvents, engines, freshDatabase, newWorkspace, person } from "./support/workspace.ts";
+import { agent, allEvents, backends, engines, freshDatabase, newWorkspace, person } from "./support/workspace.ts";
 
 const secretText = /secret-[0-9a-f]{32}/;
 const guess = `secret-${"0".repeat(32)}`;
@@ -396,6 +396,29 @@ describe.each(engines)("S3: a claim is proven by its secret (%s)", (engine) => {
     expect(await upgraded.tasks.lock(id, "next")).toMatchObject({ value: { holder: "holder", alive: true } });
     await upgraded.db.write((tx) => tx.updateTable("tasks").set({ lease_until: 1 }).where("id", "=", id).execute());
     expect(await upgraded.tasks.lock(id, "next")).toMatchObject({ value: { epoch: 2 } });
+  });
+});
+
+describe.each(backends)("S3: entries ($store, $engine)", (backend) => {
+  test("S3: are written in the name of a claimed task only with its secret", async () => {
+    const { app } = await newWorkspace(backend);
+    const { id } = unwrap(await app.tasks.create(wanted, "Ada"));
+    const { epoch, secret } = await lockedBy(app, id);
+    const versions = () => app.db.read.selectFrom("entry_versions").select(["entry_id", "version", "task"]).execute();
+    const before = await versions();
+    const { version } = unwrap(await operations.fetch_entry.perform(app, { id: "vision" }, person()));
+    const write = async (claim: { epoch?: number; secret?: string }) => {
+      const caller: Caller = { kind: "agent", role: "planner", task: id, turn: newTurn("r-1"), ...claim };
+      return [
+        await operations.commit_entry.perform(app, { id: "vision", content: "Far.\n", version }, caller),
+        await operations.append_log.perform(app, { id: "decisions", line: "as decided" }, caller),
+      ];
+    };
+    for (const claim of [{}, { epoch }, { epoch, secret: guess }, { epoch: epoch + 1, secret }])
+      for (const answer of await write(claim)) expect(answer).toMatchObject({ ok: false });
+    expect(await versions()).toEqual(before);
+    for (const answer of await write({ epoch, secret })) expect(answer).toMatchObject({ ok: true });
+    expect((await versions()).filter(({ task }) => task === id)).toHaveLength(2);
   });
 });
 
