@@ -113,7 +113,7 @@ function NewToken({ onClose }: { onClose(): void }) {
   return (
     <Dialog onClose={onClose} title={made ? "The token" : "New token"}>
       {made ? (
-        <Secret token={made.token} isPerson={made.kind === "person"} />
+        <Secret text={made.token} about="Shown only once. Send it as a bearer token." />
       ) : (
         <form
           className="stack"
