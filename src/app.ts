@@ -25,6 +25,7 @@ import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
+import { closeToOthers } from "./store/disk/private.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { openDatabase } from "./store/open.ts";
@@ -55,6 +56,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
+  closeToOthers(stateFolder);
   const git = gitAt(root, config.environment);
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);

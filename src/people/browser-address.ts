@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Database } from "../store/database.ts";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 import { addMeta, findMeta } from "../store/queries/meta.ts";
 
 /**
@@ -35,8 +36,8 @@ const fileOf = (stateFolder: string) => join(stateFolder, "run", "port");
 export function recordPort(stateFolder: string, port: number): { remove(): void } {
   const file = fileOf(stateFolder);
   const text = `${process.pid} ${port}\n`;
-  mkdirSync(join(stateFolder, "run"), { recursive: true, mode: 0o700 });
-  writeFileSync(file, text, { mode: 0o600 });
+  mkdirSync(join(stateFolder, "run"), privateFolder);
+  writeFileSync(file, text, privateFile);
   return {
     remove() {
       if (readOr(file) === text) rmSync(file, { force: true });

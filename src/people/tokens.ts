@@ -16,6 +16,7 @@ import {
 import { dirname } from "node:path";
 import { ok, Refused, type Result } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
+import { privateFolder } from "../store/disk/private.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { allTokens, findToken, insertToken, revokeToken } from "../store/queries/tokens.ts";
@@ -96,7 +97,7 @@ export type TokenStore = ReturnType<typeof tokenStore>;
 export function workspaceToken(file: string): string {
   const folder = dirname(file);
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) throw planted(folder);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, privateFolder);
   return readOwn(file) ?? makeOwn(file);
 }
 
