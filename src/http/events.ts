@@ -43,7 +43,7 @@ export async function eventStream(c: Context, app: App, { stopping, rank }: Read
       if (found.length > 0) cursor = found.at(-1)?.id;
       // The first heartbeat is sent immediately, so that the reader knows the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
-      // A page of events that are all hidden is no reason to wait.
+      // Read on without waiting if all events of this page were hidden.
       if (found.length === 0) await changes.after(seen, recheckMs);
     }
     changes.close();

@@ -76,13 +76,16 @@ export type Served = {
   token: string;
   /** Signs the owner in as often as a test likes, with the token. */
   link: string;
+  /** The same under 127.0.0.1. Playwright's route.fetch needs it: Node does not resolve names below localhost. */
+  plainLink: string;
   /** The link that a person gets, which works once. */
   onceLink: string;
   stop(): Promise<void>;
 };
 
-const linksOf = ({ link, token }: { link: string; token: string }) => ({
+const linksOf = ({ url, link, token }: { url: string; link: string; token: string }) => ({
   link: `${new URL(link).origin}/?token=${token}`,
+  plainLink: `${url}/?token=${token}`,
   onceLink: link,
 });
 

@@ -18,6 +18,7 @@ export function Passkeys() {
   const remove = useWrite("remove_passkey", { onDone: () => say("Passkey removed") });
   const [isAdding, setAdding] = useState(false);
   const passkeys = found.data?.passkeys ?? [];
+  const isOfOthers = passkeys.some(({ person }) => person !== boot.person.name);
 
   async function add(): Promise<void> {
     setAdding(true);
@@ -60,7 +61,7 @@ export function Passkeys() {
             <thead>
               <tr>
                 <th scope="col">Name</th>
-                <th scope="col">Person</th>
+                {isOfOthers && <th scope="col">Person</th>}
                 <th scope="col" className="minor">
                   Added
                 </th>
@@ -74,10 +75,11 @@ export function Passkeys() {
                   <th scope="row">
                     <Shown text={name} />
                   </th>
-                  <td>
-                    <Shown text={person} />
-                    {person === boot.person.name && <span className="muted"> (you)</span>}
-                  </td>
+                  {isOfOthers && (
+                    <td>
+                      <Shown text={person} />
+                    </td>
+                  )}
                   <td className="minor">
                     <Time at={created_at} />
                   </td>

@@ -21,9 +21,9 @@ export function Sessions() {
         <h1>Sessions</h1>
         <p className="lead">
           You are signed in as <strong>{boot.person.name}</strong>. A session ends after 7 days without use, and after
-          30 days.
+          30 days in any case.
         </p>
-        <div className="row-of-buttons">
+        <div className="row-of-buttons sign-out">
           <Button size="xs" variant="default" onClick={() => void signOut()}>
             Sign out
           </Button>
