@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 import type { EndReason, Limits } from "./runner.ts";
 import { endSurvivors, kill, processesInSandbox, runMarker } from "./survivors.ts";
 import { boundedTail, lineSplitter } from "./tail.ts";
@@ -207,8 +208,8 @@ export const spell = (ms: number) =>
 
 /** A log file with backpressure, cut off at `maxLogBytes`. */
 function openLog(file: string) {
-  mkdirSync(dirname(file), { recursive: true });
-  const stream: WriteStream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  mkdirSync(dirname(file), privateFolder);
+  const stream: WriteStream = createWriteStream(file, { flags: "a", ...privateFile });
   const waiting: (() => void)[] = [];
   const resumeAll = () => {
     for (const resume of waiting.splice(0)) resume();

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config/config.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { privateFolder } from "../store/disk/private.ts";
 import { allowed } from "./environment.ts";
 import { noAgent } from "./no-agent.ts";
 import type { StopTimeouts } from "./process.ts";
@@ -84,7 +85,7 @@ function findConfigured(name: string, root: string, path: string, field: string)
 
 function checkFolder(folder: string): Result<true> {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, privateFolder);
     accessSync(folder, constants.W_OK);
     return ok(true);
   } catch (error) {

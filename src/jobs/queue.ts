@@ -6,6 +6,7 @@ import { endSurvivors } from "../agents/survivors.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
+import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
@@ -194,7 +195,7 @@ async function runAgent(
 
 async function keepEarlier({ earlier }: Material, file: string): Promise<{ earlier?: string }> {
   if (earlier === undefined) return {};
-  await writeFile(file, earlier);
+  await writeFile(file, earlier, privateFile);
   return { earlier: file };
 }
 

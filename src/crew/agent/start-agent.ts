@@ -14,6 +14,7 @@ import { findSandbox } from "../../agents/sandbox.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -224,6 +225,6 @@ function metered(
 
 async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, privateFolder);
   return join(folder, `${context}.log`);
 }
