@@ -102,7 +102,7 @@ async function command(script: string, limits: Partial<SandboxLimits> = {}, fold
   const access = {
     ...{ folder, write: true, limits: { ...defaultLimits, ...limits }, env: { PATH: testEnvironment().PATH ?? "" } },
   };
-  const options = { run: `limits-${Math.random()}`, wallMs: 60_000, signal: never };
+  const options = { run: `limits-${Math.random()}`, wallMs: 60_000, signal: new AbortController().signal };
   return runBounded(unwrap(await findSandbox("auto", testEnvironment())), ["sh", "-c", script], access, options);
 }
 
@@ -164,6 +164,12 @@ describe("T7, S12: a program that takes too much of the machine", needs("bubblew
       { memory_mb: 300 },
     );
     expect(output).toMatch(/No space left on device|exceeded/);
+  });
+
+  test("is not charged for processes of the machine, however short it runs", async () => {
+    const small = { processes: 16, memory_mb: 64, cpu_minutes: 0.01 };
+    const ran = await Promise.all(Array.from({ length: 12 }, () => command("sleep 0.3", small)));
+    expect(ran.map(({ ended, error }) => error ?? ended)).toEqual(ran.map(() => "exit"));
   });
 
   test("that stays within its limits is left alone, and sees neither other users nor the machine's name", async () => {
