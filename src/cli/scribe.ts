@@ -98,7 +98,7 @@ async function perform(operation: string, fields: string[], given: Given): Promi
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   const { role, run, task, epoch } = given;
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,
