@@ -10,7 +10,15 @@ import { type Ran, scribe, scribeProcess, scriptorium, scriptoriumProcess, serve
 import { overHttp, overStdio } from "./support/mcp.ts";
 import { needs } from "./support/programs.ts";
 import { libraryNames, wireNames } from "./support/wire-names.ts";
-import { agent, newWorkspace, person, read, sampleSchema, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import {
+  agent,
+  newWorkspace,
+  person,
+  read,
+  sampleSchema,
+  temporaryFolder,
+  testEnvironment,
+} from "./support/workspace.ts";
 
 type Fields = Record<string, unknown>;
 type Call = (name: OperationName, input: Fields) => Promise<unknown>;
