@@ -29,7 +29,7 @@ export async function decide(
   { operation, input, person, hasToken }: Decision,
   confirmation = describedBy(operation, input),
 ): Promise<Result<{ caller: Person; input: Input }>> {
-  const mark = agentMark(shell().env, shell().ancestors());
+  const mark = agentMark(shell().env, await shell().ancestors());
   if (mark)
     return refuse(
       "denied",

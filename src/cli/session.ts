@@ -40,7 +40,7 @@ const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
  * do everything, except decide (`perform` asks for proof). An agent of a job is not that person.
  */
 export async function localPerson(app: App, common: Common): Promise<Person> {
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   if (job !== undefined && (await app.jobs.find(job)))
     throw new Refused({ code: "denied", message: `this command runs inside job ${job}; agents of jobs use scribe` });
   const owner = await gitPerson(app);
