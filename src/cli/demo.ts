@@ -15,7 +15,7 @@ import { catchStopSignals, type StopSignals } from "../kernel/stop-signals.ts";
 import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
-import { type Common, localPerson } from "./session.ts";
+import { type Common, gitPerson } from "./session.ts";
 import { dim, inert, json } from "./text.ts";
 
 type Options = Common & { open: boolean; keep: boolean };
@@ -63,9 +63,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
   await newRepository(root, env);
   await writeDemoProject(root);
   unwrap(await initWorkspace(root, "crew", env));
-  const sandbox = await findSandbox("bubblewrap", env);
-  if (!sandbox.ok) say(dim("bubblewrap is not available: the demo's commands run without a sandbox."));
-  const crew = { workers: 2, sandbox: sandbox.ok ? "bubblewrap" : "none", read: [dirname(dirname(process.execPath))] };
+  const sandbox = await findSandbox("auto", env);
+  if (!sandbox.ok) say(dim("No sandbox is available: the demo's own commands run without one."));
+  const crew = { workers: 2, sandbox: sandbox.ok ? "auto" : "none", read: [dirname(dirname(process.execPath))] };
   await appendFile(join(root, "scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
   await firstCommit(root, ["."], env);
   return root;
@@ -81,7 +81,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
   try {
     say(`Watch it in your browser: ${server.link}\n`);
     if (options.open) openBrowser(server.link);
-    const person = await localPerson(app);
+    const person = await gitPerson(app);
     const shown = progress(options, process.stdout);
     app.host.onNews(shown.tell);
     say(`Request: ${demoRequest}`);

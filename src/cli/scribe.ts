@@ -2,12 +2,13 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { AgentCall } from "../agent-call.ts";
+import { jobMark } from "../agents/agent-marks.ts";
 import { configName, findWorkspace, stateFolderOf } from "../config/environment.ts";
 import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/operation-description.ts";
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { manifest } from "../operation-manifest.ts";
-import { askServer } from "./ask-server.ts";
+import { askServer, askTools } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { claimSecret, runInShell, type Shell, shell, shellOutput } from "./shell.ts";
@@ -97,7 +98,8 @@ type Given = {
 
 async function perform(operation: string, fields: string[], options: Given): Promise<void> {
   const given: Given = { ...claimSecret(), ...options };
-  const root = given.config === undefined ? workspaceOf(given.dir ?? ".") : folderOf(given.config);
+  const { SCRIPTORIUM_SOCKET: tools } = shell().env;
+  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
@@ -105,7 +107,7 @@ async function perform(operation: string, fields: string[], options: Given): Pro
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   const { role, run, task, epoch, secret } = given;
-  const job = shell().env.SCRIPTORIUM_JOB;
+  const job = unwrap(jobMark(shell().env, shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,
@@ -116,9 +118,14 @@ async function perform(operation: string, fields: string[], options: Given): Pro
     ...(secret === undefined ? {} : { secret }),
     ...(job ? { job } : {}),
   };
-  const result = (await askRunningServer(root, call)) ?? (await performHere(root, call));
+  const result = await ask(call);
   if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
   else complain({ json: true }, result.problem, forAgents);
+}
+
+function inWorkspace({ config, dir }: Given): (call: AgentCall) => Promise<Result<unknown>> {
+  const root = config === undefined ? workspaceOf(dir ?? ".") : folderOf(config);
+  return async (call) => (await askRunningServer(root, call)) ?? performHere(root, call);
 }
 
 function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {

@@ -7,6 +7,7 @@ import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
 
 const folder = z
@@ -66,8 +67,9 @@ const agentBlock = z.strictObject({
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
     .describe(
-      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
+      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, read-only, whose hooks and settings then run in the sandbox",
     ),
+  ...sandboxKeys,
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
@@ -131,6 +133,12 @@ export const configFile = z.strictObject({
     })
     .default({})
     .describe("Search by meaning"),
+  approvals: z
+    .enum(["recorded", "signed"], { error: "expected recorded or signed" })
+    .default("recorded")
+    .describe(
+      "`recorded`: an approval names the person. `signed`: it is also signed with their SSH or GPG key, as `user.signingkey` and `gpg.format` of git say, in the database and on the commit; `doctor` verifies it",
+    ),
   port: z
     .int()
     .min(0)
@@ -157,13 +165,14 @@ export type Config = {
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
   modelFolder: string;
+  approvals: "recorded" | "signed";
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
   environment: Environment;
 };
 
-export type AgentConfig = {
+export type AgentConfig = SandboxConfig & {
   author: { name: string; email: string };
   runner: "claude" | "codex" | "acp" | "command";
   /** As configured: relative to the workspace, or looked up on PATH. */
@@ -203,6 +212,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
+    approvals: value.approvals,
     port: value.port,
     stateFolder,
     environment: env,
@@ -220,6 +230,10 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   env: block.env,
   scribeBin: block.scribe_bin ?? block.wb_agent_bin,
   isolation: block.isolation,
+  sandbox: block.sandbox,
+  read: block.read,
+  own: block.own,
+  limits: block.limits,
   maxConcurrentJobs: block.max_concurrent_jobs,
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),

@@ -14,12 +14,16 @@ export const userVariables = {
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
+  SCRIPTORIUM_TOKEN:
+    "Token of a person, for scripts: commands act as that person, and decisions such as `proposal approve` need no confirmation. `--token` overrides it.",
 } as const;
 
 /** Set by Scriptorium for the processes it starts; users do not set them. */
 export const processVariables = {
-  SCRIPTORIUM_JOB: "Id of the job that `scribe` is bound to, in a job with `isolation: workspace`.",
+  SCRIPTORIUM_JOB: "Id of the job that an agent and its commands belong to.",
   SCRIPTORIUM_RUN: "Marks every process of a job or an attempt, so that processes left behind are found and ended.",
+  SCRIPTORIUM_SOCKET:
+    "Socket on which `scribe` calls the tools of its job, instead of a workspace. Set for every process of a job.",
 } as const;
 
 /** Variables with a meaning elsewhere that Scriptorium reads too. */
