@@ -11,6 +11,7 @@ import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, report, withApp } from "./session.ts";
+import { writeErr, writeOut } from "./shell.ts";
 import { inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
@@ -97,7 +98,7 @@ async function carryOut(
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
   if (outcome.state !== "completed") process.exitCode = 1;
-  process.stdout.write(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
+  writeOut(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
 }
 
 /** Shows the progress of this process's runs while `work` goes on; Ctrl-C stops them. */
@@ -181,7 +182,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     limits: snakeKeys(boundsFor("worker", task.estimated_tool_calls ?? null)),
   }));
   const plan = { run, title: read.value.title, worker: by("worker"), qc: by("qc"), tasks };
-  if (options.json) return void process.stdout.write(`${json(plan)}\n`);
+  if (options.json) return void writeOut(`${json(plan)}\n`);
   const rows = inertly(tasks).map((task) => [
     task.number,
     task.depends_on.join(", ") || "–",
@@ -191,7 +192,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     task.title,
   ]);
   const head = ["task", "after", "attempts", "checked", "tool calls", "title"];
-  process.stdout.write(
+  writeOut(
     `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nDry run: nothing was executed.\n`,
   );
 }
@@ -202,7 +203,7 @@ function stopOnSignal(app: App) {
   const onSignal = () => {
     if (isStopping) process.exit(130);
     isStopping = true;
-    process.stderr.write("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
+    writeErr("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
     void app.host.stop();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);

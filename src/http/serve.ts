@@ -13,6 +13,7 @@ import { environment, findWorkspace } from "../config/environment.ts";
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
+import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
@@ -36,7 +37,7 @@ const warmAfterMs = 500;
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
-  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, logLines);
   const server = await openServer(config, log, port ?? config.port);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
@@ -50,6 +51,9 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   clearTimeout(warming);
   await server.close();
 }
+
+/** Lines of JSON on stderr in which every character is visible (T36). */
+const logLines = { write: (line: string) => void process.stderr.write(escapeHidden(line)) };
 
 export type OpenServer = {
   url: string;
@@ -136,10 +140,10 @@ function close(server: Server): Promise<void> {
 }
 
 function announce(json: boolean, config: Config, { url, token, link }: OpenServer): void {
-  if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
+  if (json) process.stdout.write(`${escapeHidden(JSON.stringify({ url, token, link }))}\n`);
   else
     process.stdout.write(
-      `${config.name} is running at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
+      `${spellHidden(config.name)} is running at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
     );
 }
 
