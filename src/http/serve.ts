@@ -4,7 +4,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { pino } from "pino";
 import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
@@ -28,6 +27,7 @@ import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openAgentSocket } from "./agent-socket.ts";
+import { openLog } from "./open-log.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -37,7 +37,7 @@ const warmAfterMs = 500;
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
-  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, logLines);
+  const log = openLog(env.SCRIPTORIUM_LOG ?? "warn");
   const server = await openServer(config, log, port ?? config.port);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
@@ -51,9 +51,6 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
   clearTimeout(warming);
   await server.close();
 }
-
-/** Lines of JSON on stderr in which every character is visible (T36). */
-const logLines = { write: (line: string) => void process.stderr.write(escapeHidden(line)) };
 
 export type OpenServer = {
   url: string;
