@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -93,7 +94,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
       <td>
         <NativeSelect
           size="xs"
-          aria-label={`Rank of ${user.name}`}
+          aria-label={spellHidden(`Rank of ${user.name}`)}
           data={ranks}
           value={shown ?? user.rank}
           onChange={(event) => change.mutate({ name: user.name, rank: event.currentTarget.value as Rank })}
@@ -103,7 +104,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
         <Time at={user.created_at} />
       </td>
       <td>
-        <Button size="xs" variant="default" aria-label={`Remove ${user.name}`} onClick={onRemove}>
+        <Button size="xs" variant="default" aria-label={spellHidden(`Remove ${user.name}`)} onClick={onRemove}>
           Remove
         </Button>
       </td>

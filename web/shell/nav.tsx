@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
@@ -69,7 +70,7 @@ export function Nav({ live, onFind, find, onHelp }: Props) {
         <span className={`live live-${live}`} role="status">
           {live === "live" ? "Live" : live === "connecting" ? "Connecting" : "Offline"}
         </span>
-        <span className="person" title={`Signed in as ${boot.person.name}, ${boot.person.rank}`}>
+        <span className="person" title={spellHidden(`Signed in as ${boot.person.name}, ${boot.person.rank}`)}>
           <span className="sr-only">Signed in as </span>
           <Shown text={boot.person.name} />
         </span>
