@@ -41,9 +41,9 @@ export function renderMarkdown(text: string, settings: Settings): string {
   return "html" in rendered ? rendered.html : plainText(text, rendered.trouble);
 }
 
-/** The text in a <pre>, when it cannot be rendered. Cheap enough for the server's own thread. */
-export function plainText(text: string, trouble: string): string {
-  const { kept, note } = cut(text);
+/** The text in a <pre>, when it cannot be rendered. */
+export function plainText(text: string, trouble: string, most = maxBytes): string {
+  const { kept, note } = cut(text, most);
   const shown = splitHidden(kept).map(({ text, hidden }) =>
     hidden ? `<span class="hidden-char" title="hidden character">${text}</span>` : escaped(text),
   );
@@ -124,15 +124,15 @@ function inSource(given: string): Move {
   };
 }
 
-function cut(whole: string): { kept: string; note: string } {
+function cut(whole: string, most = maxBytes): { kept: string; note: string } {
   const text = whole.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   // A UTF-16 unit takes at least one byte in UTF-8, so the slice bounds what is encoded.
-  const bytes = Buffer.from(text.slice(0, maxBytes + 1));
-  if (bytes.length <= maxBytes) return { kept: text, note: "" };
+  const bytes = Buffer.from(text.slice(0, most + 1));
+  if (bytes.length <= most) return { kept: text, note: "" };
 
   // In stream mode the decoder drops a character that the cut has split.
-  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, maxBytes), { stream: true });
-  return { kept, note: noteHtml("Only the first 1 MiB is shown.") };
+  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, most), { stream: true });
+  return { kept, note: noteHtml(`Only the first ${most < maxBytes ? `${most / 1024} KiB` : "1 MiB"} is shown.`) };
 }
 
 const noteHtml = (text: string) => `<p class="note">${text}</p>\n`;

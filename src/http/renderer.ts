@@ -9,6 +9,8 @@ import type { RenderAnswer, RenderMessage, RenderRequest } from "./renderer/work
 
 const maxCachedCharacters = 32 * 1024 * 1024;
 const requestMs = 10_000;
+/** Texts that could not be rendered are prepared on the server's own thread, so less of them is shown. */
+const maxPlainBytes = 256 * 1024;
 
 /** A request that waits for rendered texts: all of them share its time limit, and none is rendered after it ended. */
 export type Turn = Lane & { ended: Promise<{ kind: "late" | "cancelled" }> };
@@ -83,7 +85,7 @@ export function openRenderer(log: Log) {
   return {
     async render(request: Omit<RenderRequest, "before">, turn: Turn): Promise<string> {
       const answer = answerOf(await run(request, turn));
-      return "text" in answer ? answer.text : plainText(request.text, answer.trouble);
+      return "text" in answer ? answer.text : plainText(request.text, answer.trouble, maxPlainBytes);
     },
     /** The stretches as JSON. */
     async compare(request: RenderRequest & { before: string }, turn: Turn): Promise<Result<string>> {

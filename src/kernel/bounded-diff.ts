@@ -2,7 +2,8 @@
  * The differences of two lists in bounded time. Myers' algorithm is quadratic in the number of differences, so a
  * text of a few hundred kilobytes could block the process for minutes. Here it has a budget of comparisons. When half
  * of it is used, the lists are split at the items that occur once in each of them (patience diff, n log n), and each
- * gap is compared within its share of the rest. A gap that exceeds its share is one replacement.
+ * gap is compared within its share of the rest. A gap that exceeds its share is one replacement. In very long lists only
+ * the items that both start and end with are compared.
  */
 import { diffArrays } from "diff";
 
@@ -13,11 +14,12 @@ export type Part<T> = { kind: "same" | "added" | "removed"; items: T[] };
 export type DiffBudget = { left: number };
 
 /** A few dozen milliseconds. */
-export const newBudget = (): DiffBudget => ({ left: 1_000_000 });
+export const newBudget = (): DiffBudget => ({ left: 250_000 });
+
+const maxItems = 50_000;
 
 export function boundedDiff(before: string[], after: string[], budget = newBudget()): Part<string>[] {
-  const [old, now] = numbered(before, after);
-  const pairs = matches(old, now, budget);
+  const pairs = matches(before, after, budget);
   const parts: Part<string>[] = [];
   let [o, n] = [0, 0];
   const change = (to: [number, number]) => {
@@ -52,20 +54,38 @@ function numbered(...lists: [string[], string[]]): [number[], number[]] {
   return [lists[0].map(number), lists[1].map(number)];
 }
 
+/** One object: there may be as many gaps as lines, and an error with its stack is slow to create. */
+const spent = new Error("the comparisons are used up");
+
 /** A run of equal items: where it starts in each list. */
 type Run = { before: number; after: number; length: number };
 type Range = { oldFrom: number; oldTo: number; nowFrom: number; nowTo: number };
 
-function matches(old: number[], now: number[], budget: DiffBudget): Run[] {
-  const whole = { oldFrom: 0, oldTo: old.length, nowFrom: 0, nowTo: now.length };
-  const { head, middle, tail } = trimmed(old, now, whole);
-  const half = Math.floor(budget.left / 2);
-  const inside = exact(old, now, middle, budget, half) ?? byUniqueItems(old, now, middle, budget);
-  return [head, ...inside, tail].filter(({ length }) => length > 0);
+function matches(before: string[], after: string[], budget: DiffBudget): Run[] {
+  const { head, middle, tail } = trimmed(before, after, wholeOf(before, after));
+  const { oldFrom, oldTo, nowFrom, nowTo } = middle;
+  const isLong = oldTo - oldFrom + (nowTo - nowFrom) > maxItems;
+  const inside = isLong ? [] : matchesWithin(before.slice(oldFrom, oldTo), after.slice(nowFrom, nowTo), budget);
+  const moved = inside.map((run) => ({ ...run, before: run.before + oldFrom, after: run.after + nowFrom }));
+  return [head, ...moved, tail].filter(({ length }) => length > 0);
 }
 
+function matchesWithin(before: string[], after: string[], budget: DiffBudget): Run[] {
+  const [old, now] = numbered(before, after);
+  const whole = wholeOf(old, now);
+  const half = Math.floor(budget.left / 2);
+  return exact(old, now, whole, budget, half) ?? byUniqueItems(old, now, whole, budget);
+}
+
+const wholeOf = (old: unknown[], now: unknown[]): Range => ({
+  oldFrom: 0,
+  oldTo: old.length,
+  nowFrom: 0,
+  nowTo: now.length,
+});
+
 /** The items that both ranges start and end with need no comparison of everything with everything. */
-function trimmed(old: number[], now: number[], { oldFrom, oldTo, nowFrom, nowTo }: Range) {
+function trimmed<T>(old: T[], now: T[], { oldFrom, oldTo, nowFrom, nowTo }: Range) {
   const shorter = Math.min(oldTo - oldFrom, nowTo - nowFrom);
   let head = 0;
   while (head < shorter && old[oldFrom + head] === now[nowFrom + head]) head++;
@@ -82,7 +102,7 @@ function trimmed(old: number[], now: number[], { oldFrom, oldTo, nowFrom, nowTo 
 function exact(old: number[], now: number[], range: Range, budget: DiffBudget, share: number): Run[] | undefined {
   const { oldFrom, oldTo, nowFrom, nowTo } = range;
   if (oldFrom === oldTo || nowFrom === nowTo) return [];
-  const spent = new Error("too many comparisons");
+  if (share < 1) return undefined;
   const until = budget.left - share;
   const comparator = (a: number, b: number) => {
     if (budget.left <= until) throw spent;

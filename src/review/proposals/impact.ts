@@ -1,5 +1,5 @@
 import { newBudget } from "../../kernel/bounded-diff.ts";
-import { spellHidden, splitHidden } from "../../kernel/hidden.ts";
+import { removeHidden, spellHidden, splitHidden } from "../../kernel/hidden.ts";
 import { type Hunk, hunksBetween, unifiedDiff } from "../../kernel/hunks.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { WholeProposal } from "./proposal.ts";
@@ -41,19 +41,14 @@ export function impactOf(proposal: WholeProposal, page: { text: string; blob: st
     merge: baseMoved
       ? { clean: merged !== undefined, ...(merged === undefined ? {} : { text: merged }), ...mergedDiff }
       : null,
-    hidden: hiddenIn(hunks),
+    hidden: removeHidden(text) === text ? [] : hiddenIn(hunks),
   };
 }
 
 const count = (hunks: Hunk[], sign: string) =>
   hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.startsWith(sign)).length, 0);
 
-const spell = (path: string, hunks: Hunk[]) =>
-  unifiedDiff(
-    `a/${path}`,
-    `b/${path}`,
-    hunks.map((hunk) => ({ ...hunk, lines: hunk.lines.map(spellHidden) })),
-  );
+const spell = (path: string, hunks: Hunk[]) => spellHidden(unifiedDiff(`a/${path}`, `b/${path}`, hunks));
 
 function hiddenIn(hunks: Hunk[]): Impact["hidden"] {
   const found: Impact["hidden"] = [];
