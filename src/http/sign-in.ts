@@ -35,7 +35,8 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
   }
 
   async function byToken(text: string): Promise<Principal | undefined> {
-    if (sameToken(text, workspaceToken)) return { tokenId: owner, byCookie: false, person: { ...self, proof: "token" } };
+    if (sameToken(text, workspaceToken))
+      return { tokenId: owner, byCookie: false, person: { ...self, proof: "token" } };
     const token = await app.tokens.find(text);
     return token && remember(token, false);
   }
