@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { AgentCall } from "../agent-call.ts";
+import { jobMark } from "../agents/agent-marks.ts";
 import { configName, findWorkspace, stateFolderOf } from "../config/environment.ts";
 import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/operation-description.ts";
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
@@ -97,7 +98,7 @@ async function perform(operation: string, fields: string[], given: Given): Promi
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   const { role, run, task, epoch } = given;
-  const job = shell().env.SCRIPTORIUM_JOB;
+  const job = unwrap(jobMark(shell().env, shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,

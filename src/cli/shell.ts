@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable, Writable } from "node:stream";
+import { ancestors, type ProcessInfo } from "../agents/ancestors.ts";
 import { type Environment, environment } from "../config/environment.ts";
 
 /** The streams, environment, folder and exit code of one command. */
@@ -9,6 +10,8 @@ export type Shell = {
   readonly stderr: Writable;
   readonly env: Environment;
   readonly cwd: string;
+  /** The processes that this command descends from, nearest first. */
+  ancestors(): readonly ProcessInfo[];
   exitCode: number;
 };
 
@@ -30,6 +33,7 @@ const processShell: Shell = {
   get cwd() {
     return process.cwd();
   },
+  ancestors: () => ancestors(),
   get exitCode() {
     return Number(process.exitCode ?? 0);
   },

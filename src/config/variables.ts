@@ -14,6 +14,8 @@ export const userVariables = {
     "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
+  SCRIPTORIUM_TOKEN:
+    "Token of a person, for scripts: commands act as that person, and decisions such as `proposal approve` need no confirmation. `--token` overrides it.",
 } as const;
 
 /** Set by Scriptorium for the processes it starts; users do not set them. */

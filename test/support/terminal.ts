@@ -1,6 +1,9 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { testEnvironment } from "./workspace.ts";
+import { orphaned } from "./orphan.ts";
+import { temporaryFolder, testEnvironment } from "./workspace.ts";
 
 const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
 
@@ -14,17 +17,20 @@ export const keys = {
 };
 
 /**
- * Runs scriptorium at a real terminal, which `script` of util-linux makes. `answer` waits for a text on the screen
+ * Runs scriptorium at a real terminal, which `script` of util-linux makes, as a process of no agent. `answer` waits for a text on the screen
  * and types; texts are looked for after the last one that was found.
  */
 export function atTerminal(args: string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }) {
   // The terminal that script makes has no size.
   const line = `stty cols 100 rows 60; exec ${[process.execPath, command, ...args].map((word) => `'${word}'`).join(" ")}`;
-  const child = spawn("script", ["-qefc", line, "/dev/null"], {
+  const codeFile = join(temporaryFolder(), "code");
+  const [program, words] = orphaned(["script", "-qefc", line, "/dev/null"], codeFile);
+  const child = spawn(program, words, {
     cwd,
     env: { ...testEnvironment(), TERM: "xterm", ...env },
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  // It is not our child, but it ends with its input.
+  onTestFinished(() => void child.stdin.destroy());
   let screen = "";
   let seen = 0;
   let wake = () => {};
@@ -32,7 +38,9 @@ export function atTerminal(args: string[], { cwd, env = {} }: { cwd: string; env
     screen += String(chunk).replace(/\u001b\[[\d;?]*[A-Za-z]/g, "");
     wake();
   });
-  const ended = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
+  const ended = new Promise<number | null>((done) =>
+    child.on("close", () => done(Number(readFileSync(codeFile, "utf8")))),
+  );
   return {
     async answer(text: string, ...typed: string[]): Promise<void> {
       for (;;) {
