@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ProcessInfo } from "../src/agents/ancestors.ts";
@@ -14,6 +14,7 @@ import { scribe, scriptorium, scriptoriumOfPerson, scriptoriumProcess, serve } f
 import { newRun, planned } from "./support/crew.ts";
 import { jobWorkspace, openTopic, pageText, program } from "./support/jobs.ts";
 import { eras, overHttp } from "./support/mcp.ts";
+import { orphaned } from "./support/orphan.ts";
 import { ask } from "./support/requests.ts";
 import { atTerminal, keys } from "./support/terminal.ts";
 import {
@@ -313,20 +314,16 @@ console.log(JSON.stringify(done));
 await workspace.close();`,
     );
     const { SCRIPTORIUM_TOKEN: owner = "" } = ownerEnvironment(root);
-    const run = (token: string, env = {}) =>
-      JSON.parse(
-        execFileSync(process.execPath, [script, root, token], {
-          encoding: "utf8",
-          env: { ...testEnvironment(), ...env },
-        }),
-      );
+    const run = (token: string, env = {}) => {
+      const [program, args] = orphaned([process.execPath, script, root, token]);
+      return JSON.parse(execFileSync(program, args, { encoding: "utf8", env: { ...testEnvironment(), ...env } }));
+    };
     expect(run(agentToken)).toMatchObject({ ok: false, problem: { code: "denied" } });
     expect(run(owner, { CLAUDECODE: "1" })).toMatchObject({
       problem: { message: expect.stringContaining("Claude Code") },
     });
     expect((await app.proposals.list("open")).length).toBe(1);
-    const ran = await scriptoriumOfPerson(["proposal", "list", "--json"], { cwd: root });
-    expect(ran.code).toBe(0);
+    expect(run(owner)).toMatchObject({ ok: true, value: { status: "approved", decidedBy: "Ada Lovelace" } });
   });
 
   test("a new workspace has the owner's token, which no one else can read", async () => {
@@ -463,11 +460,10 @@ describe("V1, S6: real processes", () => {
     const made = await jobWorkspace();
     const [mine, other] = [await openTopic(made.app), await openTopic(made.app)];
     const id = await pageProposal(made);
-    const attempts = join(made.root, ".scriptorium", "attempts");
     const scribePath = JSON.stringify(new URL("../dist/scribe.js", import.meta.url).pathname);
     const text = `cat > /dev/null
 token=$(cat .scriptorium/token)
-try() { "$@" >> ${attempts} 2>&1 && echo "SUCCEEDED: $*" >> ${attempts}; }
+try() { "$@" 2>&1 && echo "SUCCEEDED: $*"; }
 for clean in "env" "env -u SCRIPTORIUM_JOB -u SCRIPTORIUM_RUN" "env -i PATH=$PATH" "env CLAUDECODE= SCRIPTORIUM_JOB="; do
   for proof in "" "--token $token"; do
     try $clean ${node} ${cli} proposal approve ${id} $proof
@@ -480,7 +476,7 @@ for clean in "env" "env -u SCRIPTORIUM_JOB -u SCRIPTORIUM_RUN" "env -i PATH=$PAT
   echo "# mine now" | try $clean ${node} ${scribePath} insert-proposal --topic-id ${other} --base-sha ${made.git("rev-parse", "HEAD:docs/deploy.md")}
   try $clean ${node} ${scribePath} append-log --role planner --id decisions --line "by no job"
 done
-echo tried >> ${attempts}`;
+echo "tried everything"`;
     const config = join(made.root, "scriptorium.yaml");
     const block = {
       author_name: "Agent",
@@ -494,8 +490,10 @@ echo tried >> ${attempts}`;
       `${readFileSync(config, "utf8").replace(/^agent: .*\n/m, "")}agent: ${JSON.stringify(block)}\n`,
     );
     const before = await stateOf(made.app);
-    await scriptoriumProcess(["job", "start", "--kind", "incorporate", "--topic", mine, "--wait"], { cwd: made.root });
-    expect(existsSync(attempts) ? readFileSync(attempts, "utf8") : "").not.toContain("SUCCEEDED");
+    const command = ["job", "start", "--kind", "incorporate", "--topic", mine, "--wait", "--json"];
+    const { log } = (await scriptoriumProcess(command, { cwd: made.root })).json<{ log: string }>();
+    expect(readFileSync(log, "utf8")).toContain("tried everything");
+    expect(readFileSync(log, "utf8")).not.toContain("SUCCEEDED");
     expect(await stateOf(made.app)).toEqual(before);
     expect(await made.app.topics.find(other)).toMatchObject({ status: "open" });
   }, 240_000);

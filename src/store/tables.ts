@@ -171,6 +171,8 @@ export interface ProposalRow {
   job_id: string | null;
   /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
   approval: string | null;
+  /** The approval as signed by its person; null without `approvals: signed`. */
+  signature: string | null;
 }
 
 export interface ProposalCommentRow {

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
@@ -9,7 +8,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { silent } from "../../src/kernel/log.ts";
 import { unwrap } from "../../src/kernel/result.ts";
 import { orphaned } from "./orphan.ts";
-import { ownerEnvironment, temporaryFolder, testEnvironment } from "./workspace.ts";
+import { ownerEnvironment, testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
 
@@ -45,11 +44,9 @@ export const scriptoriumProcess = (args: string[], how: How) => run("scriptorium
 export const scribeProcess = (args: string[], how: How) => run("scribe.js", args, how);
 
 /** Runs a command as it ships, as a process that descends from no agent, also when an agent runs the tests. */
-export async function scriptoriumOfPerson(args: string[], how: How): Promise<Ran> {
-  const codeFile = join(temporaryFolder(), "code");
-  const [program, words] = orphaned([process.execPath, join(dist, "scriptorium.js"), ...args], codeFile);
-  const ran = await collect(spawn(program, words, { cwd: how.cwd, env: environmentIn(args, how) }), how.input);
-  return { ...ran, code: Number(readFileSync(codeFile, "utf8")) };
+export function scriptoriumOfPerson(args: string[], how: How): Promise<Ran> {
+  const [program, words] = orphaned([process.execPath, join(dist, "scriptorium.js"), ...args]);
+  return collect(spawn(program, words, { cwd: how.cwd, env: environmentIn(args, how) }), how.input);
 }
 
 async function inProcess(

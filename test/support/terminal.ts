@@ -1,9 +1,7 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { orphaned } from "./orphan.ts";
-import { temporaryFolder, testEnvironment } from "./workspace.ts";
+import { testEnvironment } from "./workspace.ts";
 
 const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
 
@@ -23,14 +21,12 @@ export const keys = {
 export function atTerminal(args: string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }) {
   // The terminal that script makes has no size.
   const line = `stty cols 100 rows 60; exec ${[process.execPath, command, ...args].map((word) => `'${word}'`).join(" ")}`;
-  const codeFile = join(temporaryFolder(), "code");
-  const [program, words] = orphaned(["script", "-qefc", line, "/dev/null"], codeFile);
+  const [program, words] = orphaned(["script", "-qefc", line, "/dev/null"]);
   const child = spawn(program, words, {
     cwd,
     env: { ...testEnvironment(), TERM: "xterm", ...env },
   });
-  // It is not our child, but it ends with its input.
-  onTestFinished(() => void child.stdin.destroy());
+  onTestFinished(() => void child.kill("SIGTERM"));
   let screen = "";
   let seen = 0;
   let wake = () => {};
@@ -38,9 +34,7 @@ export function atTerminal(args: string[], { cwd, env = {} }: { cwd: string; env
     screen += String(chunk).replace(/\u001b\[[\d;?]*[A-Za-z]/g, "");
     wake();
   });
-  const ended = new Promise<number | null>((done) =>
-    child.on("close", () => done(Number(readFileSync(codeFile, "utf8")))),
-  );
+  const ended = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
   return {
     async answer(text: string, ...typed: string[]): Promise<void> {
       for (;;) {
