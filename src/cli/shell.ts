@@ -47,6 +47,12 @@ const current = new AsyncLocalStorage<Shell>();
 /** The shell of the command that is running: one process may run several at once. */
 export const shell = (): Shell => current.getStore() ?? processShell;
 
+/** The secret of the caller's claim from the environment: an argument would show in the list of processes. */
+export function claimSecret(): { secret?: string } {
+  const secret = shell().env.SCRIPTORIUM_CLAIM_SECRET;
+  return secret ? { secret } : {};
+}
+
 export const runInShell = <T>(own: Shell | undefined, work: () => Promise<T>): Promise<T> =>
   own ? current.run(own, work) : work();
 

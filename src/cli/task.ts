@@ -15,7 +15,7 @@ import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import type { Confirmation } from "./decide.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
-import { shell } from "./shell.ts";
+import { claimSecret, shell } from "./shell.ts";
 import { bold, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
@@ -65,7 +65,12 @@ export const taskCommand = (common: () => Common) =>
         .requiredOption("--as <name>", "your name")
         .action((id, { as }) =>
           report(common(), lockTodo, { id, agent_id: as }, (got) => {
-            if (got.status === "locked") return `${id} is claimed until ${got.expires_at} (epoch ${got.epoch})`;
+            if (got.status === "locked")
+              return [
+                `${id} is claimed until ${got.expires_at} (epoch ${got.epoch})`,
+                `secret: ${got.secret}`,
+                "Writing to the task or releasing it needs the epoch and the secret, which is shown only here.",
+              ].join("\n");
             shell().exitCode = 1;
             return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (the lease has expired)"}`;
           }),
@@ -76,8 +81,9 @@ export const taskCommand = (common: () => Common) =>
         .description("Release a task that you hold; with --force, release it for another holder.")
         .argument("<id>")
         .option("--epoch <n>", "epoch of your claim", Number)
+        .option("--secret <text>", "secret of your claim (default: SCRIPTORIUM_CLAIM_SECRET)")
         .option("--force", "release the claim of another holder")
-        .action((id, { epoch, force }) =>
+        .action((id, { epoch, secret, force }) =>
           force
             ? report(
                 common(),
@@ -85,7 +91,12 @@ export const taskCommand = (common: () => Common) =>
                 { id },
                 (t) => `released from ${t.from?.holder}; ${id} is ${wordsFor(t.state)}`,
               )
-            : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${wordsFor(t.state)}`),
+            : report(
+                common(),
+                unlockTodo,
+                { id, epoch, ...claimSecret(), ...(secret === undefined ? {} : { secret }) },
+                (t) => `${id} is ${wordsFor(t.state)}`,
+              ),
         ),
     )
     .addCommand(

@@ -3,6 +3,8 @@
  * from these lists, and a test compares them with the names that the source uses.
  */
 export const userVariables = {
+  SCRIPTORIUM_CLAIM_SECRET:
+    "Secret of the claim that `scribe`, `scriptorium mcp --task` and `scriptorium task release` write under. Unlike `--secret`, it is not visible in the list of processes.",
   SCRIPTORIUM_DATABASE_URL:
     "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
   SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",

@@ -29,7 +29,7 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
   const files = await heldFilesOf(crew, detail, attempt);
   if (files?.decision === null) return held(heldReason(detail, files));
   const refuseIt = async (reason: string) => {
-    await app.attempts.refuseAccepted({ task: task.id, epoch: attempt.epoch }, reason, actor);
+    await app.attempts.refuseAccepted(attempt, reason, actor);
     return settle(crew, detail, task, actor);
   };
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
