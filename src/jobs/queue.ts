@@ -8,6 +8,7 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
+import type { Result } from "../kernel/result.ts";
 import { ok } from "../kernel/result.ts";
 import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
@@ -20,7 +21,8 @@ import { inWorkspace, type JobFolder, makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
 type Deps = {
-  setup: AgentSetup;
+  /** Called for each job: the person may have allowed the configured agent, or withdrawn that, since the last one. */
+  setup(): Result<AgentSetup>;
   operations: readonly Operation<JobsApp>[];
   /** Offers tools to an agent that is another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
@@ -42,14 +44,17 @@ const afterResultMs = 10_000;
  * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
-  const { agent } = deps.setup;
+  const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
   const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
   let looking: Promise<void> | undefined;
   let again = false;
 
-  app.jobs.heldBy(me, async () => deps.setup.findSandbox?.() ?? ok(undefined));
+  app.jobs.heldBy(me, async () => {
+    const setup = deps.setup();
+    return setup.ok ? (setup.value.findSandbox?.() ?? ok(undefined)) : setup;
+  });
   for (const job of await app.jobs.sweep()) app.log.warn({ job: job.id }, "job-swept");
 
   function wake(): void {
@@ -76,12 +81,12 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
     const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
     if (!waits || stopping) return;
-    if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
+    if (jobs.filter((job) => job.status === "running").length >= maxConcurrentJobs) {
       // A slot may belong to a dead process.
       if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
       return;
     }
-    const job = await app.jobs.claim(me, agent.maxConcurrentJobs);
+    const job = await app.jobs.claim(me, maxConcurrentJobs);
     if (!job) return;
     again = true;
     const stop = new AbortController();
@@ -123,13 +128,15 @@ async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
 }
 
 async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
-  const material = await readMaterial(app, job);
-  // Checked again: the job may have been queued by a process on another machine.
-  const sandbox = (await deps.setup.findSandbox?.()) ?? ok(undefined);
+  // Checked again: settings may have changed, or the job was queued by a process on another machine.
+  const setup = deps.setup();
+  if (!setup.ok) return settleRefused(app, job, setup.problem.message);
+  const sandbox = (await setup.value.findSandbox?.()) ?? ok(undefined);
   if (!sandbox.ok) return settleRefused(app, job, sandbox.problem.message);
+  const material = await readMaterial(app, job);
   if (!material.ok) return settleRefused(app, job, material.problem.message);
   const { result: expected } = material.value;
-  const ran = await runAgent(app, deps, job, material.value, sandbox.value, signal);
+  const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
   const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
@@ -145,7 +152,7 @@ async function settleRefused(app: JobsApp, job: Job, message: string): Promise<v
 /** The agent's folder, tools and prompt exist for this run only. */
 async function runAgent(
   app: JobsApp,
-  deps: Deps,
+  deps: Omit<Deps, "setup"> & { setup: AgentSetup },
   job: Job,
   material: Material,
   sandbox: Sandbox | undefined,
