@@ -156,7 +156,7 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
   });
 
   const policy = (more: Partial<SandboxPolicy> = {}): SandboxPolicy => ({
-    ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], ...more },
+    ...{ sandbox: unwrap(found), write: true, network: { mode: "off", hosts: [] }, read: [], own: [], ...more },
   });
   const quick = { interruptMs: 10_000, terminateMs: 300 };
 

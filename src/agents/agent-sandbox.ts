@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { AgentNetwork } from "./network/agent-network.ts";
 import type { Invocation } from "./process.ts";
 import { findProgram } from "./program.ts";
 import type { RunSpec } from "./runner.ts";
@@ -9,6 +10,9 @@ import { runMarker } from "./survivors.ts";
 
 /** An agent's own configuration folder: the variable that names it, its default in the home, the files to share. */
 export type ConfigFolder = { variable: string; inHome: string; files: readonly string[] };
+
+/** The part of an agent's network that is inside: the relay that starts the agent, and the files that it needs. */
+type NetworkFiles = Pick<AgentNetwork, "relay" | "read">;
 
 /**
  * The same invocation inside a sandbox. The agent can reach its folder, the machine's programs and its own, its
@@ -19,7 +23,7 @@ export function inSandbox(
   { command, args, env, ...rest }: Invocation,
   spec: RunSpec,
   policy: SandboxPolicy,
-  { kept, config }: { kept: string; config: ConfigFolder | undefined },
+  { kept, config, network }: { kept: string; config: ConfigFolder | undefined; network: NetworkFiles },
 ): Result<Invocation> {
   const program = findProgram(command, env.PATH ?? "", spec.cwd);
   if (!program) return refuse("not_found", `${command} is not executable; install it, or configure its path`);
@@ -32,12 +36,12 @@ export function inSandbox(
     PATH: [...(env.PATH ? [env.PATH] : []), dirname(process.execPath)].join(":"),
     [runMarker]: spec.id,
   };
-  const wrapped = policy.sandbox.wrap([real, ...args], {
+  const wrapped = policy.sandbox.wrap([...network.relay, real, ...args] as [string, ...string[]], {
     folder: spec.cwd,
     write: policy.write,
-    network: policy.network,
     read: [
       ...policy.read,
+      ...network.read,
       ...[installation(real), process.execPath, kept],
       ...[spec.mcp?.command, ...(spec.mcp?.args ?? [])].filter((path) => path !== undefined && isAbsolute(path)),
       ...certificates.flatMap((name) => env[name] ?? []),

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { NetworkPolicy } from "./network/policy.ts";
 import { findProgram } from "./program.ts";
 
 /** The folder a program runs in and what it can reach; the rest of the machine does not exist for it. */
@@ -12,7 +13,6 @@ export type SandboxAccess = {
   read?: readonly string[];
   /** Writable files, and their paths inside. */
   own?: readonly { from: string; to: string }[];
-  network?: boolean;
   env: Record<string, string>;
 };
 
@@ -66,17 +66,11 @@ const isolation = [
   ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", sandboxHome, "--clearenv"],
 ];
 
-/** Files for resolving hosts and users and for verifying certificates. */
-const networkFiles = ["resolv.conf", "hosts", "nsswitch.conf", "passwd", "group", "ssl", "ca-certificates"].flatMap(
-  (name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`],
-);
-
 const bubblewrap = (program: string): Sandbox => ({
   name: "bubblewrap",
-  wrap(argv, { folder, write, read = [], own = [], network, env }) {
+  wrap(argv, { folder, write, read = [], own = [], env }) {
     const args = [
       ...isolation,
-      ...(network ? ["--share-net", ...networkFiles] : []),
       ...read.flatMap((path) => ["--ro-bind-try", path, path]),
       ...[write ? "--bind" : "--ro-bind", folder, folder],
       // A worktree's `.git` file names its repository, which is not reachable here; read-only, so that it cannot be redirected.
@@ -125,8 +119,7 @@ export type SandboxPolicy = {
   sandbox: Sandbox;
   /** Whether it may change its folder; a verifier may not. */
   write: boolean;
-  /** Needed to reach its model; gives access to the whole network. */
-  network: boolean;
+  network: NetworkPolicy;
   /** Further folders and files that it can read. */
   read: readonly string[];
   /** Writable files, such as a login; those in the home are mapped into the sandbox's home. */

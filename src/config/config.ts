@@ -6,6 +6,7 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
+import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
 
@@ -68,6 +69,8 @@ const agentBlock = z.strictObject({
     .describe(
       "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
     ),
+  network: networkMode,
+  network_hosts: networkHosts,
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
@@ -175,6 +178,8 @@ export type AgentConfig = {
   env: string[];
   scribeBin: string | undefined;
   isolation: "scratch" | "workspace";
+  network: NetworkMode;
+  networkHosts: string[];
   maxConcurrentJobs: number;
   incorporateMs: number;
   perspectiveMs: number;
@@ -220,6 +225,8 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   env: block.env,
   scribeBin: block.scribe_bin ?? block.wb_agent_bin,
   isolation: block.isolation,
+  network: block.network,
+  networkHosts: block.network_hosts,
   maxConcurrentJobs: block.max_concurrent_jobs,
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),

@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import * as z from "zod";
+import { networkHosts, networkMode } from "./network.ts";
 
 const runnerNames = ["claude", "codex", "acp", "command", "model"] as const;
 const parts = ["brief", "pm", "preamble", "worker", "qc", "reporter"] as const;
@@ -73,10 +74,8 @@ export const crewBlock = z
       .max(50)
       .default([])
       .describe("Further paths that an agent CLI can read and write, such as its login"),
-    network: z
-      .boolean()
-      .default(true)
-      .describe("Whether agent CLIs have network access, to reach their model. Commands and checks never have it"),
+    network: networkMode,
+    network_hosts: networkHosts,
     command_seconds: z
       .number()
       .min(1)

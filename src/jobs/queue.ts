@@ -210,4 +210,5 @@ const spentOf = (ran: RunResult | undefined): JobUsage => ({
   messages: ran?.usage.messages ?? null,
   cost_usd: ran?.costUsd ?? null,
   duration_ms: ran?.durationMs ?? null,
+  destinations: ran?.destinations ? JSON.stringify(ran.destinations) : null,
 });

@@ -3,6 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ok } from "../../kernel/result.ts";
 import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
+import { knownProgram, loginHosts } from "../known-programs.ts";
+import { type AgentNetwork, openNetwork } from "../network/agent-network.ts";
+import { type ModelAccess, modelAccess } from "../network/model-server.ts";
+import type { NetworkPolicy } from "../network/policy.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
 import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
@@ -17,6 +21,8 @@ export type Program = {
   prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
+  /** Its model servers, if it does not take them from the usual variables. */
+  modelAccess?(env: Record<string, string>): Promise<ModelAccess>;
   /** The budget limits that stop it while it works. */
   enforces?: Runner["enforces"];
   listener?(limits: RunSpec["limits"], onRetry?: RunSpec["onRetry"]): Listener;
@@ -30,17 +36,21 @@ export function programRunner(program: Program): Runner {
     check: ({ env, cwd }) => checkProgram(program.bin, env, cwd),
     async run(spec, signal) {
       const folder = await mkdtemp(join(tmpdir(), "scriptorium-run-"));
+      let network: ProgramNetwork | undefined;
       try {
         const keep = async (name: string, text: string) => {
           const file = join(folder, name);
           await writeFile(file, text, { mode: 0o600 });
           return file;
         };
-        const prepared = await program.prepare(spec, keep);
         const policy = spec.sandboxPolicy;
-        const invocation = policy
-          ? inSandbox(prepared, spec, policy, { kept: folder, config: program.config })
-          : ok(prepared);
+        network = policy && (await networkFor(program, spec, policy.network, folder));
+        const prepared = await program.prepare(network ? { ...spec, env: network.env } : spec, keep);
+        const args = [...(network?.args ?? []), ...prepared.args];
+        const invocation =
+          policy && network
+            ? inSandbox({ ...prepared, args }, spec, policy, { kept: folder, config: network.config, network })
+            : ok(prepared);
         if (!invocation.ok) return notStarted(invocation.problem.message);
         const listener = program.listener?.(spec.limits, spec.onRetry);
         const result = await runProcess(
@@ -60,8 +70,10 @@ export function programRunner(program: Program): Runner {
         const reason = result.error ?? error;
         const itself = rest.reached ? "limit" : hasBegun ? "exit" : "spawn-error";
         const ended = result.ended === "exit" ? itself : result.ended;
-        return { ...result, ...rest, ended, ...(reason ? { error: reason } : {}) };
+        const destinations = (await network?.close()) ?? null;
+        return { ...result, ...rest, ended, destinations, ...(reason ? { error: reason } : {}) };
       } finally {
+        await network?.close();
         await rm(folder, { recursive: true, force: true });
       }
     },
@@ -76,7 +88,28 @@ export const notStarted = (error: string): RunResult => ({
   usage: unknownUsage,
   costUsd: null,
   durationMs: 0,
+  destinations: null,
 });
+
+type ProgramNetwork = AgentNetwork & { config: ConfigFolder | undefined };
+
+/** A program with a key gets its model through the relay and no login; one with a login reaches the hosts of its API. */
+async function networkFor(
+  program: Program,
+  { env }: RunSpec,
+  policy: NetworkPolicy,
+  folder: string,
+): Promise<ProgramNetwork> {
+  const access = program.modelAccess ? await program.modelAccess(env) : modelAccess(env);
+  const login = knownProgram(program.bin)?.login;
+  const hasKey = access.servers.some(({ keys }) => keys.length > 0);
+  const programHosts = hasKey ? [] : loginHosts(login, env);
+  const network = await openNetwork({ policy, folder, env, access, programHosts });
+  const isLogin = (file: string) => file === login?.folder?.file;
+  const needsLogin = !hasKey && policy.mode !== "off";
+  const files = program.config?.files.filter((file) => needsLogin || !isLogin(file));
+  return { ...network, config: program.config && { ...program.config, files: files ?? [] } };
+}
 
 /**
  * Any command line, started without a shell. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are
