@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -7,58 +7,29 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { dialer } from "../src/agents/network/dial.ts";
 import { networkRules } from "../src/agents/network/rules.ts";
-import { configuredAgents } from "../src/crew/agent/parts.ts";
 import type { DestinationUse } from "../src/kernel/destination-use.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { attemptsOf } from "../src/store/queries/attempts.ts";
-import { contextsOf } from "../src/store/queries/contexts.ts";
 import { agentProgram } from "./support/agent-program.ts";
 import { scriptorium } from "./support/commands.ts";
-import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
 import { needs } from "./support/programs.ts";
+import { runWorker, type WorkerGiven } from "./support/run-worker.ts";
 import { allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
 const realKey = "sk-ant-REAL-KEY-0815";
 
-type Given = {
-  engine?: (typeof engines)[number];
-  crew?: Record<string, unknown>;
+type Given = Omit<WorkerGiven, "worker" | "agent"> & {
   /** Names of further variables that the agent gets. */
   env?: string[];
-  environment?: Record<string, string>;
-  /** Goes on beside the worker. */
-  beside?(root: string): Promise<void>;
 };
 
-/** Runs a worker that is a program; resolves with what it submitted and what the record has of it. */
-async function worker(text: string, given: Given = {}) {
-  const { engine = "sqlite", crew = {}, env = [], environment = {} } = given;
+/** Runs a worker that is a program of our own; resolves with what it submitted and what the record has of it. */
+async function worker(text: string, { crew = {}, env = [], ...given }: Given = {}) {
   const folder = agentProgram(text);
-  const made = await newWorkspace({ engine });
-  const agent = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
-  const blocks = {
-    agent: { author_name: "Crew", author_email: "crew@example.org", env },
-    crew: { read: [folder], agents: { worker: agent }, ...crew },
-  };
-  const lines = Object.entries(blocks).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
-  appendFileSync(made.file("scriptorium.yaml"), lines.join(""));
-  made.git("commit", "-qam", "Configure the crew");
-  const app = await made.open();
-  app.config.environment = { ...app.config.environment, ...environment };
-  const configured = configuredAgents(app.config);
-  const evidence = [{ criterion: 1, met: true, quote: "{", from: "output" }];
-  const verifying = playing({
-    qc: async ({ use }) => void (await use("submit_verdict", verdictOf(true, { evidence }))),
-  });
-  const agents: typeof configured = (part) => (part === "worker" ? configured(part) : verifying(part));
-  const run = await newRun(app, [planned("0", { max_retries: 0 })]);
-  await Promise.all([executed(app, run, agents, { workers: 1 }), given.beside?.(made.root)]);
-  const [attempt] = await attemptsOf(app.db.read, { run });
-  const [context] = (await contextsOf(app.db.read, { run })).filter((row) => row.part === "worker");
-  const log = readFileSync(join(app.config.agent?.logDir ?? "", `${context?.id}.log`), "utf8");
-  if (!attempt?.output) throw new Error(`the worker submitted nothing: ${attempt?.stopped_because}\n${log}`);
-  return { ...made, app, run, attempt, log, report: JSON.parse(attempt.output), used: context?.destinations ?? [] };
+  const program = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
+  const ran = await runWorker({ ...given, worker: program, agent: { env }, crew: { read: [folder], ...crew } });
+  if (!ran.attempt.output) throw new Error(`the worker submitted nothing: ${ran.attempt.stopped_because}\n${ran.log}`);
+  return { ...ran, report: JSON.parse(ran.attempt.output) };
 }
 
 async function listening(server: Server): Promise<number> {

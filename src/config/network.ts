@@ -21,5 +21,5 @@ export const networkHosts = z
   .max(50)
   .default([])
   .describe(
-    "Further hosts that agent CLIs can reach in `model-only`, each with an optional port (443 if left out). A loopback address with a port is reachable under the same address in the sandbox",
+    "Further hosts that agent CLIs can reach in `model-only`, each with an optional port (80 and 443 if left out). A loopback address with a port is reachable under the same address in the sandbox",
   );

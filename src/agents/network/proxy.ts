@@ -57,16 +57,28 @@ export async function openProxy({ path, decide, servers, dial, ledger }: Options
   async function onConnect(request: IncomingMessage, client: Duplex, head: Buffer): Promise<Result<true>> {
     const to = parseAuthority(request.url ?? "");
     if (!to.ok) return to;
+    if (nameOf(to.value) === relayHost) return serveOwn(client, head);
     const connection = await connect(to.value, await decide(to.value));
     if (!connection.ok) return connection;
     const { socket, addBytes } = connection.value;
-    client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    client.write(established);
     socket.write(head);
     socket.setTimeout(idleMs, () => socket.destroy());
     addBytes({ sent: head.length });
     client.on("data", (chunk: Buffer) => addBytes({ sent: chunk.length }));
     socket.on("data", (chunk: Buffer) => addBytes({ received: chunk.length }));
     await Promise.allSettled([pipeline(client, socket), pipeline(socket, client)]);
+    return ok(true);
+  }
+
+  const ownTunnels = new WeakSet<Duplex>();
+  /** Some clients use a tunnel even for the relay itself: the requests inside it are as any others. */
+  function serveOwn(client: Duplex, head: Buffer): Result<true> {
+    if (ownTunnels.has(client)) return refuse("denied", "this connection is a tunnel already");
+    ownTunnels.add(client);
+    client.write(established);
+    if (head.length > 0) client.unshift(head);
+    server.emit("connection", client);
     return ok(true);
   }
 
@@ -96,5 +108,7 @@ export async function openProxy({ path, decide, servers, dial, ledger }: Options
   };
 }
 
+const established = "HTTP/1.1 200 Connection established\r\n\r\n";
+const relayHost = new URL(relayUrl).host;
 type Refused = Parameters<typeof refuseRequest>[1];
 const notHttp: Refused = { code: "invalid", message: "this is not a request that a proxy understands" };
