@@ -223,13 +223,13 @@ test(
   installing,
   async (context) => {
     const bin = await agentCli("claude", context.skip);
-    const sandboxed = await findSandbox("bubblewrap", testEnvironment());
+    const sandboxed = await findSandbox("auto", testEnvironment());
     const tasks = [planned("0"), planned("1.1")];
     const { url, heard } = await modelServer(crewMind(tasks));
     const made = await newWorkspace();
     const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
     const crew = {
-      sandbox: sandboxed.ok ? "bubblewrap" : "none",
+      sandbox: sandboxed.ok ? "auto" : "none",
       agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
       prices: { "other/two": { input: 3, output: 15 } },
       providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { modelAccess } from "./model-server.ts";
 
+const inside = (env: Record<string, string>) => modelAccess(env, "http://127.0.0.1:3128");
 const key = "sk-ant-real-4711";
 
 test("T19: keys are replaced by placeholders, in every variable that repeats them, and addresses by the relay", () => {
-  const { servers, env } = modelAccess({
+  const { servers, env } = inside({
     PATH: "/bin",
     ANTHROPIC_API_KEY: key,
     MY_COPY: key,
@@ -26,13 +27,13 @@ test("T19: keys are replaced by placeholders, in every variable that repeats the
 });
 
 test("a server without a key is reached too, and an environment without either has no server", () => {
-  const local = modelAccess({ ANTHROPIC_BASE_URL: "http://127.0.0.1:11434" });
+  const local = inside({ ANTHROPIC_BASE_URL: "http://127.0.0.1:11434" });
   expect(local.servers).toMatchObject([{ name: "anthropic", keys: [] }]);
-  expect(modelAccess({ PATH: "/bin" })).toEqual({ servers: [], env: { PATH: "/bin" }, args: [] });
+  expect(inside({ PATH: "/bin" })).toEqual({ servers: [], env: { PATH: "/bin" }, args: [] });
 });
 
 test("a model server answers questions to a model only", () => {
-  const [anthropic, openai, gemini] = modelAccess({
+  const [anthropic, openai, gemini] = inside({
     ...{ ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "b", GEMINI_API_KEY: "c" },
   }).servers;
   const allows = (server: typeof anthropic, path: string) => server?.paths.test(path) ?? false;

@@ -1,9 +1,5 @@
-/** The port on the sandbox's own loopback where the relay listens. */
-export const relayPort = 3128;
-export const relayUrl = `http://127.0.0.1:${relayPort}`;
-
 /**
- * A model's API as an agent sees it: under `relayUrl/<name>`, with placeholders for its keys. The proxy replaces a
+ * A model's API as an agent sees it: under `<relay>/<name>`, with placeholders for its keys. The proxy replaces a
  * placeholder by the key on the way out, so that the key never enters the sandbox (T19).
  */
 export type ModelServer = {
@@ -71,7 +67,7 @@ const apis: readonly Api[] = [
 ];
 
 /** The model servers that an environment names, and the environment with placeholders and relay addresses instead. */
-export function modelAccess(env: Env): ModelAccess {
+export function modelAccess(env: Env, relay: string): ModelAccess {
   const inside: Record<string, string> = { ...env };
   const servers = apis.flatMap((api): ModelServer[] => {
     const given = Object.entries(api.keys).filter(([variable]) => env[variable]);
@@ -80,7 +76,7 @@ export function modelAccess(env: Env): ModelAccess {
     if (api.headers) delete inside[api.headers];
     if (!base || (given.length === 0 && !address)) return [];
     for (const [variable, placeholder] of given) inside[variable] = placeholder;
-    inside[api.address] = insideUrl(api.name, base);
+    inside[api.address] = insideUrl(relay, api.name, base);
     const keys = given.map(([variable, placeholder]) => ({ placeholder, key: env[variable] ?? "" }));
     return [{ name: api.name, base, keys, headers: headerLines(api.headers && env[api.headers]), paths: api.paths }];
   });
@@ -95,7 +91,8 @@ export const openAiServer = (name: string, base: URL, keys: ModelServer["keys"])
 export const openAiPlaceholder = "sk-placeholder-of-scriptorium";
 
 /** The address inside, with the path of the real one: some programs derive other paths from it. */
-export const insideUrl = (name: string, base: URL) => `${relayUrl}/${name}${base.pathname.replace(/\/$/, "")}`;
+export const insideUrl = (relay: string, name: string, base: URL) =>
+  `${relay}/${name}${base.pathname.replace(/\/$/, "")}`;
 
 export function parseBase(text: string): URL | undefined {
   try {

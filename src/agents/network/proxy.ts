@@ -8,13 +8,15 @@ import type { Dial } from "./dial.ts";
 import { endToEnd, forward } from "./forward.ts";
 import type { Ledger } from "./ledger.ts";
 import { askModel } from "./model-request.ts";
-import { type ModelServer, relayUrl } from "./model-server.ts";
+import type { ModelServer } from "./model-server.ts";
 import { refuseRequest, refuseTunnel } from "./refusal.ts";
 import type { Route } from "./rules.ts";
 
 type Options = {
   /** Where it listens. */
   path: string;
+  /** The address of the relay, which leads here. */
+  relay: string;
   decide(to: Destination): Promise<Result<Route>>;
   servers: readonly ModelServer[];
   dial: Dial;
@@ -28,7 +30,14 @@ const idleMs = 15 * 60_000;
  * The only way out of a sandbox: an HTTP proxy on a Unix socket. It serves the APIs of models under `/<name>/`, requests
  * with a whole URL, and CONNECT. It logs no request; the ledger has destinations and sizes.
  */
-export async function openProxy({ path, decide, servers, dial, ledger }: Options): Promise<{ close(): Promise<void> }> {
+export async function openProxy({
+  path,
+  relay,
+  decide,
+  servers,
+  dial,
+  ledger,
+}: Options): Promise<{ close(): Promise<void> }> {
   const server = createServer({ maxHeaderSize: 64 * 1024, headersTimeout: 30_000, requestTimeout: idleMs });
   server.maxConnections = maxConnections;
   const sockets = new Set<Duplex>();
@@ -42,7 +51,7 @@ export async function openProxy({ path, decide, servers, dial, ledger }: Options
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<Result<true>> {
     const target = request.url ?? "";
     // Some clients send even requests to the relay itself as to a proxy.
-    const own = target.startsWith(`${relayUrl}/`) ? target.slice(relayUrl.length) : target;
+    const own = target.startsWith(`${relay}/`) ? target.slice(relay.length) : target;
     if (own.startsWith("/")) return askModel({ servers, connect, ledger }, request, response, own);
     const parsed = parseTarget(target);
     if (!parsed.ok) return parsed;
@@ -57,7 +66,7 @@ export async function openProxy({ path, decide, servers, dial, ledger }: Options
   async function onConnect(request: IncomingMessage, client: Duplex, head: Buffer): Promise<Result<true>> {
     const to = parseAuthority(request.url ?? "");
     if (!to.ok) return to;
-    if (nameOf(to.value) === relayHost) return serveOwn(client, head);
+    if (nameOf(to.value) === new URL(relay).host) return serveOwn(client, head);
     const connection = await connect(to.value, await decide(to.value));
     if (!connection.ok) return connection;
     const { socket, addBytes } = connection.value;
@@ -109,6 +118,5 @@ export async function openProxy({ path, decide, servers, dial, ledger }: Options
 }
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n";
-const relayHost = new URL(relayUrl).host;
 type Refused = Parameters<typeof refuseRequest>[1];
 const notHttp: Refused = { code: "invalid", message: "this is not a request that a proxy understands" };

@@ -6,10 +6,10 @@ import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
 import { knownProgram, loginHosts } from "../known-programs.ts";
 import { type AgentNetwork, openNetwork } from "../network/agent-network.ts";
 import { type ModelAccess, modelAccess } from "../network/model-server.ts";
-import type { NetworkPolicy } from "../network/policy.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
 import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
+import type { SandboxPolicy } from "../sandbox.ts";
 import type { Listener } from "./listener.ts";
 
 /** How to start one kind of agent program, and how to read its output. */
@@ -22,7 +22,7 @@ export type Program = {
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
   /** Its model servers, if it does not take them from the usual variables. */
-  modelAccess?(env: Record<string, string>): Promise<ModelAccess>;
+  modelAccess?(env: Record<string, string>, relay: string): Promise<ModelAccess>;
   /** The budget limits that stop it while it works. */
   enforces?: Runner["enforces"];
   listener?(limits: RunSpec["limits"], onRetry?: RunSpec["onRetry"]): Listener;
@@ -44,7 +44,7 @@ export function programRunner(program: Program): Runner {
           return file;
         };
         const policy = spec.sandboxPolicy;
-        network = policy && (await networkFor(program, spec, policy.network, folder));
+        network = policy && (await networkFor(program, spec, policy, folder));
         const prepared = await program.prepare(network ? { ...spec, env: network.env } : spec, keep);
         const args = [...(network?.args ?? []), ...prepared.args];
         const invocation =
@@ -97,18 +97,15 @@ type ProgramNetwork = AgentNetwork & { config: ConfigFolder | undefined };
 async function networkFor(
   program: Program,
   { env }: RunSpec,
-  policy: NetworkPolicy,
+  { network: policy, sandbox }: SandboxPolicy,
   folder: string,
 ): Promise<ProgramNetwork> {
-  const access = program.modelAccess ? await program.modelAccess(env) : modelAccess(env);
   const login = knownProgram(program.bin)?.login;
-  const hasKey = access.servers.some(({ keys }) => keys.length > 0);
-  const programHosts = hasKey ? [] : loginHosts(login, env);
-  const network = await openNetwork({ policy, folder, env, access, programHosts });
-  const isLogin = (file: string) => file === login?.folder?.file;
-  const needsLogin = !hasKey && policy.mode !== "off";
-  const files = program.config?.files.filter((file) => needsLogin || !isLogin(file));
-  return { ...network, config: program.config && { ...program.config, files: files ?? [] } };
+  const access = async (relay: string) => (program.modelAccess ?? modelAccess)(env, relay);
+  const network = await openNetwork({ policy, sandbox, folder, env, access, loginHosts: loginHosts(login, env) });
+  const isShared = (file: string) => network.needsLogin || file !== login?.folder?.file;
+  const config = program.config && { ...program.config, files: program.config.files.filter(isShared) };
+  return { ...network, config };
 }
 
 /**
