@@ -1,13 +1,17 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { unwrap } from "../src/kernel/result.ts";
+import { operations } from "../src/operation-list.ts";
 import { agentCli } from "./support/agent-clis.ts";
+import { canary, listening } from "./support/canary.ts";
 import { type Asked, fakeModel, type Turn } from "./support/fake-model.ts";
+import { jobWorkspace, openTopic, over, runQueue, startJob } from "./support/jobs.ts";
 import { modelServer } from "./support/model-server.ts";
 import { needs } from "./support/programs.ts";
 import { runWorker } from "./support/run-worker.ts";
-import { temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import { person, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const realKey = "sk-real-key-of-the-person-0815";
 const submitted = { output: "{}" };
@@ -57,7 +61,11 @@ describe("S12, T19: a real agent CLI as a worker reaches its model through the p
       const common = { ...testEnvironment(), HTTPS_PROXY: proxy.url, CLAUDE_CODE_MAX_RETRIES: "0" };
       const codex = await agentCli("codex", skip);
       const withKey = { ...common, HOME: temporaryFolder(), OPENAI_API_KEY: realKey };
-      const first = await runWorker({ worker: { runner: "codex" }, agent: codexBlock(codex), environment: withKey });
+      const first = await runWorker({
+        worker: { runner: "codex" },
+        agent: codexBlock(codex, impatient),
+        environment: withKey,
+      });
       expect(first.used, first.log).toContainEqual(destination("https://api.openai.com:443"));
       expect(new Set(proxy.asked)).toEqual(new Set(["CONNECT api.openai.com:443"]));
 
@@ -106,7 +114,67 @@ describe("S12, T19: a real agent CLI as a worker reaches its model through the p
   });
 });
 
-const codexBlock = (bin: string) => ({ codex_bin: bin, args: ["--disable", "plugins"] });
+/** Looks from the inside for the key, the host's loopback, its abstract sockets and the internet. */
+const probe = (port: number, abstract: string) => `
+  const { readFileSync, readdirSync } = require("node:fs"), { connect } = require("node:net");
+  const read = (path) => { try { return readFileSync(path, "latin1"); } catch { return ""; } };
+  const all = readdirSync("/proc").flatMap((pid) => [read("/proc/" + pid + "/environ"), read("/proc/" + pid + "/cmdline")]);
+  const reach = (to, text = "") => new Promise((done) => {
+    let got = "";
+    const socket = connect(to, () => socket.write(text)).setTimeout(5000, () => socket.destroy());
+    socket.on("data", (chunk) => (got += chunk)).on("error", (error) => done(error.code)).on("close", () => done(got.split("\\r")[0]));
+  });
+  (async () => console.log("PROBED " + JSON.stringify({
+    key: all.join().includes("person" + "-0815") || JSON.stringify(process.env).includes("person" + "-0815"),
+    loopback: await reach({ host: "127.0.0.1", port: ${port} }),
+    abstract: await reach({ path: String.fromCharCode(0) + "${abstract}" }),
+    internet: await reach({ host: "1.1.1.1", port: 443 }),
+    refused: await reach({ host: "127.0.0.1", port: 3128 }, "CONNECT evil.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"),
+  })))();`;
+
+describe("S2, S12, T19: a real agent CLI with a shell, in a job", needs("bubblewrap"), () => {
+  test("Claude Code sees neither the key nor this host's network from its Bash", installing, async ({ skip }) => {
+    const bin = await agentCli("claude", skip);
+    const other = await canary();
+    const text = probe(other.port, other.abstract);
+    const command = `node -e "$(echo ${Buffer.from(text).toString("base64")} | base64 -d)"`;
+    const model = await fakeModel(({ turn }) =>
+      turn === 0 ? { call: "Bash", input: { command, description: "probe" } } : { text: "Done." },
+    );
+    const { app } = await jobWorkspace({ claude_bin: bin, isolation: "workspace" });
+    app.config.environment = {
+      ...testEnvironment(),
+      HOME: temporaryFolder(),
+      ANTHROPIC_BASE_URL: model.url,
+      ANTHROPIC_API_KEY: realKey,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    };
+    await runQueue(app);
+    const { job_id } = unwrap(await startJob(app, { topic_id: await openTopic(app) }));
+    const job = await over(app, job_id);
+    const [, found = "{}"] = /PROBED (\{.*?\})/.exec(model.asked.at(-1)?.text.replaceAll("\\", "") ?? "") ?? [];
+    expect(JSON.parse(found), `${job.message} ${job.error_tail}`).toEqual({
+      key: false,
+      loopback: "ECONNREFUSED",
+      abstract: "ECONNREFUSED",
+      internet: "ENETUNREACH",
+      refused: "HTTP/1.1 403 Refused by Scriptorium",
+    });
+    expect(other.hits()).toBe(0);
+    expect(model.keys).toEqual(new Set([realKey]));
+    const shown = unwrap(await operations.show_job.perform(app, { id: job_id }, person()));
+    expect(shown.destinations).toContainEqual(destination(model.url));
+    expect(shown.destinations).toContainEqual(
+      expect.objectContaining({ destination: "evil.example.org:443", allowed: false }),
+    );
+  });
+});
+
+const impatient = ["request_max_retries", "stream_max_retries"].flatMap((name) => [
+  "-c",
+  `model_providers.scriptorium.${name}=0`,
+]);
+const codexBlock = (bin: string, more: string[] = []) => ({ codex_bin: bin, args: ["--disable", "plugins", ...more] });
 
 /** A proxy of the person that notes what it is asked for and hangs up. */
 async function recordingProxy() {
@@ -119,9 +187,7 @@ async function recordingProxy() {
         socket.end("HTTP/1.1 200 OK\r\n\r\n");
       });
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { url: `http://127.0.0.1:${await listening(server)}`, asked };
 }
 
 const submitBy =

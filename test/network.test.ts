@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -11,7 +11,9 @@ import type { DestinationUse } from "../src/kernel/destination-use.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { agentProgram } from "./support/agent-program.ts";
+import { canary, listening } from "./support/canary.ts";
 import { scriptorium } from "./support/commands.ts";
+import { jobWorkspace, openTopic, over, runQueue, startJob } from "./support/jobs.ts";
 import { needs } from "./support/programs.ts";
 import { runWorker, type WorkerGiven } from "./support/run-worker.ts";
 import { allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
@@ -32,12 +34,6 @@ async function worker(text: string, { crew = {}, env = [], ...given }: Given = {
   return { ...ran, report: JSON.parse(ran.attempt.output) };
 }
 
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 type Asked = { method: string; url: string; headers: IncomingMessage["headers"]; body: string };
 
 /** A model server that remembers each request. */
@@ -53,21 +49,6 @@ async function model(answer = '{"said":"hello"}') {
   const port = await listening(server);
   onTestFinished(() => server.closeAllConnections());
   return { url: `http://127.0.0.1:${port}`, port, asked };
-}
-
-/** A server on this host's loopback that must stay out of reach. */
-async function canary() {
-  let hits = 0;
-  const onHit = (socket: Socket) => {
-    hits++;
-    socket.end("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nCANARY");
-  };
-  const port = await listening(createServer(onHit));
-  const abstract = `\0scriptorium-${process.pid}-${Math.random().toString(36).slice(2)}`;
-  const hidden = createServer(onHit);
-  await new Promise<void>((done) => hidden.listen({ path: abstract }, done));
-  onTestFinished(() => void hidden.close());
-  return { port, abstract, hits: () => hits };
 }
 
 const byDestination = (used: readonly DestinationUse[]) =>
@@ -95,7 +76,7 @@ describe.each(engines)("the network of a worker that is a program, recorded in %
         trace: await viaRelay("TRACE /anthropic/v1/messages HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"),
         loopback: await send({ host: "127.0.0.1", port: ${other.port} }, "x"),
         modelDirectly: await send({ host: "127.0.0.1", port: ${port} }, "x"),
-        abstract: await send({ path: ${JSON.stringify(other.abstract)} }, "x"),
+        abstract: await send({ path: "\\0" + ${JSON.stringify(other.abstract)} }, "x"),
         outside: await send({ host: "1.1.1.1", port: 443 }, "x", 3000),
         tunnel: await tunnel("127.0.0.1:${other.port}", "GET / HTTP/1.1\\r\\n\\r\\n"),
         evil: await tunnel("evil.example.org:443"),
@@ -144,6 +125,41 @@ describe.each(engines)("the network of a worker that is a program, recorded in %
     const events = await allEvents(app);
     expect(JSON.stringify(events.filter(({ kind }) => kind === "agent-ended"))).toContain("evil.example.org:443");
     expect([JSON.stringify([record, markdown, events]), log].join().includes(realKey)).toBe(false);
+  });
+
+  test("S12, T19: a job has the same network, and job show lists its destinations", async () => {
+    const { url, asked } = await model();
+    const other = await canary();
+    const folder = agentProgram(`
+      const headers = { "x-api-key": process.env.ANTHROPIC_API_KEY };
+      const answer = await fetch(process.env.ANTHROPIC_BASE_URL + "/v1/messages", { method: "POST", body: "{}", headers });
+      await send({ host: "127.0.0.1", port: ${other.port} }, "x");
+      const evil = await tunnel("evil.example.org:443");
+      process.stderr.write(JSON.stringify([answer.status, process.env, evil]));`);
+    const command = [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"];
+    const env = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
+    const { app, root } = await jobWorkspace({ runner: "command", command, read: [folder], env }, { engine });
+    Object.assign(app.config.environment, { ANTHROPIC_API_KEY: realKey, ANTHROPIC_BASE_URL: url });
+    await runQueue(app);
+    const { job_id } = unwrap(await startJob(app, { topic_id: await openTopic(app) }));
+    const job = await over(app, job_id);
+    expect(job.error_tail).toContain("[200,");
+    expect(job.error_tail).toContain("evil.example.org:443 is not in network_hosts");
+    expect(asked.map(({ headers }) => headers["x-api-key"])).toEqual([realKey]);
+    expect(other.hits()).toBe(0);
+    const shown = unwrap(await operations.show_job.perform(app, { id: job_id }, person()));
+    expect(shown.destinations).toMatchObject([
+      { destination: url.slice("http://".length), allowed: true, requests: 1, reason: null },
+      { destination: "evil.example.org:443", allowed: false, requests: 1 },
+    ]);
+    const { stdout } = await scriptorium(["job", "show", job_id], { cwd: root });
+    expect(stdout).toMatch(/^network: 127\.0\.0\.1:\d+, 1 request$/m);
+    expect(stdout).toMatch(
+      /^network: evil\.example\.org:443 refused, 1 request; the network of this agent is model-only/m,
+    );
+    const events = await allEvents(app);
+    expect(events.find(({ kind }) => kind === "job-settled")?.data).toMatchObject({ destinations: shown.destinations });
+    expect(JSON.stringify([shown, stdout, events])).not.toContain(realKey);
   });
 });
 

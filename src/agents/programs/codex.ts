@@ -29,7 +29,7 @@ const codex = ({ bin, args: extra = [], isolation, stopTimeouts }: Options): Pro
       ...extra,
       "-",
     ];
-    return { command: bin, args, env: spec.env, input: wholePrompt(spec) };
+    return { command: bin, args, input: wholePrompt(spec) };
   },
   config: { variable: "CODEX_HOME", inHome: ".codex", files: ["auth.json", "config.toml"] },
   modelAccess: codexModelAccess,

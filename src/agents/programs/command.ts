@@ -12,13 +12,16 @@ import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runn
 import type { SandboxPolicy } from "../sandbox.ts";
 import type { Listener } from "./listener.ts";
 
+/** The command line of a program. `env` has only variables beyond those of the run: keys are added by `programRunner`. */
+type Prepared = Omit<Invocation, "env"> & Partial<Pick<Invocation, "env">>;
+
 /** How to start one kind of agent program, and how to read its output. */
 export type Program = {
   name: string;
   /** The program that it starts: a name on PATH or a path. */
   bin: string;
   /** `keep` writes a file outside the agent's folder, for the duration of the run, and returns its path. */
-  prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
+  prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Prepared>;
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
   /** Its model servers, if it does not take them from the usual variables. */
@@ -45,11 +48,15 @@ export function programRunner(program: Program): Runner {
         };
         const policy = spec.sandboxPolicy;
         network = policy && (await networkFor(program, spec, policy, folder));
-        const prepared = await program.prepare(network ? { ...spec, env: network.env } : spec, keep);
-        const args = [...(network?.args ?? []), ...prepared.args];
+        const { env, ...command } = await program.prepare(spec, keep);
+        const prepared = {
+          ...command,
+          args: [...(network?.args ?? []), ...command.args],
+          env: { ...(network?.env ?? spec.env), ...env },
+        };
         const invocation =
           policy && network
-            ? inSandbox({ ...prepared, args }, spec, policy, { kept: folder, config: network.config, network })
+            ? inSandbox(prepared, spec, policy, { kept: folder, config: network.config, network })
             : ok(prepared);
         if (!invocation.ok) return notStarted(invocation.problem.message);
         const listener = program.listener?.(spec.limits, spec.onRetry);
@@ -129,7 +136,7 @@ export const commandRunner = (argv: readonly string[], stopTimeouts?: StopTimeou
       const [command = "", ...args] = argv.map((part) =>
         part.replace(/\{(prompt|prompt_file|cwd|model|mcp_config)\}/g, (_, word: string) => values[word] ?? ""),
       );
-      return { command, args, env: spec.env, input: prompt };
+      return { command, args, input: prompt };
     },
     ...(stopTimeouts ? { stopTimeouts } : {}),
   });
