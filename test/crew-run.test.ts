@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -331,6 +331,44 @@ describe.each(engines)("a run on %s", (engine) => {
     expect((await app.runs.tasks(run)).map((row) => row.task.state)).toEqual(["completed", "cancelled", "cancelled"]);
     expect(await cancelling).toMatchObject({ ok: true, value: { cancelled: 2 } });
     expect(await operations.cancel_run.perform(app, { id: run }, person())).toMatchObject({ ok: false });
+  });
+
+  test("P16: run clean deletes branches and checkouts of finished runs, and keeps accepted work until it is merged", async () => {
+    const { app, git, root, file } = await workspace(engine);
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    await executed(app, run, playing({ worker: writes(), qc: passes }));
+    const stray = `scriptorium/${run}/task-1.1/attempt-9-9`;
+    git("branch", stray);
+    const checkout = file(`.scriptorium/worktrees/${(await taskOf(app, run, "1.1")).task.id}-9`);
+    git("worktree", "add", "--detach", "--quiet", checkout);
+    const clean = async (input: object) => unwrap(await operations.clean_runs.perform(app, input, person()));
+    const branches = () => git("branch", "--list", "--format=%(refname:short)", "scriptorium/*").split("\n");
+    const accepted = acceptedBranch(run);
+    const kept = [{ branch: accepted, reason: "not merged into your branch" }];
+
+    expect(await clean({ dry_run: true })).toEqual({
+      deleted: false,
+      runs: [run],
+      branches: [stray],
+      checkouts: [checkout],
+      kept,
+    });
+    expect(branches()).toEqual([accepted, stray]);
+    expect(await clean({})).toMatchObject({ deleted: true, branches: [stray], kept });
+    expect(branches()).toEqual([accepted]);
+    expect(existsSync(checkout)).toBe(false);
+    expect(git("worktree", "list").split("\n")).toEqual([expect.stringContaining(root)]);
+
+    git("merge", "--quiet", "--no-edit", accepted);
+    expect(await clean({ id: run })).toMatchObject({ branches: [accepted], kept: [] });
+    expect(branches()).toEqual([""]);
+    expect(await clean({})).toMatchObject({ runs: [], branches: [], checkouts: [] });
+
+    const open = await newRun(app, [planned("0")]);
+    expect(await operations.clean_runs.perform(app, { id: open }, person())).toMatchObject({
+      ok: false,
+      problem: { code: "conflict", message: expect.stringContaining("only a finished run") },
+    });
   });
 
   test("what was decided and done goes into the logs of the book as the role of each agent, once; open topics are criteria", async () => {

@@ -7,6 +7,7 @@ import { prove } from "./connect.ts";
 import { askWishes, confirmPlan } from "./init-dialogue.ts";
 import { type FullPlan, type InitOptions, namesIn, planInit, type Wishes } from "./init-plan.ts";
 import { type InitResult, resultJson, resultText } from "./init-result.ts";
+import { machineTrouble } from "./machine-trouble.ts";
 import { isInteractive } from "./prompts.ts";
 import { type Common, print, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
@@ -115,10 +116,9 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
     if (proof && !proof.ok) shell().exitCode = 1;
     return { done, proof };
   } catch (error) {
-    const { code, message: reason } = error as NodeJS.ErrnoException;
+    const { message: reason } = error as Error;
     // These have a message of their own for every command.
-    const isKnown = ["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(code ?? "");
-    if (error instanceof Refused || isKnown) throw error;
+    if (error instanceof Refused || machineTrouble(error) !== undefined) throw error;
     throw new Refused({ code: "refused", message: `init failed and left nothing behind: ${reason}` });
   } finally {
     for (const signal of signals) process.off(signal, abort);

@@ -53,6 +53,7 @@ export const eventKinds = {
   "revision-requested": "A person asked for another revision of a proposal.",
   "run-briefed": "The brief of a run was stored.",
   "run-cancel": "A run was cancelled.",
+  "run-cleaned": "Branches and checkouts of a finished run were deleted.",
   "run-created": "A run was created for a request.",
   "run-ended": "A run along the pipeline ended with its last handoff or at max_steps.",
   "run-fail": "The planning of a run failed.",
