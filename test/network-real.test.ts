@@ -20,22 +20,26 @@ const submitted = { output: "{}" };
 const installing = { timeout: 600_000 };
 
 describe("S12, T19: a real agent CLI as a worker reaches its model through the proxy", needs("bubblewrap"), () => {
-  test("Claude Code", installing, async ({ skip }) => {
-    const bin = await agentCli("claude", skip);
-    const model = await fakeModel(submitBy("mcp__scriptorium__submit_output"));
-    const environment = {
-      ...testEnvironment(),
-      HOME: temporaryFolder(),
-      ANTHROPIC_BASE_URL: model.url,
-      ANTHROPIC_API_KEY: realKey,
-      CLAUDE_CODE_MAX_RETRIES: "1",
-    };
-    const ran = await runWorker({ worker: { runner: "claude" }, agent: { claude_bin: bin }, environment });
-    expect(ran.attempt, ran.log).toMatchObject({ output: "{}" });
-    expect(model.keys).toEqual(new Set([realKey]));
-    expect(ran.log).not.toContain(realKey);
-    expect(ran.used).toContainEqual(destination(model.url));
-  });
+  test.for(["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])(
+    "Claude Code with %s",
+    installing,
+    async (variable, { skip }) => {
+      const bin = await agentCli("claude", skip);
+      const model = await fakeModel(submitBy("mcp__scriptorium__submit_output"));
+      const environment = {
+        ...testEnvironment(),
+        HOME: temporaryFolder(),
+        ANTHROPIC_BASE_URL: model.url,
+        [variable]: realKey,
+        CLAUDE_CODE_MAX_RETRIES: "1",
+      };
+      const ran = await runWorker({ worker: { runner: "claude" }, agent: { claude_bin: bin }, environment });
+      expect(ran.attempt, ran.log).toMatchObject({ output: "{}" });
+      expect(model.keys).toEqual(new Set([realKey]));
+      expect(ran.log).not.toContain(realKey);
+      expect(ran.used).toContainEqual(destination(model.url));
+    },
+  );
 
   test("Codex, with the provider of its own configuration", installing, async ({ skip }) => {
     const bin = await agentCli("codex", skip);

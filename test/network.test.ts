@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer, type IncomingMessage } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -12,11 +13,11 @@ import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { agentProgram } from "./support/agent-program.ts";
 import { canary, listening } from "./support/canary.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import { jobWorkspace, openTopic, over, runQueue, startJob } from "./support/jobs.ts";
 import { needs } from "./support/programs.ts";
 import { runWorker, type WorkerGiven } from "./support/run-worker.ts";
-import { allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
+import { allEvents, engines, newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
 
 const realKey = "sk-ant-REAL-KEY-0815";
 
@@ -113,7 +114,7 @@ describe.each(engines)("the network of a worker that is a program, recorded in %
     );
     expect(byDestination(used)).toMatchObject({
       [`127.0.0.1:${port} allowed`]: { requests: 2, bytes_sent: 4, bytes_received: 32, reason: null },
-      [`127.0.0.1:${port} refused`]: { reason: expect.stringContaining("does not ask a model") },
+      [`127.0.0.1:${port} refused`]: { requests: 3, reason: "the request did not ask a model" },
       [`127.0.0.1:${other.port} refused`]: { requests: 1 },
       "evil.example.org:443 refused": { requests: 1, reason: expect.stringContaining("model-only") },
     });
@@ -331,6 +332,50 @@ describe("the network of a worker that is a program", needs("bubblewrap"), () =>
       ["POST", "/v1/messages", undefined],
       ["GET", "/v1/models", undefined],
     ]);
+  });
+
+  test("T19: the proxy verifies the model's certificate, also with NODE_EXTRA_CA_CERTS of the person", async () => {
+    const folder = temporaryFolder();
+    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+    const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    const request = [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+      ...names,
+    ];
+    execFileSync("openssl", request, { stdio: "ignore" });
+    const keys: unknown[] = [];
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      keys.push(request.headers["x-api-key"]);
+      response.end("over TLS");
+    };
+    const server = createHttpsServer({ key: readFileSync(key), cert: readFileSync(cert) }, answer);
+    const url = `https://localhost:${await listening(server)}`;
+    const program = agentProgram(`
+      const headers = { "x-api-key": process.env.ANTHROPIC_API_KEY };
+      const answer = await fetch(process.env.ANTHROPIC_BASE_URL + "/v1/messages", { method: "POST", body: "{}", headers });
+      process.stderr.write("GOT " + answer.status + " " + await answer.text());`);
+    const command = [process.execPath, join(program, "agent.mjs"), "{mcp_config}"];
+    const { app, root } = await jobWorkspace({
+      ...{ runner: "command", command, read: [program], env: ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"] },
+    });
+    const topic = await openTopic(app);
+    const start = ["job", "start", "--kind", "incorporate", "--topic", topic, "--wait", "--json"];
+    const env = { ANTHROPIC_API_KEY: realKey, ANTHROPIC_BASE_URL: url };
+    const ran = async (more: Record<string, string>) =>
+      (await scriptoriumProcess(start, { cwd: root, env: { ...env, ...more } })).json<{ error_tail: string }>();
+    expect((await ran({ NODE_EXTRA_CA_CERTS: cert })).error_tail).toContain("GOT 200 over TLS");
+    expect((await ran({})).error_tail).toMatch(/GOT 502 .*the connection broke: DEPTH_ZERO_SELF_SIGNED_CERT/);
+    expect(keys).toEqual([realKey]);
   });
 
   test("a connection ends with its agent", async () => {

@@ -45,6 +45,7 @@ type Options = {
 export async function openNetwork(options: Options): Promise<AgentNetwork> {
   const { policy, sandbox, folder, env } = options;
   if (policy.mode === "off") return { ...closed, env: withoutNetwork(env) };
+  const script = fileURLToPath(builtFile("network-relay.js"));
   const port = sandbox.hasOwnLoopback ? usualPort : await freePort();
   const relay = `http://127.0.0.1:${port}`;
   const { servers, ...access } = await options.access(relay);
@@ -54,7 +55,6 @@ export async function openNetwork(options: Options): Promise<AgentNetwork> {
   const programHosts = needsLogin ? options.loginHosts : [];
   const decide = networkRules({ policy, programHosts, resolve: systemResolve });
   const proxy = await openProxy({ path, relay, decide, servers, dial: dialer(env), ledger });
-  const script = fileURLToPath(builtFile("network-relay.js"));
   const local = loopbackServers(policy.hosts).filter((server) => server.port !== port);
   // On a loopback that is shared, these servers are there already.
   const forwarded = sandbox.hasOwnLoopback ? local.map((server) => `${server.port}=${server.host}`) : [];

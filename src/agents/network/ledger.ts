@@ -8,13 +8,17 @@ export interface Ledger {
   entries(): DestinationUse[];
 }
 
-const maxEntries = 100;
+const maxEntries = 200;
 const maxCharacters = 300;
 
-/** The destinations of one agent, each once. An agent that tries many cannot make the record grow without limit. */
+/**
+ * The destinations of one agent, each once. An agent that tries many cannot make the record grow without limit.
+ * Refusals are counted apart, so that many of them do not hide a destination that was reached.
+ */
 export function openLedger(): Ledger {
-  const entries = new Map<string, DestinationUse>();
+  const [reached, refused] = [new Map<string, DestinationUse>(), new Map<string, DestinationUse>()];
   const entryOf = (use: Pick<DestinationUse, "destination" | "allowed" | "reason">): DestinationUse => {
+    const entries = use.allowed ? reached : refused;
     const key = JSON.stringify(use);
     const entry = entries.get(key) ?? { ...use, requests: 0, bytes_sent: 0, bytes_received: 0 };
     if (entries.has(key) || entries.size < maxEntries || use.destination === further) entries.set(key, entry);
@@ -35,7 +39,7 @@ export function openLedger(): Ledger {
         entry.bytes_received += received;
       };
     },
-    entries: () => [...entries.values()].map((entry) => ({ ...entry })),
+    entries: () => [...reached.values(), ...refused.values()].map((entry) => ({ ...entry })),
   };
 }
 

@@ -31,7 +31,8 @@ export async function askModel(
   const isModelPath = rest.startsWith(`${prefix}/`) && paths.test(rest.slice(prefix.length));
   if (!isModelPath || !methods.has(request.method ?? "")) {
     const message = `${request.method} ${rest.slice(0, 200)} does not ask a model; this agent may only do that`;
-    ledger.note({ destination, allowed: false, reason: message });
+    // Without the path, of which an agent could invent any number.
+    ledger.note({ destination, allowed: false, reason: "the request did not ask a model" });
     return refuse("denied", message);
   }
   const host = base.hostname.replace(/^\[(.*)\]$/, "$1");
