@@ -1,4 +1,4 @@
-import { lstat, opendir, readdir, readFile, statfs } from "node:fs/promises";
+import { lstat, opendir, readdir, readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -47,6 +47,8 @@ function meterOf(first: number, { limits, folder }: Watched): () => Promise<stri
   const cpu = countdown(limits.cpu_minutes * 60 * ticksPerSecond);
   const disk = diskMeter(folder, limits.disk_mb * mebibyte);
   return async () => {
+    // Reported before the sandbox has changed its root; until then /proc lists the processes of the machine.
+    if ((await stat(`${root}/proc`)).dev === (await stat("/proc")).dev) return undefined;
     const processes = await processesIn(root);
     const sum = (of: (one: Process) => number) => processes.reduce((total, one) => total + of(one), 0);
     if (sum((one) => one.threads) > limits.processes) {
@@ -73,11 +75,11 @@ async function processesIn(root: string): Promise<Process[]> {
   const read = await Promise.all(
     names.map(async (pid) => {
       // A process that has ended since counts as none.
-      const [stat, status] = await Promise.all([
+      const [line, status] = await Promise.all([
         readFile(`${root}/proc/${pid}/stat`, "latin1").catch(() => ""),
         readFile(`${root}/proc/${pid}/status`, "latin1").catch(() => ""),
       ]);
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      const fields = line.slice(line.lastIndexOf(")") + 2).split(" ");
       // utime, stime, and the times of children that have ended and were waited for.
       const cpuTicks = fields.slice(11, 15).reduce((total, ticks) => total + Number(ticks), 0);
       const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0);
