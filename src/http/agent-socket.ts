@@ -57,8 +57,8 @@ function removeSocket(path: string, stateFolder: string): void {
 
 /** Only the fields of a call: nothing else that a client sends can become part of the caller. */
 function callIn(sent: Record<string, unknown>): AgentCall {
-  const { operation, input, role, run, task, epoch, job } = sent as AgentCall;
-  const given = { role, run, task, epoch, job };
+  const { operation, input, role, run, task, epoch, secret, job } = sent as AgentCall;
+  const given = { role, run, task, epoch, secret, job };
   const known = Object.entries(given).filter(([, value]) => typeof value === "string" || typeof value === "number");
   return { operation: String(operation), input, ...Object.fromEntries(known) };
 }

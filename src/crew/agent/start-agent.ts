@@ -15,6 +15,7 @@ import { endSurvivors } from "../../agents/survivors.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
@@ -30,6 +31,11 @@ export type Start = {
   part: CrewPart;
   run: string;
   task?: { id: string; epoch: number; attempt: number };
+  /**
+   * Proves the claim on the task. Beside `task` instead of in it: `task` is recorded with what the agent is sent. The
+   * agent itself does not see it; its session carries it.
+   */
+  secret?: string;
   agent: string;
   /** The model that the plan recommends; the configuration overrides it. */
   model?: string | undefined;
@@ -82,6 +88,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     kind: "agent",
     role: role ?? part,
     ...(task ? { task: task.id, epoch: task.epoch } : {}),
+    ...(given.secret === undefined ? {} : { secret: given.secret }),
     turn: newTurn(run, true),
     crew: { run, part, agent, context: id },
   };
@@ -202,7 +209,7 @@ const notRun = (error: string): RunResult => ({
 /** The meter of one agent; it remembers a refusal, because an exhausted budget does not fail the attempt. */
 function metered(
   app: CrewApp,
-  { run, task, part, agent }: Start,
+  { run, task, secret, part, agent }: Start,
   context: string,
   model: string | undefined,
   signal: AbortSignal,
@@ -212,7 +219,7 @@ function metered(
     task: { tokens: budget.task_tokens, usd: budget.task_usd },
     attempt: { tokens: budget.attempt_tokens, usd: budget.attempt_usd },
   };
-  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null };
+  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null, secret };
   const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances, signal);
   let refused: Problem | undefined;
   return {
@@ -229,6 +236,6 @@ function metered(
 
 async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, privateFolder);
   return join(folder, `${context}.log`);
 }
