@@ -49,8 +49,9 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 await Promise.all(rest.slice(0, split).map(listen));
 const agent = spawn(command, args, { stdio: "inherit" });
-agent.once("error", (error) => {
-  process.stderr.write(`scriptorium: the agent cannot be started: ${error.message}\n`);
+// process.ts reads this line.
+agent.once("error", (error: NodeJS.ErrnoException) => {
+  process.stderr.write(`network-relay: ${command}: ${error.code === "ENOENT" ? "not found" : error.message}\n`);
   process.exit(127);
 });
 agent.once("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));
