@@ -35,8 +35,8 @@ const mostTries = 30;
 
 /**
  * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch.
- * Changes are read from the files against the commit at the start, by plumbing that runs no filters and
- * hooks of the repository, so that an agent cannot lie about them or tamper with git in its folder.
+ * Changes are what git finds in the files under the state that was recorded at the start, so that an agent cannot
+ * lie about them or tamper with git in its folder. No program that only the repository names runs.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
@@ -176,7 +176,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       return undefined;
     },
     /** A unified diff. */
-    diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
+    diff: (from: string, to: string) => git.text(["diff", from, to]),
     forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
      * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the

@@ -1,23 +1,53 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Refused } from "../../kernel/result.ts";
-import { nullId } from "./blob.ts";
-import { failedGit, type GitInput, type GitOutput, gitEnvironment, runGit } from "./run-git.ts";
+import { blobOf, nullId } from "./blob.ts";
+import { type RepositoryProgram, replacePrograms, repositoryPrograms } from "./repository-programs.ts";
+import { failedGit, type GitInput, type GitOutput, gitEnvironment, isContentFree, runGit } from "./run-git.ts";
 
 export type Identity = { name: string; email: string };
 export type Head = { branch: string | undefined; commit: string | undefined };
 /** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
 type Place = { gitDir: string; commonDir: string; prefix: string };
 
-/** The git commands that Scriptorium uses: plumbing, without the repository's hooks, filters and programs. */
+/** Says whether the programs that the repository's own configuration names may run. */
+export type AllowsPrograms = (programs: RepositoryProgram[]) => boolean;
+
+/** The git commands that Scriptorium uses: plumbing, without the repository's hooks and programs. */
 export type Git = ReturnType<typeof gitAt>;
 
-export function gitAt(root: string, environment: Record<string, string | undefined>) {
+export function gitAt(
+  root: string,
+  environment: Record<string, string | undefined>,
+  allows: AllowsPrograms = () => false,
+) {
   const env = gitEnvironment(environment);
   let place: Promise<Place> | undefined;
   let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
-  const run = (args: string[], input?: GitInput): Promise<GitOutput> => runGit(args, { cwd: root, env, input });
+  const bare = (args: string[], input?: GitInput) => runGit(args, { cwd: root, env, input });
+  const programsIn = repositoryPrograms(bare);
+
+  /** Every program that the repository's own configuration names, for this and another of its git folders. */
+  async function programs(otherGitDir?: string): Promise<RepositoryProgram[]> {
+    const { commonDir, gitDir } = await findPlace();
+    const folders = [...new Set([commonDir, gitDir, ...(otherGitDir ? [otherGitDir] : [])])];
+    return programsIn([join(commonDir, "config"), ...folders.map((folder) => join(folder, "config.worktree"))]);
+  }
+
+  async function run(args: string[], input?: GitInput): Promise<GitOutput> {
+    if (isContentFree(args)) return bare(args, input);
+    const named = await programs(optionValue(args, "--git-dir")).catch((error: unknown) => {
+      if (error instanceof Refused) return undefined;
+      throw error;
+    });
+    if (!named) return notARepository;
+    const held = allows(named) ? [] : named;
+    const replaced = await replacePrograms(bare, held);
+    const output = await runGit(args, { cwd: root, env: { ...env, ...replaced }, input });
+    const needsProgram = output.code !== 0 && held.length > 0 && /filter .*failed/.test(output.stderr);
+    return needsProgram ? { ...output, stderr: `${output.stderr.trimEnd()}; ${whyHeld}` } : output;
+  }
 
   /** The output without trailing white space; throws a GitError for any exit code but 0. */
   async function text(args: string[], input?: GitInput): Promise<string> {
@@ -41,14 +71,23 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     return name ? { name, email: email ?? "" } : undefined;
   }
 
-  const findPlace = async (): Promise<Place> => {
+  async function readPlace(): Promise<Place> {
     const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
     const lines = await maybe(asked);
     const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
     if (lines === undefined) throw new Refused({ code: "not_found", message });
     const [gitDir = "", commonDir = "", prefix = ""] = lines.split("\n");
     return { gitDir, commonDir, prefix };
-  };
+  }
+
+  /** Cached once found: before `init` there is no repository. */
+  function findPlace(): Promise<Place> {
+    place ??= readPlace().catch((error: unknown) => {
+      place = undefined;
+      throw error;
+    });
+    return place;
+  }
 
   return {
     run,
@@ -56,10 +95,10 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     maybe,
     list,
 
-    place(): Promise<Place> {
-      place ??= findPlace();
-      return place;
-    },
+    place: findPlace,
+
+    /** The programs that the repository's own configuration names, allowed or not. */
+    programs: () => programs(),
 
     isRepository: async () => (await maybe(["rev-parse", "--git-dir"])) !== undefined,
 
@@ -127,9 +166,30 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     /** The author of the last commit to a file. */
     lastAuthor: (path: string) => maybe(["log", "-1", "--format=%an", "--", path]),
 
-    /** The last committer of this file, if its bytes equal those in HEAD. */
-    async committedBy(path: string, blob: string): Promise<string | undefined> {
-      return (await this.blobAtHead(path)) === blob ? this.lastAuthor(path) : undefined;
+    /** The blob that `git add` would store for these bytes of a file: line endings, encodings and filters apply. */
+    storedBlob: (path: string, bytes: Buffer, { write = false } = {}) =>
+      text(["hash-object", ...(write ? ["-w"] : []), "--stdin", `--path=${path}`], bytes),
+
+    /** True if HEAD has these bytes of a file, in the form in which git stores them. */
+    async isCommitted(path: string, bytes: Buffer): Promise<boolean> {
+      const atHead = await this.blobAtHead(path);
+      return atHead !== undefined && (atHead === blobOf(bytes) || atHead === (await this.storedBlob(path, bytes)));
+    },
+
+    /** The last committer of this file, if HEAD has these bytes. */
+    async committedBy(path: string, bytes: Buffer): Promise<string | undefined> {
+      return (await this.isCommitted(path, bytes)) ? this.lastAuthor(path) : undefined;
+    },
+
+    /** The attributes of paths, as `.gitattributes` assigns them: `set`, `unset`, `unspecified` or a value. */
+    async attributes(paths: string[], names: string[]): Promise<Map<string, Map<string, string>>> {
+      const words = (
+        await text(["check-attr", "-z", "--stdin", ...names], paths.map((path) => `${path}\0`).join(""))
+      ).split("\0");
+      const found = new Map(paths.map((path) => [path, new Map<string, string>()]));
+      for (let at = 0; at + 2 < words.length; at += 3)
+        found.get(words[at] ?? "")?.set(words[at + 1] ?? "", words[at + 2] ?? "");
+      return found;
     },
 
     /** The newest commit that matches options of `git log`; undefined when none does. */
@@ -168,18 +228,14 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     isIgnored: async (path: string) => Boolean(await maybe(["check-ignore", "--", path])),
 
     /**
-     * Options that make git use a repository's index without its work tree. Git compares young files with
-     * the index and runs the repository's filters for it; shown a folder without files, it runs none.
+     * Changes the person's index by lines of `git update-index --index-info`. Git compares young files with the
+     * index and filters them for it; shown a folder without files, it does not.
      */
-    async withoutWorkTree(gitDir?: string): Promise<string[]> {
-      const own = (await this.place()).gitDir;
-      const empty = join(own, "objects");
-      return ["-C", empty, "--git-dir", gitDir ?? own, "--work-tree", empty];
-    },
-
-    /** Changes the person's index by lines of `git update-index --index-info`. */
     async updateIndex(lines: string): Promise<GitOutput> {
-      return run([...(await this.withoutWorkTree()), "update-index", "-z", "--index-info"], lines);
+      const { gitDir, commonDir } = await findPlace();
+      const empty = join(commonDir, "objects");
+      const without = ["-C", empty, "--git-dir", gitDir, "--work-tree", empty];
+      return run([...without, "update-index", "-z", "--index-info"], lines);
     },
 
     commitTree: (tree: string, parents: string[], message: string, author: Identity) =>
@@ -188,7 +244,7 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     /** Commits files on the current branch of a repository that Scriptorium has just created. */
     async commitFiles(paths: string[], message: string, author: Identity): Promise<void> {
       await text(["add", "--", ...paths]);
-      await text([...asAuthor(author), "commit", "--quiet", "--no-gpg-sign", "-m", message]);
+      await text([...asAuthor(author), "commit", "--quiet", "-m", message]);
     },
 
     /**
@@ -199,18 +255,7 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       const literal = "--literal-pathspecs";
       await text([literal, "add", "--all", "--", ...paths]);
       try {
-        await text([
-          ...asAuthor(author),
-          literal,
-          "commit",
-          "--only",
-          "--quiet",
-          "--no-gpg-sign",
-          "-m",
-          message,
-          "--",
-          ...paths,
-        ]);
+        await text([...asAuthor(author), literal, "commit", "--only", "--quiet", "-m", message, "--", ...paths]);
       } catch (error) {
         await run([literal, "reset", "--quiet", "--", ...paths]);
         throw error;
@@ -269,6 +314,15 @@ export async function initRepository(root: string, environment: Record<string, s
 export async function newRepository(root: string, environment: Record<string, string | undefined>): Promise<void> {
   await gitAt(root, environment).text(["init", "--quiet", "--initial-branch=main"]);
 }
+
+/** The answer of git outside a repository. It is not started: there is no telling whose configuration it would read. */
+const notARepository: GitOutput = { code: 128, stdout: Buffer.alloc(0), stderr: "not a git repository" };
+
+const optionValue = (args: string[], option: string) =>
+  args.includes(option) ? args[args.indexOf(option) + 1] : undefined;
+
+const whyHeld =
+  "the configuration of this repository names programs that are not allowed; review them with: scriptorium allow";
 
 const asAuthor = ({ name, email }: Identity) => ["-c", `user.name=${name}`, "-c", `user.email=${email}`];
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import { fileNameProblem } from "../../kernel/file-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
 import { discard, replaceFile } from "../../store/disk/disk.ts";
@@ -129,8 +130,9 @@ function checkName(name: string): Result<string> {
   const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} is not a valid source name: ${why}`);
   if (name.length === 0 || name.length > 240) return bad("expected 1 to 240 characters");
   if (name.normalize("NFC") !== name) return bad("it is not in Unicode normal form C (NFC)");
-  if (/[\u0000-\u001f\u007f\\:*?"<>|]/.test(name))
-    return bad('it contains a control character or one of \\ : * ? " < > |');
+  const problem = fileNameProblem(name);
+  if (problem) return bad(problem);
+  if (/[\\:*?"<>|]/.test(name)) return bad('it contains one of \\ : * ? " < > |');
   if (/%[0-9a-f]{2}/i.test(name)) return bad("it is percent-encoded; write the characters themselves");
   for (const part of name.split("/")) {
     if (part === "" || part === "." || part === "..") return bad("it has an empty part, . or ..");
