@@ -53,7 +53,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
   const root = unwrap(findWorkspace(folder));
   const app = await openApp(unwrap(loadConfig(root, environment())));
   const person = await app.git.person();
-  const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin" };
+  const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin", proof: "token" };
 
   return {
     root,
@@ -76,10 +76,10 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       const started = await app.host.plan(request, { brief, by: owner.name, ...how });
       return started.ok ? started.value.ended : started;
     },
-    async execute(run, { tell, ...how } = {}) {
+    async execute(run, { tell, agents, signal, workers } = {}) {
       const unsubscribe = app.host.onNews((news) => (news.run === run ? tell?.(news) : undefined));
       try {
-        const started = await app.host.execute(run, { by: owner.name, ...how });
+        const started = await app.host.execute(run, { by: owner.name, workers, agents, signal });
         return started.ok ? await started.value.ended : started;
       } finally {
         unsubscribe();

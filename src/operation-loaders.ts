@@ -24,6 +24,7 @@ const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
+const config = () => import("./config/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
@@ -128,6 +129,9 @@ export const loaders = {
   install_model: pick(search, "installLocalModel"),
   rebuild_search: pick(search, "rebuildSearch"),
   limit_run: pick(tasks, "limitRun"),
+  show_trust: pick(config, "showTrust"),
+  allow_settings: pick(config, "allowSettings"),
+  revoke_settings: pick(config, "revokeSettings"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
 };

@@ -101,9 +101,10 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
     import("../jobs/queue.ts"),
     import("../agents/tool-socket.ts"),
   ]);
-  const setup = setUpAgent(app.config);
-  if (!setup.ok) return setup;
-  const deps = { setup: setup.value, operations: allOperations, serveTools: openToolSocket, adopts: false };
+  const setup = () => setUpAgent(app.config);
+  const ready = setup();
+  if (!ready.ok) return ready;
+  const deps = { setup, operations: allOperations, serveTools: openToolSocket, adopts: false };
   return ok(await openQueue(app, deps));
 }
 

@@ -35,7 +35,7 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
 export async function localPerson(app: App): Promise<Caller> {
   const known = await app.git.person();
   const name = known?.name ?? userInfo().username;
-  return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
+  return { kind: "person", name, rank: "admin", proof: "terminal", ...(known?.email ? { email: known.email } : {}) };
 }
 
 /** Input as typed at a shell: the operation checks choices and says which required option is missing. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { pino } from "pino";
-import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
+import { setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
 import { type Config, loadConfig } from "../config/config.ts";
@@ -65,7 +65,7 @@ export type OpenServer = {
 
 /** Serves the workspace on loopback until it is closed; port 0 picks a free one. */
 export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
-  const agent = config.agent && unwrap(setUpAgent(config));
+  if (config.agent && config.trust.check("agents").ok) unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, { log, host: { background: true } });
   const stopping = new AbortController();
@@ -83,7 +83,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   }
 
   await recover(config);
-  const jobs = await openJobs(app, agent);
+  const jobs = await openJobs(app);
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
@@ -111,9 +111,10 @@ export async function openServer(config: Config, log: Log, port: number): Promis
 }
 
 /** Without an agent in the configuration jobs are not run; everything else works. */
-async function openJobs(app: App, setup: AgentSetup | undefined): Promise<{ stop(): Promise<void> } | undefined> {
-  if (!setup) return undefined;
+async function openJobs(app: App): Promise<{ stop(): Promise<void> } | undefined> {
+  if (!app.config.agent) return undefined;
   const presence = showPresence(app.config.stateFolder);
+  const setup = () => setUpAgent(app.config);
   const queue = await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true });
   return {
     async stop() {

@@ -62,6 +62,8 @@ export const startJob = operation({
   output: z.object({ job_id: z.string() }),
   async run(app: JobsApp, asked, caller) {
     if (!app.config.agent) return noAgent();
+    const trusted = app.config.trust.check("agents");
+    if (!trusted.ok) return trusted;
     const request = await checkRequest(app, asked);
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });

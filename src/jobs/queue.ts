@@ -6,6 +6,7 @@ import { endSurvivors } from "../agents/survivors.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
+import type { Problem, Result } from "../kernel/result.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
@@ -16,7 +17,8 @@ import { makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
 type Deps = {
-  setup: AgentSetup;
+  /** Called for each job: the person may have allowed the configured agent, or withdrawn that, since the last one. */
+  setup(): Result<AgentSetup>;
   operations: readonly Operation<JobsApp>[];
   /** Offers tools to an agent that is another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
@@ -38,7 +40,7 @@ const afterResultMs = 10_000;
  * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
-  const { agent } = deps.setup;
+  const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
   const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
@@ -72,12 +74,12 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
     const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
     if (!waits || stopping) return;
-    if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
+    if (jobs.filter((job) => job.status === "running").length >= maxConcurrentJobs) {
       // A slot may belong to a dead process.
       if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
       return;
     }
-    const job = await app.jobs.claim(me, agent.maxConcurrentJobs);
+    const job = await app.jobs.claim(me, maxConcurrentJobs);
     if (!job) return;
     again = true;
     const stop = new AbortController();
@@ -127,15 +129,16 @@ async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
 }
 
 async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
-  const material = await readMaterial(app, job);
-  if (!material.ok) {
-    const { message } = material.problem;
+  const refused = async ({ message }: Problem) => {
     const outcome = { status: "failed" as const, exit_code: null, error_tail: message, message: `${message}.` };
     await app.jobs.settle(job.id, outcome, spentOf(undefined));
-    return;
-  }
+  };
+  const setup = deps.setup();
+  if (!setup.ok) return refused(setup.problem);
+  const material = await readMaterial(app, job);
+  if (!material.ok) return refused(material.problem);
   const { result: expected } = material.value;
-  const ran = await runAgent(app, deps, job, material.value, signal);
+  const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
   const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
@@ -146,7 +149,7 @@ async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): 
 /** The agent's folder, tools and prompt exist for this run only. */
 async function runAgent(
   app: JobsApp,
-  deps: Deps,
+  deps: Omit<Deps, "setup"> & { setup: AgentSetup },
   job: Job,
   material: Material,
   signal: AbortSignal,

@@ -16,7 +16,10 @@ const order: Rank[] = ["reader", "collaborator", "admin"];
 /** A token may allow less than its person may do, never more. */
 export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.indexOf(b) ? a : b);
 
-export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
+/** How a person showed that they make a decision themselves: a browser session, a token of theirs, or a typed word. */
+type Proof = "session" | "token" | "terminal";
+
+export type Person = { kind: "person"; name: string; email?: string; rank: Rank; proof?: Proof };
 export type Agent = {
   kind: "agent";
   role: string;

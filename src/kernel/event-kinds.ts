@@ -64,6 +64,8 @@ export const eventKinds = {
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-start": "The execution of a run started or resumed.",
   "run-stop": "The execution of a run stopped. The data has the reason.",
+  "settings-allowed": "A person allowed sensitive settings of the repository on this machine. The data has their keys.",
+  "settings-revoked": "A person withdrew what they had allowed.",
   "source-added": "A source was added.",
   "source-gone": "The original of a followed source was removed; its copy is no longer found by search.",
   "source-replaced": "The original of a followed source changed; the new copy replaces the old one in search.",

@@ -15,6 +15,7 @@ export const nouns = [
   "question",
   "user",
   "token",
+  "setting",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -41,6 +42,7 @@ const nounsByWord = {
   question: ["question"],
   revision: ["proposal"],
   run: ["run"],
+  settings: ["setting"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],

@@ -157,6 +157,7 @@ export const releaseTask = operation({
   callers: collaborators,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/release" },
+  decision: true,
   input: z.object({ id }),
   output: z.object({
     id: z.string(),
