@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
+import { loadConfig } from "../src/config/config.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { allOperations, operations } from "../src/operation-list.ts";
 import { proposePage } from "../src/review/proposals/propose.ts";
@@ -22,7 +23,15 @@ import {
 } from "./support/hostile-repository.ts";
 import { openTopic, over, runQueue, startJob } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";
-import { agent, gitIn, newWorkspace, person, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import {
+  agent,
+  gitIn,
+  newWorkspace,
+  person,
+  temporaryFolder,
+  testEnvironment,
+  untrusted,
+} from "./support/workspace.ts";
 
 const guide = "# Guide\n\none\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 const config = "agent:\n  author_name: Larkspur Scribe\n  author_email: scribe@example.org\n";
@@ -33,7 +42,10 @@ async function hostileWorkspace(traps: Traps, place: TrapPlace, more: Parameters
   plantTraps(made.root, place, traps);
   traps.reset();
   await made.app.close();
-  return { ...made, app: await made.open() };
+  // The person trusts scriptorium.yaml, which names the database, and not the repository's own git configuration.
+  const { trust } = unwrap(loadConfig(made.root, { ...testEnvironment(), ...untrusted }));
+  trust.workspace.allow([trust.item()], "Ada", new Date());
+  return { ...made, app: await made.open(untrusted) };
 }
 
 describe("S4, T14: the traps", () => {
@@ -93,7 +105,7 @@ describe.each([
   test("S4, T14: by any operation, page or entry", async () => {
     const traps = newTraps();
     const { app, root } = await hostileWorkspace(traps, place, { engine });
-    const { url, token } = await serve(root);
+    const { url, token } = await serve(root, untrusted);
     for (const path of [
       "/api/pages",
       "/api/pages/docs%2Fguide.md",
@@ -144,7 +156,15 @@ describe.each([
     await runQueue(app, async () => ({}));
     const { job_id } = unwrap(await startJob(app, { topic_id: await openTopic(app) }));
     await over(app, job_id);
-    await operations.start_run.perform(app, { request: "Say it" }, person());
+    let seen = "";
+    const planner = playing({
+      pm: async ({ use }) => {
+        seen = JSON.stringify(await use("list_files"));
+        return undefined;
+      },
+    });
+    await unwrap(await app.host.plan("Say it", { brief: false, by: "Ada", agents: planner })).ended;
+    expect(seen).toContain("docs/guide.md");
     expect(traps.sprung()).toEqual([]);
   });
 });
@@ -163,7 +183,7 @@ describe.each(places)("S4, T14: no program runs that a hostile repository names 
     git("commit", "-qm", "Begin");
     plantTraps(root, place, traps);
     traps.reset();
-    const run = (...args: string[]) => scriptorium(args, { cwd: root, env: { HOME: home } });
+    const run = (...args: string[]) => scriptorium(args, { cwd: root, env: { HOME: home, ...untrusted } });
     expect(await run("init", "--yes")).toMatchObject({ code: 0 });
     await run("doctor");
     await run("status");

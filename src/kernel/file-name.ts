@@ -9,7 +9,9 @@ export function fileNameProblem(path: string): string | undefined {
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(path) || removeHidden(path) !== path)
     return "it contains a control, hidden or unassigned character";
   const part = path.split("/").find((name) => ofGit.test(name));
-  return part === undefined ? undefined : `${part} is another name of git's own files on some operating systems`;
+  return part === undefined
+    ? undefined
+    : `${JSON.stringify(part)} is another name of git's own files on some operating systems`;
 }
 
 /** `.git`, `.git. .`, `.git::$INDEX_ALLOCATION`, `git~1`, and short names of `.gitmodules` and its like. */

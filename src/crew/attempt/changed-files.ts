@@ -2,11 +2,12 @@ import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileNameProblem } from "../../kernel/file-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { FilteredFiles, StagedFile } from "../../store/git/filtered-files.ts";
 import type { Git } from "../../store/git/git.ts";
 
 export type Changed = { path: string; status: "added" | "changed" | "deleted" };
 
-type Checkout = { folder: string; base: string; gitDir: string };
+type Checkout = { folder: string; base: string; gitDir: string; filtered: FilteredFiles };
 
 const largestFile = 20 * 1024 * 1024;
 
@@ -15,19 +16,24 @@ const largestFile = 20 * 1024 * 1024;
  * converted, so that a file counts as changed only if git would commit it as changed. `gitDir` is outside the
  * agent's sandbox; a `.git` of another content in the folder is ignored.
  */
-export async function treeOfFiles(git: Git, { folder, base, gitDir }: Checkout): Promise<Result<string>> {
-  const here = ["-C", folder, "--git-dir", gitDir, "--work-tree", folder];
+export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<string>> {
+  const { folder, base, gitDir, filtered } = checkout;
+  const here = git.inCheckout(checkout);
   // A process that was stopped with its agent may have left it.
   await rm(join(gitDir, "index.lock"), { force: true });
+  await filtered.release(here);
   const listed = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate"];
-  for (const path of split(await git.text([...here, ...listed]))) {
+  for (const path of split(await here(listed))) {
     const fine = await checkFile(folder, path);
     if (!fine.ok) return fine;
   }
-  await git.text([...here, "add", "--all"]);
-  const tree = await git.text([...here, "write-tree"]);
-  const special = await findSpecial(git, base, tree);
-  return special ? refuse("invalid", `${special}; deliver regular files`) : ok(tree);
+  await here(["add", "--all"]);
+  const changes = await rawChanges(git, base, await here(["write-tree"]));
+  // An agent may have put a link in place after the check of its files.
+  const special = changes.find(({ mode }) => mode === "120000" || mode === "160000");
+  if (special) return refuse("invalid", `${special.path} is not a regular file; deliver regular files`);
+  await filtered.store(here, changes);
+  return ok(await here(["write-tree"]));
 }
 
 /** Accepts plain files only: a link could point at anything on this machine (T13). */
@@ -44,15 +50,12 @@ async function checkFile(folder: string, path: string): Promise<Result<true>> {
   return ok(true);
 }
 
-/** A link or repository among the changes, which an agent may have put in place after the check of its files. */
-async function findSpecial(git: Git, base: string, tree: string): Promise<string | undefined> {
+async function rawChanges(git: Git, base: string, tree: string): Promise<StagedFile[]> {
   const words = split(await git.text(["diff-tree", "-r", "-z", "--no-renames", "--raw", base, tree]));
-  for (let i = 0; i + 1 < words.length; i += 2) {
-    const mode = words[i]?.split(" ")[1];
-    if (mode === "120000") return `${words[i + 1]} is a symbolic link`;
-    if (mode === "160000") return `${words[i + 1]} is a git repository`;
-  }
-  return undefined;
+  return words.flatMap((word, at) => {
+    const [, mode = "", , blob = ""] = word.split(" ");
+    return at % 2 === 0 ? [{ path: words[at + 1] ?? "", mode, blob }] : [];
+  });
 }
 
 export async function changedBetween(git: Git, from: string, to: string): Promise<Changed[]> {

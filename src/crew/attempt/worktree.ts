@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -15,6 +16,8 @@ export type Worktree = {
   base: string;
   /** Git's state of this checkout, recorded before an agent could change `.git` in it. */
   gitDir: string;
+  /** The files that pass through a filter, such as those of LFS. */
+  filtered: FilteredFiles;
 };
 
 /** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
@@ -67,7 +70,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         await sleep(10 * tries);
       }
     });
-    return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir };
+    const filtered = await filterFiles(git, { folder, gitDir }, commit);
+    return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir, filtered };
   }
 
   let last: Promise<unknown> = Promise.resolve();

@@ -1,17 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Refused } from "../../kernel/result.ts";
 import { blobOf, nullId } from "./blob.ts";
-import { type RepositoryProgram, replacePrograms, repositoryPrograms } from "./repository-programs.ts";
-import { failedGit, type GitInput, type GitOutput, gitEnvironment, isContentFree, runGit } from "./run-git.ts";
+import { type AllowsPrograms, guardedGit, topFolder } from "./guarded-git.ts";
+import { failedGit, type GitInput, type GitOutput } from "./run-git.ts";
 
 export type Identity = { name: string; email: string };
 export type Head = { branch: string | undefined; commit: string | undefined };
-/** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
-type Place = { gitDir: string; commonDir: string; prefix: string };
-
-/** Says whether the programs that the repository's own configuration names may run. */
-export type AllowsPrograms = (programs: RepositoryProgram[]) => boolean;
 
 /** The git commands that Scriptorium uses: plumbing, without the repository's hooks and programs. */
 export type Git = ReturnType<typeof gitAt>;
@@ -21,33 +15,10 @@ export function gitAt(
   environment: Record<string, string | undefined>,
   allows: AllowsPrograms = () => false,
 ) {
-  const env = gitEnvironment(environment);
-  let place: Promise<Place> | undefined;
+  const { run: guarded, programs, place: findPlace } = guardedGit(root, environment, allows);
   let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
-  const bare = (args: string[], input?: GitInput) => runGit(args, { cwd: root, env, input });
-  const programsIn = repositoryPrograms(bare);
-
-  /** Every program that the repository's own configuration names, for this and another of its git folders. */
-  async function programs(otherGitDir?: string): Promise<RepositoryProgram[]> {
-    const { commonDir, gitDir } = await findPlace();
-    const folders = [...new Set([commonDir, gitDir, ...(otherGitDir ? [otherGitDir] : [])])];
-    return programsIn([join(commonDir, "config"), ...folders.map((folder) => join(folder, "config.worktree"))]);
-  }
-
-  async function run(args: string[], input?: GitInput): Promise<GitOutput> {
-    if (isContentFree(args)) return bare(args, input);
-    const named = await programs(optionValue(args, "--git-dir")).catch((error: unknown) => {
-      if (error instanceof Refused) return undefined;
-      throw error;
-    });
-    if (!named) return notARepository;
-    const held = allows(named) ? [] : named;
-    const replaced = await replacePrograms(bare, held);
-    const output = await runGit(args, { cwd: root, env: { ...env, ...replaced }, input });
-    const needsProgram = output.code !== 0 && held.length > 0 && /filter .*failed/.test(output.stderr);
-    return needsProgram ? { ...output, stderr: `${output.stderr.trimEnd()}; ${whyHeld}` } : output;
-  }
+  const run = (args: string[], input?: GitInput): Promise<GitOutput> => guarded(args, input);
 
   /** The output without trailing white space; throws a GitError for any exit code but 0. */
   async function text(args: string[], input?: GitInput): Promise<string> {
@@ -71,23 +42,8 @@ export function gitAt(
     return name ? { name, email: email ?? "" } : undefined;
   }
 
-  async function readPlace(): Promise<Place> {
-    const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
-    const lines = await maybe(asked);
-    const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
-    if (lines === undefined) throw new Refused({ code: "not_found", message });
-    const [gitDir = "", commonDir = "", prefix = ""] = lines.split("\n");
-    return { gitDir, commonDir, prefix };
-  }
-
-  /** Cached once found: before `init` there is no repository. */
-  function findPlace(): Promise<Place> {
-    place ??= readPlace().catch((error: unknown) => {
-      place = undefined;
-      throw error;
-    });
-    return place;
-  }
+  /** The top of the work tree. */
+  const topOf = async () => topFolder(root, await findPlace());
 
   return {
     run,
@@ -98,7 +54,7 @@ export function gitAt(
     place: findPlace,
 
     /** The programs that the repository's own configuration names, allowed or not. */
-    programs: () => programs(),
+    programs,
 
     isRepository: async () => (await maybe(["rev-parse", "--git-dir"])) !== undefined,
 
@@ -166,14 +122,19 @@ export function gitAt(
     /** The author of the last commit to a file. */
     lastAuthor: (path: string) => maybe(["log", "-1", "--format=%an", "--", path]),
 
-    /** The blob that `git add` would store for these bytes of a file: line endings, encodings and filters apply. */
-    storedBlob: (path: string, bytes: Buffer, { write = false } = {}) =>
-      text(["hash-object", ...(write ? ["-w"] : []), "--stdin", `--path=${path}`], bytes),
+    /**
+     * The blob that `git add` would store for these bytes of a file: line endings, encodings and filters apply. The
+     * path is relative to the top of the repository.
+     */
+    async storedBlob(path: string, bytes: Buffer, { write = false } = {}): Promise<string> {
+      return text(["-C", await topOf(), "hash-object", ...(write ? ["-w"] : []), "--stdin", `--path=${path}`], bytes);
+    },
 
     /** True if HEAD has these bytes of a file, in the form in which git stores them. */
     async isCommitted(path: string, bytes: Buffer): Promise<boolean> {
-      const atHead = await this.blobAtHead(path);
-      return atHead !== undefined && (atHead === blobOf(bytes) || atHead === (await this.storedBlob(path, bytes)));
+      const [atHead, { prefix }] = await Promise.all([this.blobAtHead(path), findPlace()]);
+      if (atHead === undefined || atHead === blobOf(bytes)) return atHead !== undefined;
+      return atHead === (await this.storedBlob(prefix + path, bytes));
     },
 
     /** The last committer of this file, if HEAD has these bytes. */
@@ -181,11 +142,10 @@ export function gitAt(
       return (await this.isCommitted(path, bytes)) ? this.lastAuthor(path) : undefined;
     },
 
-    /** The attributes of paths, as `.gitattributes` assigns them: `set`, `unset`, `unspecified` or a value. */
+    /** Attributes of paths, relative to the top of the repository: `set`, `unset`, `unspecified` or a value. */
     async attributes(paths: string[], names: string[]): Promise<Map<string, Map<string, string>>> {
-      const words = (
-        await text(["check-attr", "-z", "--stdin", ...names], paths.map((path) => `${path}\0`).join(""))
-      ).split("\0");
+      const asked = paths.map((path) => `${path}\0`).join("");
+      const words = (await text(["-C", await topOf(), "check-attr", "-z", "--stdin", ...names], asked)).split("\0");
       const found = new Map(paths.map((path) => [path, new Map<string, string>()]));
       for (let at = 0; at + 2 < words.length; at += 3)
         found.get(words[at] ?? "")?.set(words[at + 1] ?? "", words[at + 2] ?? "");
@@ -284,9 +244,33 @@ export function gitAt(
       return list(["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", ...paths]);
     },
 
-    /** Checks a commit out into a folder of its own, on a branch or with a detached HEAD. */
+    /**
+     * Checks a commit out into a folder of its own, on a branch or with a detached HEAD. Filters do not run: git
+     * would start them in that folder, where `python -m strip` loads a strip.py that an agent wrote.
+     */
     addWorktree: (folder: string, commit: string, branch?: string) =>
-      run(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit]),
+      guarded(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit], undefined, {
+        filters: false,
+      }),
+
+    /** Git in another checkout of the repository, in which no filter runs either. */
+    inCheckout({ folder, gitDir }: { folder: string; gitDir: string }) {
+      const here = ["-C", folder, "--git-dir", gitDir, "--work-tree", folder];
+      return async (args: string[], input?: GitInput): Promise<string> => {
+        const output = await guarded([...here, ...args], input, { gitDir, filters: false });
+        if (output.code !== 0) throw failedGit(args, output);
+        return output.stdout.toString("utf8").trimEnd();
+      };
+    },
+
+    /** Writes files of another checkout's index into its folder, with the filters started in this work tree. */
+    async checkoutFiltered({ folder, gitDir }: { folder: string; gitDir: string }, paths: string[]): Promise<void> {
+      const top = await topOf();
+      const args = ["-C", top, "--git-dir", gitDir, "--work-tree", top];
+      const write = ["checkout-index", "--force", "-z", "--stdin", `--prefix=${folder}/`];
+      const output = await guarded([...args, ...write], paths.map((path) => `${path}\0`).join(""), { gitDir });
+      if (output.code !== 0) throw failedGit(write, output);
+    },
 
     pruneWorktrees: () => run(["worktree", "prune"]),
   };
@@ -314,15 +298,6 @@ export async function initRepository(root: string, environment: Record<string, s
 export async function newRepository(root: string, environment: Record<string, string | undefined>): Promise<void> {
   await gitAt(root, environment).text(["init", "--quiet", "--initial-branch=main"]);
 }
-
-/** The answer of git outside a repository. It is not started: there is no telling whose configuration it would read. */
-const notARepository: GitOutput = { code: 128, stdout: Buffer.alloc(0), stderr: "not a git repository" };
-
-const optionValue = (args: string[], option: string) =>
-  args.includes(option) ? args[args.indexOf(option) + 1] : undefined;
-
-const whyHeld =
-  "the configuration of this repository names programs that are not allowed; review them with: scriptorium allow";
 
 const asAuthor = ({ name, email }: Identity) => ["-c", `user.name=${name}`, "-c", `user.email=${email}`];
 

@@ -140,10 +140,12 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
 
     const { prefix } = await git.place();
     const atHead = await blobsAt(git, head.commit, [...new Set(queued.map((row) => prefix + row.path))]);
-    const rows = await inStoredForm(git, queued, (path) => atHead.has(prefix + path)).catch((error: unknown) => {
-      if (error instanceof GitError) return error.message;
-      throw error;
-    });
+    const rows = await inStoredForm(git, queued, prefix, (path) => atHead.has(prefix + path)).catch(
+      (error: unknown) => {
+        if (error instanceof GitError) return error.message;
+        throw error;
+      },
+    );
     if (typeof rows === "string") return rows;
     const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
     const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));

@@ -81,24 +81,44 @@ async function readConfig(file: string): Promise<string | undefined> {
   throw new GitError(message, undefined, "");
 }
 
+type Setting = readonly [key: string, value: string];
+
 /**
- * Configuration that replaces these programs, as variables of git's environment: the person's own setting, else
- * one that acts as if the program were not configured. A filter that the repository requires stays required, so
- * that git fails instead of storing unfiltered content. Variables, because `-c` ends a key at its first `=`.
+ * Settings that replace these programs: the person's own, else one that acts as if the program were not
+ * configured. A filter that the repository requires stays required, so that git fails instead of storing
+ * unfiltered content.
  */
-export async function replacePrograms(git: RunGit, programs: RepositoryProgram[]): Promise<Record<string, string>> {
-  if (programs.length === 0) return {};
+export async function replacePrograms(git: RunGit, programs: RepositoryProgram[]): Promise<Setting[]> {
+  if (programs.length === 0) return [];
   const own = await ownSettings(git);
   const keys = new Set(programs.map(({ key }) => key));
-  const settings = [...keys].map((key) => [key, own.get(key) ?? neutral(key)] as const);
-  return Object.fromEntries([
+  return [...keys].map((key) => [key, own.get(key) ?? neutral(key)] as const);
+}
+
+/** Settings that switch every filter off, those of the person included. */
+export async function withoutFilters(
+  git: RunGit,
+  programs: RepositoryProgram[],
+  gitDir: string | undefined,
+): Promise<Setting[]> {
+  const { stdout } = await git([...(gitDir ? ["--git-dir", gitDir] : []), "config", "--list", "--null"]);
+  const keys = [...parseList(stdout.toString("utf8")), ...programs].map(({ key }) => key);
+  const drivers = new Set(keys.flatMap((key) => /^filter\.(.+)\.[a-z]+$/s.exec(key)?.[1] ?? []));
+  return [...drivers].flatMap((driver) => [
+    ...["clean", "smudge", "process"].map((name) => [`filter.${driver}.${name}`, ""] as const),
+    [`filter.${driver}.required`, "false"] as const,
+  ]);
+}
+
+/** Settings as variables of git's environment, because `-c` ends a key at its first `=`. */
+export const configVariables = (settings: Setting[]): Record<string, string> =>
+  Object.fromEntries([
     ["GIT_CONFIG_COUNT", String(settings.length)],
     ...settings.flatMap(([key, value], at) => [
       [`GIT_CONFIG_KEY_${at}`, key],
       [`GIT_CONFIG_VALUE_${at}`, value],
     ]),
   ]);
-}
 
 /** Settings of the person and the machine, as opposed to those of the repository. */
 async function ownSettings(git: RunGit): Promise<Map<string, string>> {

@@ -4,21 +4,23 @@ import type { Git } from "./git.ts";
 /**
  * Renames queued versions to the blobs that `git add` would store for them: with line endings, `$Id$` and filters
  * such as LFS converted. History keeps the bytes as they were written; the branch, and with it `git status` and
- * other people's checkouts, gets the stored form. `isTracked` tells whether the branch has the path.
+ * other people's checkouts, gets the stored form. `prefix` leads from the top of the
+ * repository to the workspace; `isTracked` tells whether the branch has a path.
  */
 export async function inStoredForm(
   git: Git,
   rows: QueuedVersion[],
+  prefix: string,
   isTracked: (path: string) => boolean,
 ): Promise<QueuedVersion[]> {
-  const converted = await convertedPaths(git, rows, isTracked);
+  const converted = await convertedPaths(git, rows, prefix, isTracked);
   if (converted.size === 0) return rows;
   const known = new Map<string, string>();
 
   async function stored(path: string, blob: string): Promise<string> {
     const key = `${blob} ${path}`;
     const bytes = known.has(key) ? undefined : await git.readBlob(blob);
-    if (!known.has(key)) known.set(key, bytes ? await git.storedBlob(path, bytes, { write: true }) : blob);
+    if (!known.has(key)) known.set(key, bytes ? await git.storedBlob(prefix + path, bytes, { write: true }) : blob);
     return known.get(key) ?? blob;
   }
 
@@ -43,17 +45,21 @@ type Attributes = Map<string, string>;
 async function convertedPaths(
   git: Git,
   rows: QueuedVersion[],
+  prefix: string,
   isTracked: (path: string) => boolean,
 ): Promise<Set<string>> {
   const newest = new Map(rows.map((row) => [row.path, row.blob]));
   const [attributes, autocrlf] = await Promise.all([
-    git.attributes([...newest.keys()], ["filter", "text", "eol", "crlf", "ident"]),
+    git.attributes(
+      [...newest.keys()].map((path) => prefix + path),
+      ["filter", "text", "eol", "crlf", "ident"],
+    ),
     git.maybe(["config", "--get", "core.autocrlf"]),
   ]);
   const isAutomatic = autocrlf === "true" || autocrlf === "input";
   const found = new Set<string>();
   for (const [path, blob] of newest) {
-    const of = attributes.get(path) ?? new Map();
+    const of = attributes.get(prefix + path) ?? new Map();
     if (hasFilter(of)) found.add(path);
     else if (mayConvert(of, isAutomatic && isTracked(path), isTracked(path)) && (await isConvertible(git, blob)))
       found.add(path);

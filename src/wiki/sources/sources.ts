@@ -44,6 +44,8 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       if (known) return alreadyThere(path.value, known.sha256);
 
       const file = join(root, folder, path.value);
+      const taken = await takenPart(join(root, folder), path.value);
+      if (taken) return refuse("conflict", `${taken}; add ${path.value} under another name`, { path: path.value });
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
         if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
@@ -124,6 +126,18 @@ const fromRow = (row: NewSource): Source => ({
   addedBy: row.added_by,
   at: row.at,
 });
+
+/** Says which part of the path is a file and would have to be a folder, or the other way round. */
+async function takenPart(folder: string, path: string): Promise<string | undefined> {
+  const parts = path.split("/");
+  for (let depth = 1; depth <= parts.length; depth++) {
+    const part = parts.slice(0, depth).join("/");
+    const found = await lstat(join(folder, part)).catch(() => undefined);
+    if (found?.isFile() && depth < parts.length) return `${part} is a source, not a folder`;
+    if (found?.isDirectory() && depth === parts.length) return `${part} is a folder of sources`;
+  }
+  return undefined;
+}
 
 /** Accepts a relative path that is safe on every operating system (R19). */
 function checkName(name: string): Result<string> {
