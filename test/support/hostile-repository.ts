@@ -158,11 +158,12 @@ function addSubmodule(root: string, traps: Traps): void {
   writeFileSync(join(root, ".gitmodules"), '[submodule "sub"]\n\tpath = sub\n\turl = ext::sh -c touch%20x\n');
 }
 
-/** Replaces HEAD by the same commit with a signature, which git would have a program verify. */
+/** Replaces HEAD by a first commit of all files with a signature, which git would have a program verify for each. */
 function signHead(root: string): void {
   const git = gitIn(root);
   const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----";
-  const text = `${git("cat-file", "commit", "HEAD").replace("\n\n", `\n${signature}\n\n`)}\n`;
+  const commit = git("cat-file", "commit", "HEAD").replace(/^parent .*\n/gm, "");
+  const text = `${commit.replace("\n\n", `\n${signature}\n\n`)}\n`;
   const made = execFileSync("git", ["-C", root, "hash-object", "-t", "commit", "-w", "--stdin"], {
     input: text,
     encoding: "utf8",
