@@ -15,7 +15,7 @@ import { catchStopSignals, type StopSignals } from "../kernel/stop-signals.ts";
 import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
-import { type Common, localPerson } from "./session.ts";
+import { type Common, gitPerson } from "./session.ts";
 import { dim, inert, json } from "./text.ts";
 
 type Options = Common & { open: boolean; keep: boolean };
@@ -73,7 +73,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
 
 async function runCrew(root: string, options: Options, stop: StopSignals, say: (text: string) => void): Promise<void> {
   const { demoAgents, demoRequest } = await import("../crew/demo.ts");
-  const config = unwrap(loadConfig(root, environment()));
+  // The settings are the demo's own.
+  const config = unwrap(loadConfig(root, { ...environment(), SCRIPTORIUM_TRUSTED_FOLDERS: root }));
+  if (options.keep) config.trust.workspace.allow([config.trust.item()], "scriptorium demo", new Date());
   const server = await openDemoServer(config);
   const app = await openApp(config, { host: { agents: demoAgents(options.open ? 700 : 60) } });
   const stopRun = () => void app.host.stop();
@@ -81,7 +83,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
   try {
     say(`Watch it in your browser: ${server.link}\n`);
     if (options.open) openBrowser(server.link);
-    const person = await localPerson(app);
+    const person = await gitPerson(app);
     const shown = progress(options, process.stdout);
     app.host.onNews(shown.tell);
     say(`Request: ${demoRequest}`);

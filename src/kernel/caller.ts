@@ -25,6 +25,8 @@ export type Agent = {
   role: string;
   task?: string;
   epoch?: number;
+  /** Proves the claim with this epoch; the crew sets it for the agents that it starts. */
+  secret?: string;
   /** The job that it was started for, if any. */
   job?: string;
   turn: Turn;
@@ -45,6 +47,16 @@ export const newTurn = (run?: string, lasting = false): Turn => ({
   reads: new Set(),
   over: false,
 });
+
+/** The claim that a caller names for a write to a task. A session that is bound to the task overrides the input. */
+export function claimFor(
+  caller: Caller,
+  task: string | undefined,
+  said: { epoch?: number | undefined; secret?: string | undefined },
+): { epoch?: number | undefined; secret?: string | undefined } {
+  if (caller.kind === "person" || caller.task === undefined || caller.task !== task) return said;
+  return { epoch: caller.epoch ?? said.epoch, secret: caller.secret ?? said.secret };
+}
 
 export const nameOf = (caller: Caller) => (caller.kind === "person" ? caller.name : caller.role);
 

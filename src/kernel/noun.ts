@@ -27,6 +27,7 @@ const nounsByWord = {
   checks: ["attempt"],
   edge: ["node"],
   entry: ["entry"],
+  files: ["run", "attempt"],
   handoff: ["run"],
   index: nouns,
   job: ["job"],

@@ -36,7 +36,7 @@ export type Definition<A, I extends z.ZodType, O extends z.ZodType> = Effect & {
    * True for decisions, which need a person's proof: a call without one is refused. A function says which inputs are
    * decisions, where others only preview one or do less.
    */
-  decision?: true | ((app: A, input: z.output<I>) => boolean | Promise<boolean>);
+  decision?: boolean | ((app: A, input: z.output<I>) => boolean | Promise<boolean>);
   input: I;
   output: O;
   run(app: A, input: z.output<I>, caller: Caller): Promise<Result<z.output<O>>>;
@@ -59,13 +59,14 @@ export const collaborators = ["collaborator", "admin"] as const;
 
 export function operation<A, I extends z.ZodType, O extends z.ZodType>({
   run,
-  decision = never,
+  decision = false,
   ...definition
 }: Definition<A, I, O>): Operation<A, I, O> {
-  const decides = async (app: A, input: z.output<I>) => decision === true || decision(app, input);
+  const decides = async (app: A, input: z.output<I>) =>
+    typeof decision === "function" ? decision(app, input) : decision;
   return {
     ...definition,
-    decision: decision !== never,
+    decision: decision !== false,
     async isDecision(app, raw) {
       const input = definition.input.safeParse(raw);
       return input.success && decides(app, input.data);
@@ -88,8 +89,6 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
     },
   };
 }
-
-const never = () => false;
 
 /** An agent never proves to be a person, also where an operation lists agents among its callers. */
 const hasProof = (caller: Caller) => caller.kind === "person" && caller.proof !== undefined;

@@ -123,7 +123,7 @@ const patterns: Pattern[] = Object.entries(lists).flatMap(([why, names]) =>
   names.map((name) => ({
     why,
     isFolder: name.endsWith("/"),
-    parts: folded(name)
+    parts: foldedPath(name)
       .split("/")
       .filter((part) => part !== "")
       .map((part) => new RegExp(`^${part.split("*").map(escaped).join("[^/]*")}$`, "u")),
@@ -132,7 +132,7 @@ const patterns: Pattern[] = Object.entries(lists).flatMap(([why, names]) =>
 
 /** What a file at this path does unasked, as a phrase without a subject; undefined for an ordinary file. */
 export function whySteering(path: string): string | undefined {
-  const parts = folded(path).split("/");
+  const parts = foldedPath(path).split("/");
   // Windows finds a file by its short name too, and such a name says nothing about the long one.
   if (parts.some((part) => /~\d+(\.[^.]{0,3})?$/.test(part))) return "may be the short name of another file on Windows";
   return patterns.find((pattern) => matches(pattern, parts))?.why;
@@ -150,7 +150,7 @@ function matches({ isFolder, parts: wanted }: Pattern, parts: readonly string[])
  * The path as the most forgiving file system reads it: without case, composed, without characters that HFS+ ignores,
  * and without the trailing dots, spaces and stream names that NTFS ignores.
  */
-function folded(path: string): string {
+export function foldedPath(path: string): string {
   return path
     .normalize("NFKC")
     .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, "")

@@ -20,12 +20,12 @@ export function SourceDiff({ before, after }: { before: string; after: string })
 type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 
 /** The same, when what changed is known already. */
-export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
+export function SourceHunks({ hunks: given, label = "Source of the change" }: { hunks: PatchHunk[]; label?: string }) {
   const hunks = useMemo(() => given.map(linesOf), [given]);
   if (hunks.length === 0) return <p className="note">No differences.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
-    <section className="lines source-diff" aria-label="Source of the change" tabIndex={0}>
+    <section className="lines source-diff" aria-label={label} tabIndex={0}>
       <table>
         <tbody>
           {hunks.map((hunk, at) => (

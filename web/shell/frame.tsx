@@ -11,6 +11,7 @@ import { type Action, listenToKeys, useActions } from "./actions.ts";
 import { Help } from "./help.tsx";
 import { Keys } from "./keys.tsx";
 import { Nav, places } from "./nav.tsx";
+import { TrustBanner } from "./trust-banner.tsx";
 
 const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
@@ -106,6 +107,7 @@ export function Frame() {
             The server is not reachable. This page may be out of date; it refreshes when the server is back.
           </p>
         )}
+        <TrustBanner />
         <Outlet />
       </main>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}

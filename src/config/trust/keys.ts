@@ -29,6 +29,7 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
     area: "database",
     safe: ["sqlite"],
   },
+  approvals: "plain",
   port: "plain",
 
   "claims.strategy": "plain",

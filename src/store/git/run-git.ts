@@ -121,6 +121,7 @@ const commands: Record<string, string[]> = {
   "ls-tree": [],
   "merge-base": [],
   "merge-tree": [],
+  mktree: [],
   "read-tree": [],
   reset: [],
   "rev-parse": [],
