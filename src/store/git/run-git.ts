@@ -106,6 +106,7 @@ const commands: Record<string, string[]> = {
   "cat-file": [],
   "check-attr": [],
   "check-ignore": [],
+  checkout: ["--no-recurse-submodules"],
   "checkout-index": [],
   commit: ["--no-verify", "--no-gpg-sign"],
   "commit-tree": [],
