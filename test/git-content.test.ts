@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openApp } from "../src/app.ts";
@@ -123,9 +123,18 @@ async function repository(kind: Kind, engine: "sqlite" | "postgres") {
 function checkoutWith(root: string, path: string, text: string): string {
   const home = join(root, ".scriptorium/worktrees");
   const files = readdirSync(home).map((name) => join(home, name, path));
-  const found = files.find((file) => existsSync(file) && readFileSync(file, "utf8") === text);
+  const found = files.find((file) => textOf(file) === text);
   if (!found) throw new Error(`no checkout has ${path}`);
   return found;
+}
+
+/** Undefined for a file that is gone: a finished attempt removes its checkout. */
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 describe.each(engines)("S4, V2: repositories with conversions, on %s", (engine) => {
@@ -172,7 +181,7 @@ describe.each(engines)("S4, V2: repositories with conversions, on %s", (engine) 
         },
         qc: passes,
       });
-      expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
+      expect(await executed(app, run, agents)).toMatchObject({ state: "completed", reason: null });
       const accepted = `scriptorium/${run}/accepted`;
       expect(git("diff", "--name-only", `HEAD...${accepted}`).trim().split("\n")).toEqual([
         "src/code.txt",

@@ -148,7 +148,7 @@ describe.each([
       },
       qc: passes,
     });
-    expect(await executed(app, run, writes)).toMatchObject({ state: "completed" });
+    expect(await executed(app, run, writes)).toMatchObject({ state: "completed", reason: null });
     const merged = await app.git.text(["cat-file", "blob", `refs/heads/scriptorium/${run}/accepted:docs/guide.md`]);
     expect(merged).toBe(guide.replace("one", "ONE").replace("seven", "SEVEN").trimEnd());
     await operations.revert_run.perform(app, { run, confirm: true }, person());
