@@ -327,6 +327,15 @@ describe("S5: scriptorium allow", () => {
   });
 });
 
+test("S5, T11: a server does not start with a token and a database that came with the repository", async () => {
+  const { root, git } = await newWorkspace();
+  ownerOf(root);
+  git("add", "--force", ".scriptorium/token");
+  git("commit", "-qm", "Plant a token");
+  const ran = await scriptoriumProcess(["serve", "--port", "0", "--json"], { cwd: root, env: untrusted });
+  expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining(".scriptorium/token is committed to git") });
+});
+
 describe("S5: the person's own file", () => {
   const own = (text: string) => {
     const folder = temporaryFolder();

@@ -73,7 +73,7 @@ function described({ trusted_folder, waiting }: Trust): string {
 const allowed = ({ allowed: keys }: Allowed) => `allowed ${plural(keys.length, "setting")} for this workspace`;
 
 const revoked = ({ revoked: done }: OutputOf<typeof revokeSettings>) =>
-  done ? "nothing is allowed for this workspace any more" : "nothing was allowed for this workspace";
+  done ? "the settings of this workspace are no longer allowed" : "nothing was allowed for this workspace";
 
 const help = `
 A cloned scriptorium.yaml can name programs, servers and secrets. Such settings wait until you have allowed exactly

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { pino } from "pino";
 import { setUpAgent } from "../agents/setup.ts";
@@ -21,7 +21,7 @@ import { allOperations } from "../operation-list.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
-import { newRepository } from "../store/git/git.ts";
+import { gitAt, newRepository } from "../store/git/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
@@ -65,6 +65,7 @@ export type OpenServer = {
 
 /** Serves the workspace on loopback until it is closed; port 0 picks a free one. */
 export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
+  await refuseCommittedState(config);
   if (config.agent && config.trust.check("agents").ok) unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, { log, host: { background: true } });
@@ -108,6 +109,22 @@ export async function openServer(config: Config, log: Log, port: number): Promis
       await app.close();
     },
   };
+}
+
+/**
+ * A token and a database that came with a clone are known to whoever committed them: the token signs in as the owner,
+ * and the database can hold runs and jobs that a server would start.
+ */
+async function refuseCommittedState({ root, stateFolder, environment, trust }: Config): Promise<void> {
+  if (trust.workspace.isTrustedFolder) return;
+  const folder = basename(stateFolder);
+  const git = gitAt(root, environment);
+  const tracked = await git.list(["ls-files", "-z", "--cached", "--", `:(literal)${folder}`]).catch(() => []);
+  if (tracked.length === 0) return;
+  throw new Refused({
+    code: "denied",
+    message: `${tracked[0]} is committed to git, so that others know the token and the database of this workspace; run: git rm -r --quiet --cached ${folder} && rm -r ${folder}`,
+  });
 }
 
 /** Without an agent in the configuration jobs are not run; everything else works. */
