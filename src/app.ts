@@ -13,7 +13,10 @@ import { jobStore } from "./jobs/jobs.ts";
 import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
+import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
+import { sessionStore } from "./people/sessions.ts";
+import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
@@ -24,6 +27,7 @@ import { approvalSigner } from "./review/proposals/signature.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
+import { closeToOthers } from "./store/disk/private.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { commitSigner, gitSigner } from "./store/git/signing.ts";
 import { openDatabase } from "./store/open.ts";
@@ -54,6 +58,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
+  closeToOthers(stateFolder);
   const git = openGit(root, config.environment, config.trust.workspace);
   unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database);
@@ -119,6 +124,9 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    sessions: sessionStore(db, now, newId),
+    codes: codeStore(db, now),
+    passkeys: passkeyStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

@@ -5,8 +5,8 @@ import { findWorkspace } from "../config/environment.ts";
 import { allowSettings, revokeSettings, showTrust, type TrustApp } from "../config/operations.ts";
 import { spellHidden } from "../kernel/hidden.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
+import { sameSecret } from "../people/secrets.ts";
 import { ownerToken } from "../people/token-person.ts";
-import { sameToken } from "../people/tokens.ts";
 import { gitAt } from "../store/git/git.ts";
 import type { Confirmation } from "./decide.ts";
 import type { OutputOf } from "./output-of.ts";
@@ -43,7 +43,7 @@ async function allow(common: Common, app: TrustApp, trust: Trust): Promise<Resul
   if (app.config.trust.check("database").ok)
     return withApp(common, (opened) => perform(opened, common, allowSettings, input, confirmation));
   const token = tokenOf(common);
-  if (token && !sameToken(token, ownerToken(app.config.stateFolder)))
+  if (token && !sameSecret(token, ownerToken(app.config.stateFolder)))
     return refuse("denied", "only the owner's token in .scriptorium/token can allow the database that has the others");
   const person = await gitPerson({ git: gitAt(app.config.root, app.config.environment) });
   const { decide } = await import("./decide.ts");

@@ -16,6 +16,8 @@ export const nouns = [
   "user",
   "token",
   "setting",
+  "session",
+  "passkey",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -37,6 +39,7 @@ const nounsByWord = {
   output: ["attempt"],
   page: ["page"],
   passages: [],
+  passkey: ["passkey"],
   perspective: ["perspective"],
   preamble: [],
   proposal: ["proposal"],
@@ -44,6 +47,7 @@ const nounsByWord = {
   revision: ["proposal"],
   run: ["run"],
   settings: ["setting"],
+  session: ["session"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],
@@ -57,6 +61,11 @@ const nounsByWord = {
 export type EventWord = keyof typeof nounsByWord;
 
 const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWord, word);
+
+/** Words of events about access, which only admins see: they say who may sign in and when they do. */
+const accessWords: ReadonlySet<string> = new Set<EventWord>(["passkey", "session", "token", "user"]);
+
+export const isAboutAccess = (kind: string): boolean => accessWords.has(kind.split("-", 1)[0] ?? "");
 
 /** The nouns that an event of this kind is about; none for a kind that this version does not know. */
 export function nounsOfEvent(kind: string): readonly Noun[] {

@@ -35,8 +35,11 @@ function valuesAt(value: unknown, [head, ...rest]: string[], path: string[] = []
   return names.flatMap((name) => valuesAt((value as Record<string, unknown>)[name], rest, [...path, name]));
 }
 
-const isSafe = ({ safe = [] }: SensitiveKey, value: unknown) =>
-  value === undefined || safe.includes(value) || (Array.isArray(value) && value.length === 0);
+const isSafe = ({ safe = [], most }: SensitiveKey, value: unknown) =>
+  value === undefined ||
+  safe.includes(value) ||
+  (Array.isArray(value) && value.length === 0) ||
+  (most !== undefined && typeof value === "number" && value <= most);
 
 function settingsOf(key: string, value: unknown, { why, area, runs }: SensitiveKey, root: string): SensitiveSetting[] {
   const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
@@ -59,7 +60,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
-    await mkdir(home, { recursive: true });
+    await mkdir(home, privateFolder);
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
         await forgetCheckout(folder, gitDir);
