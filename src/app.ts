@@ -1,6 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { openGit } from "./config/open-git.ts";
 import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
@@ -27,7 +28,6 @@ import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
 import { closeToOthers } from "./store/disk/private.ts";
-import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { commitSigner, gitSigner } from "./store/git/signing.ts";
 import { openDatabase } from "./store/open.ts";
@@ -59,7 +59,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const now = () => new Date();
   refuseLink(stateFolder);
   closeToOthers(stateFolder);
-  const git = gitAt(root, config.environment);
+  const git = openGit(root, config.environment, config.trust.workspace);
   unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);

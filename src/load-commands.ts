@@ -26,8 +26,8 @@ export function loadCommands(command = ""): Commands {
  * Each command has a cache of its own, with the functions that it uses.
  *
  * V8 compares the code in the cache with the length of the source and with its own version only: the name of the
- * cache file has to identify the content of the bundle. Whoever can write the cache runs code as this user, so it
- * is used only if it belongs to the user.
+ * cache file has to identify the content of the bundle. The cache is executed as code, so it is used only if it
+ * belongs to this user and nobody else can write it.
  */
 function compiledOnce(file: string, command: string): Commands {
   const name = /^[a-z-]{1,40}$/.test(command) ? command : "other";

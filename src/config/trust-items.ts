@@ -1,8 +1,12 @@
 import type { Config } from "./config.ts";
+import { repositoryItem } from "./open-git.ts";
 import { hashOfEntries, type TrustChange, type TrustItem } from "./trust/item.ts";
 
 /** Everything of the repository that a person has to allow before it takes effect. */
-export const trustItems = async (config: Config): Promise<TrustItem[]> => [config.trust.item()];
+export const trustItems = async ({ trust, root, environment }: Config): Promise<TrustItem[]> => [
+  trust.item(),
+  await repositoryItem(root, environment),
+];
 
 export type WaitingItem = { item: TrustItem; changes: TrustChange[] };
 

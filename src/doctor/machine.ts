@@ -4,6 +4,7 @@ import type { Finding } from "./finding.ts";
 import { checkCrewAgents, checkJobAgent } from "./machine/agents.ts";
 import { checkDisk, checkGit, checkNode } from "./machine/basics.ts";
 import { checkPort } from "./machine/port.ts";
+import { checkRepositoryPrograms } from "./machine/repository-programs.ts";
 import { checkSandbox } from "./machine/sandbox.ts";
 import { checkEmbeddings } from "./machine/search.ts";
 import { checkTrust } from "./machine/trust.ts";
@@ -14,7 +15,7 @@ export async function checkMachine(config: Config | undefined, env: Environment,
     checkNode(),
     checkGit(folder, env),
     checkDisk(config?.stateFolder ?? folder),
-    ...(config ? [checkTrust(config), checkPort(config)] : []),
+    ...(config ? [checkTrust(config), checkRepositoryPrograms(config), checkPort(config)] : []),
     // These start programs and ask servers that the configuration names.
     ...(config?.trust.check("agents").ok === false
       ? []

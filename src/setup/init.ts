@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Environment } from "../config/environment.ts";
+import { openGit } from "../config/open-git.ts";
 import { ok, Refused, type Result, unwrap } from "../kernel/result.ts";
-import { gitAt, initRepository } from "../store/git/git.ts";
+import { initRepository } from "../store/git/git.ts";
 import { historyRef } from "../store/git/recorder.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstSubject, workspaceFiles } from "../wiki/init.ts";
@@ -70,7 +71,7 @@ export async function makeWorkspace(
   let applied: Applied[] = [];
   let isNew = false;
   let hadHistory = true;
-  const git = gitAt(root, env);
+  const git = openGit(root, env);
   const goOn = () => {
     if (stop.aborted) throw new Refused({ code: "refused", message: "interrupted; nothing was left behind" });
   };
@@ -113,7 +114,7 @@ async function whyNotCommitted(
   hidden: ReadonlyMap<string, string>,
   env: Environment,
 ): Promise<Map<string, string>> {
-  const git = gitAt(root, env);
+  const git = openGit(root, env);
   const reasons = new Map(hidden);
   const theirs = changes.filter(({ before }) => before !== undefined).map(({ shown }) => shown);
   for (const path of await git.uncommitted(theirs)) reasons.set(path, "it has uncommitted changes of yours");
@@ -130,7 +131,7 @@ type Commit = {
 };
 
 async function commitFiles({ root, applied, blocked, wanted, isNew }: Commit, env: Environment): Promise<Done> {
-  const git = gitAt(root, env);
+  const git = openGit(root, env);
   const { branch: ref } = await git.head();
   const branch = ref?.replace(/^refs\/heads\//, "");
   const repository = isNew ? "new" : "existing";

@@ -1,6 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { type Git, gitAt } from "../store/git/git.ts";
+import { openGit } from "../config/open-git.ts";
+import type { Git } from "../store/git/git.ts";
 import { mirrorBranch } from "../wiki/stores/mirror.ts";
 
 /** What Scriptorium keeps in git besides commits on the person's branch. */
@@ -16,7 +17,7 @@ export type OwnRefs = {
 const ours = /^refs\/heads\/scriptorium\/run-[0-9a-z]+\/(accepted|task-[^/]+\/attempt-\d+-\d+)$/;
 
 export async function ownRefs(config: Config, env: Environment, keepWiki: boolean): Promise<OwnRefs | undefined> {
-  const git = gitAt(config.root, env);
+  const git = openGit(config.root, env);
   if (!(await git.isRepository())) return undefined;
   const all = (await git.text(["for-each-ref", "--format=%(refname)", "refs/scriptorium", "refs/heads/scriptorium"]))
     .split("\n")
@@ -43,7 +44,7 @@ const shortOf = (ref: string) => ref.replace(/^refs\/heads\//, "");
 
 /** Deletes the refs, and what git remembers of checkouts whose folders are gone. */
 export async function deleteRefs(config: Config, env: Environment, { refs, branches }: OwnRefs): Promise<void> {
-  const git = gitAt(config.root, env);
+  const git = openGit(config.root, env);
   const lines = [...refs, ...branches].map((ref) => `delete ${ref}\n`).join("");
   if (lines !== "") await git.text(["update-ref", "--stdin"], lines);
   await git.pruneWorktrees();

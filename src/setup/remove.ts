@@ -2,9 +2,9 @@ import { existsSync, lstatSync, readFileSync, realpathSync, rmSync } from "node:
 import { dirname, join, relative } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
+import { openGit } from "../config/open-git.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
-import { gitAt } from "../store/git/git.ts";
 import { mirrorBranch } from "../wiki/stores/mirror.ts";
 import { applyAll, type Change, isInside, removeFolders } from "./change.ts";
 import { processesIn } from "./processes.ts";
@@ -80,7 +80,7 @@ type Found = { own: OwnFiles; refs: OwnRefs | undefined; keepWiki: boolean; reco
 
 async function lossesOf(config: Config, env: Environment, { own, refs, keepWiki, record }: Found): Promise<string[]> {
   const { root } = config;
-  const dirty = refs ? await gitAt(root, env).uncommitted(own.files) : own.files;
+  const dirty = refs ? await openGit(root, env).uncommitted(own.files) : own.files;
   const isEdited = (path: string) =>
     existsSync(join(root, path)) && !isAsWritten(record, path, readFileSync(join(root, path), "utf8"));
   return [
@@ -111,7 +111,7 @@ export type Removed = { commit: string | undefined; uncommitted: string[]; reaso
 export async function removeAll(config: Config, env: Environment, removal: Removal, commit: boolean): Promise<Removed> {
   const { root } = config;
   const { changes, own, refs, stateFolder, emptied } = removal;
-  const git = gitAt(root, env);
+  const git = openGit(root, env);
   const edited = changes.filter(({ inside }) => inside !== undefined).map(({ file }) => relative(root, file));
   const theirs = new Set(refs ? await git.uncommitted(edited) : []);
   unwrap(applyAll(changes));

@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { findSandbox } from "../agents/sandbox.ts";
 import { type Environment, findWorkspace } from "../config/environment.ts";
+import { openGit } from "../config/open-git.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import { gitAt } from "../store/git/git.ts";
 import { GitError } from "../store/git/run-git.ts";
 import { detectClients, type FoundClient } from "./clients/detect.ts";
 
@@ -38,7 +38,7 @@ export async function lookAround(root: string, env: Environment): Promise<Result
 }
 
 async function repositoryAt(folder: string, env: Environment): Promise<Surroundings["repository"]> {
-  const git = gitAt(folder, env);
+  const git = openGit(folder, env);
   if ((await git.maybe(["rev-parse", "--is-inside-work-tree"])) !== "true") return undefined;
   const [{ branch }, changes, busy] = await Promise.all([
     git.head(),

@@ -3,10 +3,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { loadConfig } from "../config/config.ts";
 import { configName, type Environment } from "../config/environment.ts";
+import { openGit } from "../config/open-git.ts";
 import { suggest } from "../kernel/nearest.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import { gitAt, initRepository } from "../store/git/git.ts";
+import { initRepository } from "../store/git/git.ts";
 import { loadBinding } from "../store/sqlite/binding.ts";
 import { writeEditorSchemas } from "./editor-schemas.ts";
 import { parseSchema, type Schema, type Section } from "./schema.ts";
@@ -145,7 +146,7 @@ export async function initWorkspace(folder: string, template: string, env: Envir
 
 /** Only for a repository that was just created. */
 export async function firstCommit(root: string, paths: string[], env: Environment): Promise<void> {
-  const git = gitAt(root, env);
+  const git = openGit(root, env);
   await git.commitFiles(paths, firstSubject, await git.author());
 }
 

@@ -7,12 +7,34 @@ export type SensitiveKey = {
   area: TrustArea;
   /** Values that need no confirmation. An empty list never needs one. */
   safe?: readonly unknown[];
+  /** The largest number that needs no confirmation. */
+  most?: number;
   /** True if words of the value may name files of the repository that are then run. */
   runs?: true;
 };
 
 const runs = (why: string, safe: readonly string[] = []): SensitiveKey => ({ why, area: "agents", safe, runs: true });
 const agents = (why: string, safe: readonly unknown[] = []): SensitiveKey => ({ why, area: "agents", safe });
+
+const limit = (what: string, most: number): SensitiveKey => ({
+  why: `raises the limit of ${what} of agents and their commands`,
+  area: "agents",
+  most,
+});
+
+/** The keys of src/config/sandbox.ts. */
+const sandboxIn = (block: string): Record<string, SensitiveKey> => ({
+  [`${block}.sandbox`]: agents("runs agents and their commands without a sandbox, with your permissions", [
+    "auto",
+    "bubblewrap",
+  ]),
+  [`${block}.read`]: agents("shows these paths to agents and their commands"),
+  [`${block}.own`]: agents("lets agents read and write these paths"),
+  [`${block}.limits.memory_mb`]: limit("memory", 4096),
+  [`${block}.limits.processes`]: limit("processes", 1024),
+  [`${block}.limits.cpu_minutes`]: limit("CPU time", 120),
+  [`${block}.limits.disk_mb`]: limit("disk space", 4096),
+});
 
 /**
  * Every key of scriptorium.yaml. A key is sensitive if it runs a program, sends data or a secret to an address, or
@@ -36,9 +58,7 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
   "claims.lease_seconds": "plain",
 
   "crew.workers": "plain",
-  "crew.sandbox": agents("runs agents and their commands without a sandbox, with your permissions", ["bubblewrap"]),
-  "crew.read": agents("shows these paths to agents and their commands"),
-  "crew.own": agents("lets agents read and write these paths"),
+  ...sandboxIn("crew"),
   "crew.network": "plain",
   "crew.command_seconds": "plain",
   "crew.attempt_minutes": "plain",
@@ -73,6 +93,7 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
   "agent.scribe_bin": runs("runs this program as scribe"),
   "agent.wb_agent_bin": runs("runs this program as scribe"),
   "agent.isolation": agents("runs agents of jobs in the repository, whose hooks and settings then run", ["scratch"]),
+  ...sandboxIn("agent"),
   "agent.max_concurrent_jobs": "plain",
   "agent.incorporate_timeout": "plain",
   "agent.perspective_timeout": "plain",

@@ -35,22 +35,26 @@ function valuesAt(value: unknown, [head, ...rest]: string[], path: string[] = []
   return names.flatMap((name) => valuesAt((value as Record<string, unknown>)[name], rest, [...path, name]));
 }
 
-const isSafe = ({ safe = [] }: SensitiveKey, value: unknown) =>
-  value === undefined || safe.includes(value) || (Array.isArray(value) && value.length === 0);
+const isSafe = ({ safe = [], most }: SensitiveKey, value: unknown) =>
+  value === undefined ||
+  safe.includes(value) ||
+  (Array.isArray(value) && value.length === 0) ||
+  (most !== undefined && typeof value === "number" && value <= most);
 
 function settingsOf(key: string, value: unknown, { why, area, runs }: SensitiveKey, root: string): SensitiveSetting[] {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const words = runs ? [value].flat().map(String) : [];
-  return [
-    { key, value: text, why, area },
-    ...words.flatMap((word) => {
-      const content = contentInside(root, word);
-      return content === undefined
-        ? []
-        : [{ key: `${key} ${word}`, value: `sha256 ${content}`, why: "is a file of the repository", area }];
-    }),
-  ];
+  return [{ key, value: text, why, area }, ...filesNamed(key, words, root).map((entry) => ({ ...entry, area }))];
 }
+
+/** An entry for every word that is a file of the repository, with its content. */
+export const filesNamed = (key: string, words: string[], root: string): TrustEntry[] =>
+  words.flatMap((word) => {
+    const content = contentInside(root, word);
+    return content === undefined
+      ? []
+      : [{ key: `${key} ${word}`, value: `sha256 ${content}`, why: "is a file of the repository" }];
+  });
 
 /** The hash of a file of the workspace; undefined for anything else. */
 function contentInside(root: string, word: string): string | undefined {

@@ -71,7 +71,7 @@ export async function resetUnconfirmed(
   { app }: Crew,
   { task_id }: Pick<RunTask, "task_id">,
   { base, commit }: Start,
-  { folder, gitDir }: Pick<Worktree, "folder" | "gitDir">,
+  checkout: Pick<Worktree, "folder" | "gitDir">,
 ): Promise<void> {
   const steering = await steeringFiles(app.git, base, commit);
   if (steering.length === 0) return;
@@ -80,9 +80,8 @@ export async function resetUnconfirmed(
     decided.filter(({ decision }) => decision === "allowed").flatMap(({ files }) => files.map(contentOf)),
   );
   for (const file of steering.filter((one) => !allowed.has(contentOf(one)))) {
-    if (file.status === "added") await rm(join(folder, file.path), { force: true });
-    else
-      await app.git.text(["-C", folder, "--git-dir", gitDir, "--work-tree", folder, "checkout", base, "--", file.path]);
+    if (file.status === "added") await rm(join(checkout.folder, file.path), { force: true });
+    else await app.git.inCheckout(checkout)(["--literal-pathspecs", "checkout", base, "--", file.path]);
   }
 }
 

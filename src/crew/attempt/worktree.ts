@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { privateFolder } from "../../store/disk/private.ts";
+import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -17,6 +18,8 @@ export type Worktree = {
   base: string;
   /** Git's state of this checkout, recorded before an agent could change `.git` in it. */
   gitDir: string;
+  /** The files that pass through a filter, such as those of LFS. */
+  filtered: FilteredFiles;
 };
 
 /** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
@@ -37,8 +40,8 @@ const mostTries = 30;
 
 /**
  * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch.
- * Changes are read from the files against the commit at the start, by plumbing that runs no filters and
- * hooks of the repository, so that an agent cannot lie about them or tamper with git in its folder.
+ * Changes are what git finds in the files under the state that was recorded at the start, so that an agent cannot
+ * lie about them or tamper with git in its folder. No program that only the repository names runs.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
@@ -69,7 +72,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         await sleep(10 * tries);
       }
     });
-    return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir };
+    const filtered = await filterFiles(git, { folder, gitDir }, commit);
+    return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir, filtered };
   }
 
   let last: Promise<unknown> = Promise.resolve();
@@ -184,7 +188,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       return undefined;
     },
     /** A unified diff. */
-    diff: (from: string, to: string) => git.text(["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to]),
+    diff: (from: string, to: string) => git.text(["diff", from, to]),
     forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
      * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { filterFiles } from "../../store/git/filtered-files.ts";
 import { failedGit } from "../../store/git/run-git.ts";
 import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import { deskTools } from "../agent/desk.ts";
@@ -118,6 +119,10 @@ async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promis
   const { commit } = await app.git.head();
   const added = commit ? await app.git.addWorktree(folder, commit) : undefined;
   if (added && added.code !== 0) throw failedGit(["worktree"], added);
+  if (commit) {
+    const gitDir = await app.git.text(["-C", folder, "rev-parse", "--absolute-git-dir"]);
+    await filterFiles(app.git, { folder, gitDir }, commit);
+  }
   const { prefix } = await app.git.place();
   return {
     folder: commit ? join(folder, prefix) : folder,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
+import { fileNameProblem } from "../../kernel/file-name.ts";
 
 const oneLine = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u;
 const manyLines = /^(?:[^\p{Cc}\p{Cs}]|[\n\t])*$/u;
@@ -23,11 +24,15 @@ const text = (most: number) =>
 const somethingIn = (value: string) => value.trim() !== "";
 
 /** Inside the folder that the work is done in, spelled in one way only. */
-export const filePath = line(400).refine(
-  (path) =>
-    !/^[/~]|^[A-Za-z]:|\\/.test(path) && path.split("/").every((part) => !["", ".", "..", ".git"].includes(part)),
-  "expected a path inside the workspace, such as src/main.ts",
-);
+export const filePath = line(400)
+  .refine(
+    (path) => !/^[/~]|^[A-Za-z]:|\\/.test(path) && path.split("/").every((part) => !["", ".", ".."].includes(part)),
+    "expected a path inside the workspace, such as src/main.ts",
+  )
+  .refine(
+    (path) => fileNameProblem(path) === undefined,
+    "expected a path without hidden characters and without names of git's own files, such as src/main.ts",
+  );
 
 const check = z.union([
   z.strictObject({

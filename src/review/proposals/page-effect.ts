@@ -8,6 +8,7 @@ import { blobOf } from "../../store/git/blob.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
+import { GitError } from "../../store/git/run-git.ts";
 import {
   type Approval,
   type Author,
@@ -42,6 +43,8 @@ type PagePlan = {
   entry: string | undefined;
   text: string;
   base: string;
+  /** The blob of the page in HEAD: `base` in the form in which git stores it. */
+  committed: string | undefined;
   author: Author & { approval: Approval };
   /** The temporary name of the new file, to be removed once the transaction is over. */
   staged?: string | undefined;
@@ -65,11 +68,11 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       const text = approvedText(proposal, page.value, options);
       if (!text.ok) return text;
       const { entry, path, blob } = page.value;
-      if (deps.onDisk || !entry) {
-        const ready = await readyForCommit(deps, path, blob);
-        if (!ready.ok) return ready;
-      }
-      return ok({ path, entry: entry?.id, text: text.value, base: blob, author: author.value });
+      const isFile = deps.onDisk || !entry;
+      const ready = isFile ? await readyForCommit(deps, path, Buffer.from(page.value.text)) : ok(undefined);
+      if (!ready.ok) return ready;
+      const plan = { path, entry: entry?.id, text: text.value, base: blob, committed: ready.value };
+      return ok({ ...plan, author: author.value });
     },
 
     content: ({ text }) => blobOf(text),
@@ -98,7 +101,7 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       const isWritten = blobOf(readIfThere(join(root, path), root) ?? "") === blob;
       const author = authorOf(deps.agent, proposal, approver, typeof note === "string" ? note : undefined);
       if (isWritten && author.ok && typeof text === "string" && typeof base === "string")
-        return { path, entry, text, base, author: author.value };
+        return { path, entry, text, base, committed: await deps.git.blobAtHead(path), author: author.value };
       if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
       return undefined;
     },
@@ -110,7 +113,7 @@ async function writePage(
   tx: Query,
   db: Database,
   root: string,
-  { path, text, base, author }: PagePlan,
+  { path, text, base, committed, author }: PagePlan,
   at: string,
 ): Promise<Result<Pick<Replaced, "staged">>> {
   const { approval } = author;
@@ -121,7 +124,7 @@ async function writePage(
   await enqueue(tx, {
     path,
     content: bytes,
-    base,
+    base: committed ?? base,
     author: { name: author.name, email: author.email ?? "" },
     message: commitMessage(`Rewrite ${path}, approved by ${approval.by}`, approvalTrailers(approval), approval.note),
     at,
@@ -157,8 +160,8 @@ function authorOf(
   return ok({ name: author.name, email: author.email, approval });
 }
 
-/** The page must equal the branch's: an approval must not commit a person's uncommitted changes. */
-async function readyForCommit({ git, recorder }: Deps, path: string, blob: string): Promise<Result<true>> {
+/** The page must equal the branch's: an approval must not commit a person's uncommitted changes. Returns HEAD's blob. */
+async function readyForCommit({ git, recorder }: Deps, path: string, bytes: Buffer): Promise<Result<string>> {
   const busy = await git.underWay();
   if (busy) return refuse("conflict", `${busy} is in progress in this repository; finish it, then approve`);
   const head = await git.head();
@@ -171,7 +174,13 @@ async function readyForCommit({ git, recorder }: Deps, path: string, blob: strin
   if (waits) return refuse("conflict", `git cannot commit now: ${waits}; try again`);
   const [atHead, staged] = await Promise.all([git.blobAtHead(path), git.stagedAt(path)]);
   if (!atHead) return refuse("conflict", `${path} is not committed yet; commit it, then approve`);
-  if (atHead !== blob) {
+  const isCommitted = await git.isCommitted(path, bytes).catch((error: unknown) => {
+    if (error instanceof GitError) return error.message;
+    throw error;
+  });
+  if (typeof isCommitted === "string")
+    return refuse("conflict", `${path} cannot be compared with HEAD: ${isCommitted}`);
+  if (!isCommitted) {
     return refuse("conflict", `${path} has uncommitted changes; commit or stash them, then approve`, {
       uncommitted: true,
     });
@@ -181,7 +190,7 @@ async function readyForCommit({ git, recorder }: Deps, path: string, blob: strin
       uncommitted: true,
     });
   }
-  return ok(true);
+  return ok(atHead);
 }
 
 /** The commit on the person's branch that an approval made; null until the recorder has written it. */

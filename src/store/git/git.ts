@@ -1,23 +1,24 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Refused } from "../../kernel/result.ts";
-import { nullId } from "./blob.ts";
-import { failedGit, type GitInput, type GitOutput, gitEnvironment, runGit } from "./run-git.ts";
+import { blobOf, nullId } from "./blob.ts";
+import { type AllowsPrograms, guardedGit, topFolder } from "./guarded-git.ts";
+import { failedGit, type GitInput, type GitOutput } from "./run-git.ts";
 
 export type Identity = { name: string; email: string };
 export type Head = { branch: string | undefined; commit: string | undefined };
-/** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
-type Place = { gitDir: string; commonDir: string; prefix: string };
 
-/** The git commands that Scriptorium uses: plumbing, without the repository's hooks, filters and programs. */
+/** The git commands that Scriptorium uses: plumbing, without the repository's hooks and programs. */
 export type Git = ReturnType<typeof gitAt>;
 
-export function gitAt(root: string, environment: Record<string, string | undefined>) {
-  const env = gitEnvironment(environment);
-  let place: Promise<Place> | undefined;
+export function gitAt(
+  root: string,
+  environment: Record<string, string | undefined>,
+  allows: AllowsPrograms = () => false,
+) {
+  const { run: guarded, programs, place: findPlace } = guardedGit(root, environment, allows);
   let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
-  const run = (args: string[], input?: GitInput): Promise<GitOutput> => runGit(args, { cwd: root, env, input });
+  const run = (args: string[], input?: GitInput): Promise<GitOutput> => guarded(args, input);
 
   /** The output without trailing white space; throws a GitError for any exit code but 0. */
   async function text(args: string[], input?: GitInput): Promise<string> {
@@ -41,14 +42,8 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     return name ? { name, email: email ?? "" } : undefined;
   }
 
-  const findPlace = async (): Promise<Place> => {
-    const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
-    const lines = await maybe(asked);
-    const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
-    if (lines === undefined) throw new Refused({ code: "not_found", message });
-    const [gitDir = "", commonDir = "", prefix = ""] = lines.split("\n");
-    return { gitDir, commonDir, prefix };
-  };
+  /** The top of the work tree. */
+  const topOf = async () => topFolder(root, await findPlace());
 
   return {
     run,
@@ -56,10 +51,10 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     maybe,
     list,
 
-    place(): Promise<Place> {
-      place ??= findPlace();
-      return place;
-    },
+    place: findPlace,
+
+    /** The programs that the repository's own configuration names, allowed or not. */
+    programs,
 
     isRepository: async () => (await maybe(["rev-parse", "--git-dir"])) !== undefined,
 
@@ -127,9 +122,34 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     /** The author of the last commit to a file. */
     lastAuthor: (path: string) => maybe(["log", "-1", "--format=%an", "--", path]),
 
-    /** The last committer of this file, if its bytes equal those in HEAD. */
-    async committedBy(path: string, blob: string): Promise<string | undefined> {
-      return (await this.blobAtHead(path)) === blob ? this.lastAuthor(path) : undefined;
+    /**
+     * The blob that `git add` would store for these bytes of a file: line endings, encodings and filters apply. The
+     * path is relative to the top of the repository.
+     */
+    async storedBlob(path: string, bytes: Buffer, { write = false } = {}): Promise<string> {
+      return text(["-C", await topOf(), "hash-object", ...(write ? ["-w"] : []), "--stdin", `--path=${path}`], bytes);
+    },
+
+    /** True if HEAD has these bytes of a file, in the form in which git stores them. */
+    async isCommitted(path: string, bytes: Buffer): Promise<boolean> {
+      const [atHead, { prefix }] = await Promise.all([this.blobAtHead(path), findPlace()]);
+      if (atHead === undefined || atHead === blobOf(bytes)) return atHead !== undefined;
+      return atHead === (await this.storedBlob(prefix + path, bytes));
+    },
+
+    /** The last committer of this file, if HEAD has these bytes. */
+    async committedBy(path: string, bytes: Buffer): Promise<string | undefined> {
+      return (await this.isCommitted(path, bytes)) ? this.lastAuthor(path) : undefined;
+    },
+
+    /** Attributes of paths, relative to the top of the repository: `set`, `unset`, `unspecified` or a value. */
+    async attributes(paths: string[], names: string[]): Promise<Map<string, Map<string, string>>> {
+      const asked = paths.map((path) => `${path}\0`).join("");
+      const words = (await text(["-C", await topOf(), "check-attr", "-z", "--stdin", ...names], asked)).split("\0");
+      const found = new Map(paths.map((path) => [path, new Map<string, string>()]));
+      for (let at = 0; at + 2 < words.length; at += 3)
+        found.get(words[at] ?? "")?.set(words[at + 1] ?? "", words[at + 2] ?? "");
+      return found;
     },
 
     /** The newest commit that matches options of `git log`; undefined when none does. */
@@ -168,18 +188,14 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     isIgnored: async (path: string) => Boolean(await maybe(["check-ignore", "--", path])),
 
     /**
-     * Options that make git use a repository's index without its work tree. Git compares young files with
-     * the index and runs the repository's filters for it; shown a folder without files, it runs none.
+     * Changes the person's index by lines of `git update-index --index-info`. Git compares young files with the
+     * index and filters them for it; shown a folder without files, it does not.
      */
-    async withoutWorkTree(gitDir?: string): Promise<string[]> {
-      const own = (await this.place()).gitDir;
-      const empty = join(own, "objects");
-      return ["-C", empty, "--git-dir", gitDir ?? own, "--work-tree", empty];
-    },
-
-    /** Changes the person's index by lines of `git update-index --index-info`. */
     async updateIndex(lines: string): Promise<GitOutput> {
-      return run([...(await this.withoutWorkTree()), "update-index", "-z", "--index-info"], lines);
+      const { gitDir, commonDir } = await findPlace();
+      const empty = join(commonDir, "objects");
+      const without = ["-C", empty, "--git-dir", gitDir, "--work-tree", empty];
+      return run([...without, "update-index", "-z", "--index-info"], lines);
     },
 
     commitTree: (tree: string, parents: string[], message: string, author: Identity) =>
@@ -188,7 +204,7 @@ export function gitAt(root: string, environment: Record<string, string | undefin
     /** Commits files on the current branch of a repository that Scriptorium has just created. */
     async commitFiles(paths: string[], message: string, author: Identity): Promise<void> {
       await text(["add", "--", ...paths]);
-      await text([...asAuthor(author), "commit", "--quiet", "--no-gpg-sign", "-m", message]);
+      await text([...asAuthor(author), "commit", "--quiet", "-m", message]);
     },
 
     /**
@@ -199,18 +215,7 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       const literal = "--literal-pathspecs";
       await text([literal, "add", "--all", "--", ...paths]);
       try {
-        await text([
-          ...asAuthor(author),
-          literal,
-          "commit",
-          "--only",
-          "--quiet",
-          "--no-gpg-sign",
-          "-m",
-          message,
-          "--",
-          ...paths,
-        ]);
+        await text([...asAuthor(author), literal, "commit", "--only", "--quiet", "-m", message, "--", ...paths]);
       } catch (error) {
         await run([literal, "reset", "--quiet", "--", ...paths]);
         throw error;
@@ -239,9 +244,33 @@ export function gitAt(root: string, environment: Record<string, string | undefin
       return list(["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", ...paths]);
     },
 
-    /** Checks a commit out into a folder of its own, on a branch or with a detached HEAD. */
+    /**
+     * Checks a commit out into a folder of its own, on a branch or with a detached HEAD. Filters do not run: git
+     * would start them in that folder, where `python -m strip` loads a strip.py that an agent wrote.
+     */
     addWorktree: (folder: string, commit: string, branch?: string) =>
-      run(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit]),
+      guarded(["worktree", "add", "--force", ...(branch ? ["-B", branch] : ["--detach"]), folder, commit], undefined, {
+        filters: false,
+      }),
+
+    /** Git in another checkout of the repository, in which no filter runs either. */
+    inCheckout({ folder, gitDir }: { folder: string; gitDir: string }) {
+      const here = ["-C", folder, "--git-dir", gitDir, "--work-tree", folder];
+      return async (args: string[], input?: GitInput): Promise<string> => {
+        const output = await guarded([...here, ...args], input, { gitDir, filters: false });
+        if (output.code !== 0) throw failedGit(args, output);
+        return output.stdout.toString("utf8").trimEnd();
+      };
+    },
+
+    /** Writes files of another checkout's index into its folder, with the filters started in this work tree. */
+    async checkoutFiltered({ folder, gitDir }: { folder: string; gitDir: string }, paths: string[]): Promise<void> {
+      const top = await topOf();
+      const args = ["-C", top, "--git-dir", gitDir, "--work-tree", top];
+      const write = ["checkout-index", "--force", "-z", "--stdin", `--prefix=${folder}/`];
+      const output = await guarded([...args, ...write], paths.map((path) => `${path}\0`).join(""), { gitDir });
+      if (output.code !== 0) throw failedGit(write, output);
+    },
 
     pruneWorktrees: () => run(["worktree", "prune"]),
   };

@@ -12,7 +12,9 @@ import {
 } from "../queries/git-queue.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
+import { GitError } from "./run-git.ts";
 import { importSigned, type SignCommit } from "./signed-import.ts";
+import { inStoredForm } from "./stored-form.ts";
 
 /**
  * Turns queued versions into git commits, in order, one process at a time.
@@ -128,8 +130,8 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
 }
 
 async function recordBranch(db: Database, git: Git, sign: SignCommit | undefined): Promise<string | undefined> {
-  const rows = await queuedForBranch(db.read);
-  if (!rows.some((row) => row.by_person === 0)) return undefined;
+  const queued = await queuedForBranch(db.read);
+  if (!queued.some((row) => row.by_person === 0)) return undefined;
 
   for (let attempt = 1; ; attempt++) {
     const busy = await git.underWay();
@@ -138,7 +140,14 @@ async function recordBranch(db: Database, git: Git, sign: SignCommit | undefined
     if (!head.branch) return "HEAD is detached";
 
     const { prefix } = await git.place();
-    const atHead = await blobsAt(git, head.commit, [...new Set(rows.map((row) => prefix + row.path))]);
+    const atHead = await blobsAt(git, head.commit, [...new Set(queued.map((row) => prefix + row.path))]);
+    const rows = await inStoredForm(git, queued, prefix, (path) => atHead.has(prefix + path)).catch(
+      (error: unknown) => {
+        if (error instanceof GitError) return error.message;
+        throw error;
+      },
+    );
+    if (typeof rows === "string") return rows;
     const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
     const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
     const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix } from "node:path";
+import { fileNameProblem } from "../../kernel/file-name.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { blobOf } from "../../store/git/blob.ts";
@@ -88,7 +89,8 @@ export function pagePath(raw: string): Result<string> {
     refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is not a valid page path: ${why}`);
   if (raw === "") return bad("it is empty; expected a path such as docs/deploy.md");
   if (raw.length > longestPath) return bad(`it is longer than ${longestPath} characters`);
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(raw)) return bad("it contains a control, hidden or unassigned character");
+  const problem = fileNameProblem(raw);
+  if (problem) return bad(problem);
   if (raw.normalize("NFC") !== raw) return bad("it is not in Unicode normal form C (NFC)");
   if (separators(raw.normalize("NFKC")) !== separators(raw))
     return bad("it contains a look-alike of a dot, slash or colon");

@@ -121,12 +121,12 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     }
     known.set(path, stat);
     const blob = blobOf(bytes);
-    const actor = isOurs(path) ? "scriptorium" : (person ?? (await whoWrote(path, blob)));
+    const actor = isOurs(path) ? "scriptorium" : (person ?? (await whoWrote(path, bytes)));
     return news(before === undefined ? "page-added" : "page-edited", blob, actor);
   }
 
-  const whoWrote = async (path: string, blob: string) =>
-    (await git.committedBy(path, blob)) ?? (await git.person())?.name ?? ownerOf(fileOf(path));
+  const whoWrote = async (path: string, bytes: Buffer) =>
+    (await git.committedBy(path, bytes)) ?? (await git.person())?.name ?? ownerOf(fileOf(path));
   const isOurs = (path: string) =>
     ["runs", "generated-agents", config.sources].some((folder) => path.startsWith(`${folder}/`));
 

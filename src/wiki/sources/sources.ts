@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import { fileNameProblem } from "../../kernel/file-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database } from "../../store/database.ts";
 import { discard, replaceFile } from "../../store/disk/disk.ts";
@@ -43,6 +44,8 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       if (known) return alreadyThere(path.value, known.sha256);
 
       const file = join(root, folder, path.value);
+      const taken = await takenPart(join(root, folder), path.value);
+      if (taken) return refuse("conflict", `${taken}; add ${path.value} under another name`, { path: path.value });
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
       const added = await db.write(async (tx) => {
         if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
@@ -124,13 +127,26 @@ const fromRow = (row: NewSource): Source => ({
   at: row.at,
 });
 
+/** Says which part of the path is a file and would have to be a folder, or the other way round. */
+async function takenPart(folder: string, path: string): Promise<string | undefined> {
+  const parts = path.split("/");
+  for (let depth = 1; depth <= parts.length; depth++) {
+    const part = parts.slice(0, depth).join("/");
+    const found = await lstat(join(folder, part)).catch(() => undefined);
+    if (found?.isFile() && depth < parts.length) return `${part} is a source, not a folder`;
+    if (found?.isDirectory() && depth === parts.length) return `${part} is a folder of sources`;
+  }
+  return undefined;
+}
+
 /** Accepts a relative path that is safe on every operating system (R19). */
 function checkName(name: string): Result<string> {
   const bad = (why: string) => refuse("invalid", `${JSON.stringify(name)} is not a valid source name: ${why}`);
   if (name.length === 0 || name.length > 240) return bad("expected 1 to 240 characters");
   if (name.normalize("NFC") !== name) return bad("it is not in Unicode normal form C (NFC)");
-  if (/[\u0000-\u001f\u007f\\:*?"<>|]/.test(name))
-    return bad('it contains a control character or one of \\ : * ? " < > |');
+  const problem = fileNameProblem(name);
+  if (problem) return bad(problem);
+  if (/[\\:*?"<>|]/.test(name)) return bad('it contains one of \\ : * ? " < > |');
   if (/%[0-9a-f]{2}/i.test(name)) return bad("it is percent-encoded; write the characters themselves");
   for (const part of name.split("/")) {
     if (part === "" || part === "." || part === "..") return bad("it has an empty part, . or ..");

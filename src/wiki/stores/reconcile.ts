@@ -58,7 +58,7 @@ export function reconciler({ db, git, root, files, folders, sections }: Deps) {
     const bytes = await readSettled(fileOf(id), root, row?.blob);
     const blob = blobOf(bytes);
     if (blob === row?.blob) return;
-    const person = await whoEdited(id, blob);
+    const person = await whoEdited(id, bytes);
     const before = row && (await readVersion(db, git, row.blob));
     const log = await isLog(id);
     const links = (log ? linksInLog : linksIn)(parseDocument(bytes).body, id, folders);
@@ -106,8 +106,8 @@ export function reconciler({ db, git, root, files, folders, sections }: Deps) {
 
   const isLog = async (id: string) => (await sections()).find((section) => section.id === id)?.mode === "log";
 
-  async function whoEdited(id: string, blob: string): Promise<Identity> {
-    const committed = await git.committedBy(pathOf(id), blob);
+  async function whoEdited(id: string, bytes: Buffer): Promise<Identity> {
+    const committed = await git.committedBy(pathOf(id), bytes);
     if (committed) return { name: committed, email: "" };
     return (await git.person()) ?? { name: await ownerOf(fileOf(id)), email: "" };
   }

@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { Refused } from "../../kernel/result.ts";
+import {
+  configVariables,
+  type RepositoryProgram,
+  replacePrograms,
+  repositoryPrograms,
+  withoutFilters,
+} from "./repository-programs.ts";
+import { type GitInput, type GitOutput, gitEnvironment, isContentFree, runGit } from "./run-git.ts";
+
+/** Says whether programs that the repository's own configuration names may run; `top` is its work tree. */
+export type AllowsPrograms = (programs: RepositoryProgram[], top: string) => boolean;
+
+/** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
+type Place = { gitDir: string; commonDir: string; prefix: string };
+
+type Options = {
+  /** Another checkout of the repository, in which an agent may have written. */
+  gitDir?: string | undefined;
+  /** False: no filter runs, not even one of the person. */
+  filters?: boolean;
+};
+
+/** Runs git in a folder so that no program starts that only the repository names, unless `allows` says so. */
+export function guardedGit(root: string, environment: Record<string, string | undefined>, allows: AllowsPrograms) {
+  const env = gitEnvironment(environment);
+  const bare = (args: string[], input?: GitInput) => runGit(args, { cwd: root, env, input });
+  const programsIn = repositoryPrograms(bare);
+  let place: Promise<Place> | undefined;
+
+  async function readPlace(): Promise<Place> {
+    const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
+    const { code, stdout } = await bare(asked);
+    const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
+    if (code !== 0) throw new Refused({ code: "not_found", message });
+    const [gitDir = "", commonDir = "", prefix = ""] = stdout.toString("utf8").trimEnd().split("\n");
+    return { gitDir, commonDir, prefix };
+  }
+
+  /** Cached once found: before `init` there is no repository. */
+  function findPlace(): Promise<Place> {
+    place ??= readPlace().catch((error: unknown) => {
+      place = undefined;
+      throw error;
+    });
+    return place;
+  }
+
+  /** Every program that the repository's own configuration names, allowed or not. */
+  async function programs(otherGitDir?: string): Promise<RepositoryProgram[]> {
+    const { commonDir, gitDir } = await findPlace();
+    const folders = [...new Set([commonDir, gitDir, ...(otherGitDir ? [otherGitDir] : [])])];
+    return programsIn([join(commonDir, "config"), ...folders.map((folder) => join(folder, "config.worktree"))]);
+  }
+
+  async function run(args: string[], input?: GitInput, { gitDir, filters = true }: Options = {}): Promise<GitOutput> {
+    if (isContentFree(args)) return bare(args, input);
+    const found = await findPlace().catch((error: unknown) => {
+      if (error instanceof Refused) return undefined;
+      throw error;
+    });
+    if (!found) return notARepository;
+    const named = await programs(gitDir);
+    const held = allows(named, topFolder(root, found)) ? [] : named;
+    const settings = await replacePrograms(bare, held);
+    if (!filters) settings.push(...(await withoutFilters(bare, named, gitDir)));
+    const output = await runGit(args, { cwd: root, env: { ...env, ...configVariables(settings) }, input });
+    const needsProgram = output.code !== 0 && held.length > 0 && /filter .*failed/.test(output.stderr);
+    return needsProgram ? { ...output, stderr: `${output.stderr.trimEnd()}; ${whyHeld}` } : output;
+  }
+
+  return { run, programs: () => programs(), place: findPlace };
+}
+
+/** The top of the work tree that a folder is in. */
+export const topFolder = (root: string, { prefix }: Place) =>
+  join(root, ...prefix.split("/").map((part) => (part === "" ? "" : "..")));
+
+/** The answer of git outside a repository. It is not started: there is no telling whose configuration it would read. */
+const notARepository: GitOutput = { code: 128, stdout: Buffer.alloc(0), stderr: "not a git repository" };
+
+const whyHeld =
+  "the configuration of this repository names programs that are not allowed; review them with: scriptorium allow";
