@@ -31,18 +31,22 @@ import {
 
 const section = (id: string) => ({ id, title: id, mode: "snapshot", writable_by: ["planner"], description: "More" });
 
-/** Issue 15: approve and reject, tokens, users, budgets, revert, overturn, force-release. */
+/** Issue 15: approve and reject, tokens and sessions, users, budgets, revert, overturn, force-release. */
 const decisions = [
   "add_user",
   "approve_proposal",
   "change_user",
+  "create_sign_in_link",
   "create_token",
   "execute_run",
   "overturn_task",
   "reject_proposal",
   "release_task",
+  "remove_passkey",
   "remove_user",
   "revert_run",
+  "revoke_session",
+  "revoke_sessions",
   "revoke_token",
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
@@ -72,11 +76,14 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     ),
   );
   unwrap(await operations.lock_todo.perform(app, { id: held, agent_id: "w" }, person()));
+  const owner = { person: "Ada Lovelace", isOwner: true, tokenId: null };
+  const { id: session } = await app.sessions.open(owner, "a browser");
   const run = await newRun(app, [planned("0")]);
   const cases: Record<Decision, Case> = {
     add_user: { input: { name: "Eve", rank: "admin" }, command: ["user", "add", "Eve", "--rank", "admin"] },
     approve_proposal: { input: { id: proposed }, command: ["proposal", "approve", proposed] },
     change_user: { input: { name: "Bob", rank: "admin" }, command: ["user", "rank", "Bob", "admin"] },
+    create_sign_in_link: { input: { name: "Bob" }, command: ["session", "link", "Bob"] },
     create_token: {
       input: { kind: "person", name: "Eve", rank: "admin" },
       command: ["token", "create", "--person", "Eve", "--rank", "admin"],
@@ -91,8 +98,11 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     },
     reject_proposal: { input: { id: proposed }, command: ["proposal", "reject", proposed] },
     release_task: { input: { id: held }, command: ["task", "release", held ?? "", "--force"] },
+    remove_passkey: { input: { id: "k-none" }, command: ["session", "remove-passkey", "k-none"] },
     remove_user: { input: { name: "Bob" }, command: ["user", "remove", "Bob"] },
     revert_run: { input: { role: "planner", confirm: true }, command: ["revert", "--role", "planner", "--confirm"] },
+    revoke_session: { input: { id: session }, command: ["session", "revoke", session] },
+    revoke_sessions: { input: {}, command: ["session", "revoke-all"] },
     revoke_token: { input: { id: token.id }, command: ["token", "revoke", token.id] },
   };
   return { ...made, agentToken: token.token, cases: Object.entries(cases) as [Decision, Case][] };
@@ -101,20 +111,14 @@ async function everyDecision(backend: Partial<Backend> = {}) {
 const claimOf = (claim: object) =>
   Object.fromEntries(Object.entries(claim).filter(([field]) => field === "epoch" || field === "secret"));
 
+const tables = [
+  ...(["proposals", "tokens", "sessions", "sign_in_codes", "users"] as const),
+  ...(["tasks", "entry_versions", "runs"] as const),
+];
+
 /** Everything that a decision changes. */
-async function stateOf(app: App): Promise<unknown> {
-  const rows = (table: "events" | "proposals" | "tokens" | "users" | "tasks" | "entry_versions" | "runs") =>
-    app.db.read.selectFrom(table).selectAll().execute();
-  const [proposals, tokens, users, tasks, versions, runs] = await Promise.all([
-    rows("proposals"),
-    rows("tokens"),
-    rows("users"),
-    rows("tasks"),
-    rows("entry_versions"),
-    rows("runs"),
-  ]);
-  return { proposals, tokens, users, tasks, versions, runs };
-}
+const stateOf = async (app: App): Promise<unknown> =>
+  Promise.all(tables.map((table) => app.db.read.selectFrom(table).selectAll().execute()));
 
 const marks = {
   SCRIPTORIUM_JOB: "j-elsewhere",

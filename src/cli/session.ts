@@ -46,8 +46,8 @@ export async function localPerson(app: App, common: Common): Promise<Person> {
   const owner = await gitPerson(app);
   const token = tokenOf(common);
   if (!token) return owner;
-  const { personOfToken } = await import("../people/token-person.ts");
-  const found = await personOfToken(app, token, owner);
+  const { personWithToken } = await import("../people/token-person.ts");
+  const found = await personWithToken(app, token, owner);
   if (found.ok) return found.value;
   const source = common.token ? "--token" : "SCRIPTORIUM_TOKEN";
   throw new Refused({ ...found.problem, message: `${source}: ${found.problem.message}` });
