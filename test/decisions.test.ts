@@ -12,7 +12,7 @@ import { allOperations, operationNamed, operations } from "../src/operation-list
 import type { OperationName } from "../src/operation-loaders.ts";
 import { scribe, scriptorium, scriptoriumOfPerson, scriptoriumProcess, serve } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
-import { jobWorkspace, openTopic, pageText, program } from "./support/jobs.ts";
+import { jobWorkspace, openTopic, pageText, program, startJob } from "./support/jobs.ts";
 import { eras, overHttp } from "./support/mcp.ts";
 import { orphaned } from "./support/orphan.ts";
 import { ask } from "./support/requests.ts";
@@ -499,7 +499,7 @@ echo "tried everything"`;
     expect(await made.app.topics.find(other)).toMatchObject({ status: "open" });
   }, 240_000);
 
-  test("R11: scribe is bound to the job of its ancestors, and refuses to be bound to another", async () => {
+  test("R11, V1: scribe is bound to the job of its ancestors and to no other, and scriptorium is not for agents of jobs", async () => {
     const made = await jobWorkspace();
     const topic = await openTopic(made.app);
     const ancestors = [parent(["sh"], { SCRIPTORIUM_JOB: "j-none" })];
@@ -511,5 +511,11 @@ echo "tried everything"`;
       env: { SCRIPTORIUM_JOB: "j-2" },
     });
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("the job that started it") });
+    const { job_id: job } = unwrap(await startJob(made.app, { topic_id: topic }));
+    for (const how of [{ env: { SCRIPTORIUM_JOB: job } }, { ancestors: [parent(["sh"], { SCRIPTORIUM_JOB: job })] }]) {
+      const resolved = await scriptorium(["topic", "resolve", topic], { cwd: made.root, ...how });
+      expect(resolved).toMatchObject({ code: 1, stderr: expect.stringContaining(`runs inside job ${job}`) });
+    }
+    expect(await made.app.topics.find(topic)).toMatchObject({ status: "open" });
   });
 });
