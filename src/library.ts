@@ -10,7 +10,7 @@ import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
 import { ok, type Problem, type Result, refusalFor, refuse, unwrap } from "./kernel/result.ts";
 import { operationNamed } from "./operation-list.ts";
 import type { OperationName, Operations } from "./operation-loaders.ts";
-import { personWithToken } from "./people/token-person.ts";
+import { personOfToken } from "./people/token-person.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
@@ -90,7 +90,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
           "denied",
           `this program runs inside ${mark.agent} (${mark.because}), and decisions are made by people`,
         );
-      const person = await personWithToken(app, token, owner);
+      const person = await personOfToken(app, token, owner);
       if (!person.ok) return person;
       const caller: Person = Object.freeze({ ...person.value, proof: "token" });
       proven.add(caller);

@@ -31,7 +31,7 @@ import {
 
 const section = (id: string) => ({ id, title: id, mode: "snapshot", writable_by: ["planner"], description: "More" });
 
-/** Issue 15: approve and reject, tokens and sessions, users, budgets, revert, overturn, force-release. */
+/** Issue 15: approve and reject, tokens and what signs people in, users, budgets, revert, overturn, force-release. */
 const decisions = [
   "add_user",
   "approve_proposal",
@@ -63,6 +63,10 @@ async function everyDecision(backend: Partial<Backend> = {}) {
   const known = { kind: "agent", role: "planner", name: "planner", expiresAt: undefined, by: "Ada" } as const;
   const token = await app.tokens.create(known);
   unwrap(await app.users.add({ name: "Bob", email: undefined, role: "reader" }, "Ada"));
+  const bob = { person: "Bob", isOwner: false, tokenId: null };
+  const session = await app.sessions.open(bob, "a browser");
+  const credential = { id: "credential", publicKey: "key", counter: 0, transports: [] };
+  const passkey = await app.passkeys.add(bob, credential, "a device");
   const wanted = { description: "", dependsOn: [], priority: 0, run: null, maxRetries: 2 };
   const [done, held] = await Promise.all(
     ["done", "held"].map(async (title) => unwrap(await app.tasks.create({ ...wanted, title }, "Ada")).id),
@@ -76,8 +80,6 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     ),
   );
   unwrap(await operations.lock_todo.perform(app, { id: held, agent_id: "w" }, person()));
-  const owner = { person: "Ada Lovelace", isOwner: true, tokenId: null };
-  const { id: session } = await app.sessions.open(owner, "a browser");
   const run = await newRun(app, [planned("0")]);
   const cases: Record<Decision, Case> = {
     add_user: { input: { name: "Eve", rank: "admin" }, command: ["user", "add", "Eve", "--rank", "admin"] },
@@ -98,11 +100,11 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     },
     reject_proposal: { input: { id: proposed }, command: ["proposal", "reject", proposed] },
     release_task: { input: { id: held }, command: ["task", "release", held ?? "", "--force"] },
-    remove_passkey: { input: { id: "k-none" }, command: ["session", "remove-passkey", "k-none"] },
+    remove_passkey: { input: { id: passkey.id }, command: ["session", "remove-passkey", passkey.id] },
     remove_user: { input: { name: "Bob" }, command: ["user", "remove", "Bob"] },
     revert_run: { input: { role: "planner", confirm: true }, command: ["revert", "--role", "planner", "--confirm"] },
-    revoke_session: { input: { id: session }, command: ["session", "revoke", session] },
-    revoke_sessions: { input: {}, command: ["session", "revoke-all"] },
+    revoke_session: { input: { id: session.id }, command: ["session", "revoke", session.id] },
+    revoke_sessions: { input: { person: "Bob" }, command: ["session", "revoke-all", "Bob"] },
     revoke_token: { input: { id: token.id }, command: ["token", "revoke", token.id] },
   };
   return { ...made, agentToken: token.token, cases: Object.entries(cases) as [Decision, Case][] };
@@ -112,7 +114,7 @@ const claimOf = (claim: object) =>
   Object.fromEntries(Object.entries(claim).filter(([field]) => field === "epoch" || field === "secret"));
 
 const tables = [
-  ...(["proposals", "tokens", "sessions", "sign_in_codes", "users"] as const),
+  ...(["proposals", "tokens", "sessions", "sign_in_codes", "passkeys", "users"] as const),
   ...(["tasks", "entry_versions", "runs"] as const),
 ];
 
