@@ -12,7 +12,7 @@ import { allOperations, operationNamed, operations } from "../src/operation-list
 import type { OperationName } from "../src/operation-loaders.ts";
 import { scribe, scriptorium, scriptoriumOfPerson, scriptoriumProcess, serve } from "./support/commands.ts";
 import { newRun, planned } from "./support/crew.ts";
-import { jobWorkspace, openTopic, pageText, program } from "./support/jobs.ts";
+import { jobWorkspace, openTopic, pageText, program, startJob } from "./support/jobs.ts";
 import { eras, overHttp } from "./support/mcp.ts";
 import { orphaned } from "./support/orphan.ts";
 import { ask } from "./support/requests.ts";
@@ -116,32 +116,14 @@ async function everyDecision(backend: Partial<Backend> = {}) {
 const claimOf = (claim: object) =>
   Object.fromEntries(Object.entries(claim).filter(([field]) => field === "epoch" || field === "secret"));
 
+const tables = [
+  ...(["proposals", "tokens", "sessions", "sign_in_codes", "passkeys", "users"] as const),
+  ...(["tasks", "entry_versions", "runs"] as const),
+];
+
 /** Everything that a decision changes. */
-async function stateOf(app: App): Promise<unknown> {
-  type Table =
-    | "proposals"
-    | "tokens"
-    | "users"
-    | "sessions"
-    | "sign_in_codes"
-    | "passkeys"
-    | "tasks"
-    | "entry_versions"
-    | "runs";
-  const rows = (table: Table) => app.db.read.selectFrom(table).selectAll().execute();
-  const [proposals, tokens, users, sessions, codes, passkeys, tasks, versions, runs] = await Promise.all([
-    rows("proposals"),
-    rows("tokens"),
-    rows("users"),
-    rows("sessions"),
-    rows("sign_in_codes"),
-    rows("passkeys"),
-    rows("tasks"),
-    rows("entry_versions"),
-    rows("runs"),
-  ]);
-  return { proposals, tokens, users, sessions, codes, passkeys, tasks, versions, runs };
-}
+const stateOf = async (app: App): Promise<unknown> =>
+  Promise.all(tables.map((table) => app.db.read.selectFrom(table).selectAll().execute()));
 
 const marks = {
   SCRIPTORIUM_JOB: "j-elsewhere",
@@ -522,7 +504,7 @@ echo "tried everything"`;
     expect(await made.app.topics.find(other)).toMatchObject({ status: "open" });
   }, 240_000);
 
-  test("R11: scribe is bound to the job of its ancestors, and refuses to be bound to another", async () => {
+  test("R11, V1: scribe is bound to the job of its ancestors and to no other, and scriptorium is not for agents of jobs", async () => {
     const made = await jobWorkspace();
     const topic = await openTopic(made.app);
     const ancestors = [parent(["sh"], { SCRIPTORIUM_JOB: "j-none" })];
@@ -534,5 +516,11 @@ echo "tried everything"`;
       env: { SCRIPTORIUM_JOB: "j-2" },
     });
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("the job that started it") });
+    const { job_id: job } = unwrap(await startJob(made.app, { topic_id: topic }));
+    for (const how of [{ env: { SCRIPTORIUM_JOB: job } }, { ancestors: [parent(["sh"], { SCRIPTORIUM_JOB: job })] }]) {
+      const resolved = await scriptorium(["topic", "resolve", topic], { cwd: made.root, ...how });
+      expect(resolved).toMatchObject({ code: 1, stderr: expect.stringContaining(`runs inside job ${job}`) });
+    }
+    expect(await made.app.topics.find(topic)).toMatchObject({ status: "open" });
   });
 });

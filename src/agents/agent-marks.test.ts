@@ -48,7 +48,7 @@ test("R11, V1: a command belongs to the job of its ancestors, and cannot name an
 test.runIf(platform === "linux")("ps lists the same parent processes as /proc", async () => {
   const [parent, ...older] = await ancestors();
   expect(older.at(-1)?.pid).toBe(1);
-  const inPs = (await processInPs())(parent?.pid ?? 0);
+  const inPs = processInPs()(parent?.pid ?? 0);
   expect(inPs).toMatchObject({ pid: parent?.pid, parent: parent?.parent, env: { PATH: parent?.env.PATH } });
 });
 
