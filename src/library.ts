@@ -84,7 +84,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
     root,
     call: (name, input, caller = owner) => call(app, name, input, proven.has(caller) ? caller : withoutProof(caller)),
     async signIn(token) {
-      const mark = agentMark(environment(), ancestors());
+      const mark = agentMark(environment(), await ancestors());
       if (mark)
         return refuse(
           "denied",
