@@ -51,6 +51,9 @@ const decisions = [
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
 
+/** Tested with what they decide about, in hostile-workspace.test.ts and steering.test.ts. */
+const trustDecisions = ["allow_files", "allow_settings", "refuse_files"] as const satisfies OperationName[];
+
 type Case = { input: Record<string, unknown>; command: string[] };
 
 /** A workspace in which each decision could be made, with the input and the command of each. */
@@ -166,7 +169,7 @@ test("V1, S6: the decisions are those of people: approvals, tokens, users, budge
       .filter(({ decision }) => decision)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual([...decisions]);
+  ).toEqual([...decisions, ...trustDecisions].sort());
 });
 
 describe.each(engines)("V1, S6: a decision without a person's proof is refused (%s)", (engine) => {
