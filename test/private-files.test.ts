@@ -79,9 +79,11 @@ describe("S10, T11: the state folder", () => {
     if (process.getuid?.() !== 0) skip("only root can become another user");
     withOpenUmask();
     const { root } = await newWorkspace();
-    await serve(root);
-    // The folder itself is open, as a project's folder usually is.
+    // The folder itself is open, as a project's folder usually is, and so is what 0.1.0 made.
     chmodSync(root, 0o755);
+    chmodSync(join(root, ".scriptorium"), 0o755);
+    chmodSync(join(root, ".scriptorium/scriptorium.db"), 0o644);
+    await serve(root);
     const asOther = (...command: string[]) => {
       const [program = "", ...args] = command;
       return spawnSync(program, args, { uid: 65_534, gid: 65_534, encoding: "utf8" });
