@@ -11,6 +11,7 @@ import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { contextsOf, toolCallsOf } from "../src/store/queries/contexts.ts";
+import { agentProgram } from "./support/agent-program.ts";
 import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
 import { defaultLimits } from "./support/limits.ts";
 import { needs } from "./support/programs.ts";
@@ -18,38 +19,8 @@ import { newWorkspace, temporaryFolder, testEnvironment } from "./support/worksp
 
 const found = await findSandbox("auto", testEnvironment());
 
-/** An agent as any other program: it speaks to its tools over the relay that its configuration names. */
-const agentProgram = `
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createInterface } from "node:readline";
-const [config, ...rest] = process.argv.slice(2);
-const { command, args } = JSON.parse(readFileSync(config, "utf8")).mcpServers.scriptorium;
-const relay = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-const waiting = new Map();
-createInterface({ input: relay.stdout }).on("line", (line) => {
-  const { id, result, error } = JSON.parse(line);
-  waiting.get(id)?.(result ?? { error });
-});
-let last = 0;
-const ask = (method, params) => new Promise((done) => {
-  waiting.set(++last, done);
-  relay.stdin.write(JSON.stringify({ jsonrpc: "2.0", id: last, method, params }) + "\\n");
-});
-await ask("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "a", version: "1" } });
-relay.stdin.write(JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }) + "\\n");
-const use = async (name, input) => (await ask("tools/call", { name, arguments: input })).structuredContent ?? {};
-const attempt = (work) => { try { return String(work()); } catch (error) { return error.code ?? error.message; } };
-`;
-
-function agentFile(text: string): string {
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, "agent.mjs"), `${agentProgram}\n${text}\nrelay.stdin.end();\nprocess.exit(0);\n`);
-  return folder;
-}
-
 async function workspaceWith(text: string, crew: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
-  const folder = agentFile(text);
+  const folder = agentProgram(text);
   const made = await newWorkspace();
   const worker = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
   const block = { read: [folder], agents: { worker }, network: false, ...crew };

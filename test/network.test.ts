@@ -234,13 +234,13 @@ describe("the network of a worker that is a program", needs("bubblewrap"), () =>
     let lookups = 0;
     const resolve = async () => [{ address: answers[Math.min(lookups++, 1)] ?? "", family: 4 }];
     const rules = networkRules({ policy: { mode: "open", hosts: [] }, programHosts: [], resolve });
-    const route = unwrap(await rules({ host: "rebind.example.org", port: other.port }));
+    const route = unwrap(await rules({ host: "localhost", port: other.port }));
     expect(route.addresses).toEqual([{ address: "93.184.216.34", family: 4 }]);
-    // There is no route to the internet here, so that the connection fails; on the canary it would succeed.
+    // A second look-up would find the canary; the address that was checked leads elsewhere or nowhere.
     const dial = dialer({});
     await Promise.race([dial(route).then((socket) => socket.destroy()), sleep(1000)]).catch(() => undefined);
     expect([other.hits(), lookups]).toEqual([0, 1]);
-    expect((await rules({ host: "rebind.example.org", port: 80 })).ok).toBe(false);
+    expect((await rules({ host: "localhost", port: 80 })).ok).toBe(false);
     const mixed = async () => answers.map((address) => ({ address, family: 4 }));
     const both = networkRules({ policy: { mode: "open", hosts: [] }, programHosts: [], resolve: mixed });
     expect(await both({ host: "mixed.example.org", port: 80 })).toMatchObject({ problem: { code: "denied" } });

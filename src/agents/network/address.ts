@@ -40,10 +40,13 @@ function blockList(family: "ipv4" | "ipv6", subnets: [string, number][]): BlockL
 }
 
 /** Whether an agent may reach this address in the mode `open`. */
-export function isPublic(address: string): boolean {
+export function isPublic(address: string, own: readonly string[] = ownAddresses()): boolean {
   if (isIP(address) === 0) return false;
   // This host's own public address: a firewall may protect services there from others, but not from this host.
-  if (Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address))) return false;
+  if (own.includes(address)) return false;
   if (isIPv4(address)) return !blocked4.check(address, "ipv4");
   return global6.check(address, "ipv6") && !blocked6.check(address, "ipv6");
 }
+
+const ownAddresses = () =>
+  Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
