@@ -4,7 +4,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { pino } from "pino";
 import { setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
@@ -13,6 +12,7 @@ import { environment, findWorkspace } from "../config/environment.ts";
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
+import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
@@ -29,6 +29,7 @@ import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openAgentSocket } from "./agent-socket.ts";
+import { openLog } from "./open-log.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -38,7 +39,7 @@ const warmAfterMs = 500;
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
-  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const log = openLog(env.SCRIPTORIUM_LOG ?? "warn");
   const server = await openServer(config, log, port ?? config.port);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
@@ -165,12 +166,12 @@ function close(server: Server): Promise<void> {
 }
 
 function announce(json: boolean, config: Config, { url, token, link, fallbackLink }: OpenServer): void {
-  if (json) return void process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
+  if (json) return void process.stdout.write(`${escapeHidden(JSON.stringify({ url, token, link }))}\n`);
   // Safari does not resolve names below localhost.
   const safari = process.platform === "darwin" ? `In Safari, open ${fallbackLink}\n` : "";
   const valid = `It works once, within ${linkMinutes.own} minutes; for another: scriptorium session link`;
   process.stdout.write(
-    `${config.name} is running at\n\n  ${link}\n\nOpen the link to sign in. ${valid}\n${safari}Press Ctrl-C to stop.\n`,
+    `${spellHidden(config.name)} is running at\n\n  ${link}\n\nOpen the link to sign in. ${valid}\n${safari}Press Ctrl-C to stop.\n`,
   );
 }
 

@@ -64,7 +64,7 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
     if (!c.get("principal").person)
       return c.json({ status: "denied", error: "agents may not read the metrics; use a token of a person" }, 403);
     const { prometheusText, contentType } = await import("./prometheus.ts");
-    return c.body(await prometheusText(app), 200, { "content-type": contentType });
+    return c.body(await prometheusText(app, renderer.counts()), 200, { "content-type": contentType });
   });
   server.route("/api", apiRoutes(app, people, stopping));
   server.route("/", siteRoutes(app, renderer));

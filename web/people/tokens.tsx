@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -85,7 +86,7 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label={`Revoke the token of ${token.name}`}
+                  aria-label={spellHidden(`Revoke the token of ${token.name}`)}
                   onClick={() => revoke.mutate({ id: token.id })}
                 >
                   Revoke

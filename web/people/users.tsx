@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -104,7 +105,7 @@ function Line({ user, onLink, onRemove }: { user: User; onLink(): void; onRemove
       <td>
         <NativeSelect
           size="xs"
-          aria-label={`Rank of ${user.name}`}
+          aria-label={spellHidden(`Rank of ${user.name}`)}
           data={ranks}
           value={shown ?? user.rank}
           onChange={(event) => change.mutate({ name: user.name, rank: event.currentTarget.value as Rank })}
@@ -115,10 +116,15 @@ function Line({ user, onLink, onRemove }: { user: User; onLink(): void; onRemove
       </td>
       <td>
         <div className="row-of-buttons">
-          <Button size="xs" variant="default" aria-label={`New sign-in link for ${user.name}`} onClick={onLink}>
+          <Button
+            size="xs"
+            variant="default"
+            aria-label={spellHidden(`New sign-in link for ${user.name}`)}
+            onClick={onLink}
+          >
             New link
           </Button>
-          <Button size="xs" variant="default" aria-label={`Remove ${user.name}`} onClick={onRemove}>
+          <Button size="xs" variant="default" aria-label={spellHidden(`Remove ${user.name}`)} onClick={onRemove}>
             Remove
           </Button>
         </div>

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import { signOut } from "../client/sign-out.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -13,7 +14,7 @@ export function Account() {
         type="button"
         className="person"
         popoverTarget="account-menu"
-        title={`Signed in as ${boot.person.name}, ${boot.person.rank}`}
+        title={spellHidden(`Signed in as ${boot.person.name}, ${boot.person.rank}`)}
       >
         <span className="sr-only">Signed in as </span>
         <Shown text={boot.person.name} />
