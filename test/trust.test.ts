@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keysOf } from "../scripts/reference/keys.ts";
@@ -80,7 +80,7 @@ describe("S5: the record of what a person allowed", () => {
     expect(() => inside.allow([item("a")], "Ada", now)).toThrow(/XDG_STATE_HOME/);
     const outer = openTrust(root, { XDG_STATE_HOME: join(root, "../state") });
     outer.allow([item("a")], "Ada", now);
-    mkdirSync(join(root, "state"), { recursive: true });
+    cpSync(join(root, "../state"), join(root, "state"), { recursive: true });
     expect(inside.isAllowed(item("a"))).toBe(false);
   });
 
