@@ -15,6 +15,7 @@ import { allOperations, operations } from "../src/operation-list.ts";
 import { eventsAfter } from "../src/store/events.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
+import { defaultLimits } from "./support/limits.ts";
 import { type Call, obeyed, payloads } from "./support/payloads.ts";
 import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
@@ -134,9 +135,9 @@ test("T3: a verifier is told of a source that tells the worker's evidence with o
 
 describe("T7: a program that forks without end", () => {
   test("T7: has few processes to fork, and nothing of it is left", needs("bubblewrap"), async () => {
-    const found = await findSandbox("bubblewrap", testEnvironment());
+    const found = await findSandbox("auto", testEnvironment());
     const folder = temporaryFolder();
-    const place = { folder, write: true, env: { PATH: process.env.PATH ?? "" } };
+    const place = { folder, write: true, limits: defaultLimits, env: { PATH: process.env.PATH ?? "" } };
     const options = { run: "forks", wallMs: 60_000, signal: new AbortController().signal };
     const limit = await runBounded(unwrap(found), ["sh", "-c", "ulimit -p 2>/dev/null || ulimit -u"], place, options);
     expect(limit.output.trim()).toBe("1024");

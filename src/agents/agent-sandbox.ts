@@ -4,8 +4,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Invocation } from "./process.ts";
 import { findProgram } from "./program.ts";
 import type { RunSpec } from "./runner.ts";
-import { type SandboxPolicy, sandboxHome } from "./sandbox.ts";
-import { runMarker } from "./survivors.ts";
+import type { SandboxPolicy } from "./sandbox.ts";
 
 /** An agent's own configuration folder: the variable that names it, its default in the home, the files to share. */
 export type ConfigFolder = { variable: string; inHome: string; files: readonly string[] };
@@ -25,24 +24,26 @@ export function inSandbox(
   if (!program) return refuse("not_found", `${command} is not executable; install it, or configure its path`);
   const real = realpathSync(program);
   const home = env.HOME ?? "/nonexistent";
-  const login = configFiles(config, env, home);
+  const insideHome = policy.sandbox.home ?? home;
+  const login = configFiles(config, env, home, insideHome);
   const sandboxEnv = {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !homeVariables.has(name))),
     ...login.env,
     PATH: [...(env.PATH ? [env.PATH] : []), dirname(process.execPath)].join(":"),
-    [runMarker]: spec.id,
   };
   const wrapped = policy.sandbox.wrap([real, ...args], {
     folder: spec.cwd,
     write: policy.write,
+    hide: policy.hide ?? [],
     network: policy.network,
+    limits: policy.limits,
     read: [
       ...policy.read,
       ...[installation(real), process.execPath, kept],
       ...[spec.mcp?.command, ...(spec.mcp?.args ?? [])].filter((path) => path !== undefined && isAbsolute(path)),
       ...certificates.flatMap((name) => env[name] ?? []),
     ] as string[],
-    own: [...login.files, ...policy.own.map((path) => mappedHome(path, home))],
+    own: [...login.files, ...policy.own.map((path) => mappedHome(path, home, insideHome))],
     env: sandboxEnv,
   });
   return ok({ ...rest, ...wrapped, isSandboxed: true });
@@ -52,15 +53,15 @@ const homeVariables = new Set(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPD
 const certificates = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /** The node_modules folder that a program is installed in: it imports packages from there. */
-function installation(program: string): string {
+export function installation(program: string): string {
   const modules = program.lastIndexOf("/node_modules/");
   return modules === -1 ? program : program.slice(0, modules + "/node_modules".length);
 }
 
-function configFiles(folder: ConfigFolder | undefined, env: Record<string, string>, home: string) {
+function configFiles(folder: ConfigFolder | undefined, env: Record<string, string>, home: string, insideHome: string) {
   if (!folder) return { env: {}, files: [] };
   const from = env[folder.variable] ?? join(home, folder.inHome);
-  const to = join(sandboxHome, folder.inHome);
+  const to = insideHome === home ? from : join(insideHome, folder.inHome);
   const existing = folder.files.filter((name) => existsSync(join(from, name)));
   return {
     env: { [folder.variable]: to },
@@ -69,8 +70,8 @@ function configFiles(folder: ConfigFolder | undefined, env: Record<string, strin
 }
 
 /** Files of the home are mapped to the same place in the sandbox's home. */
-function mappedHome(path: string, home: string): { from: string; to: string } {
+function mappedHome(path: string, home: string, insideHome: string): { from: string; to: string } {
   const from = path.startsWith("~/") ? join(home, path.slice(2)) : path;
   const within = relative(home, from);
-  return { from, to: within.startsWith("..") || isAbsolute(within) ? from : join(sandboxHome, within) };
+  return { from, to: within.startsWith("..") || isAbsolute(within) ? from : join(insideHome, within) };
 }

@@ -64,9 +64,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
   await newRepository(root, env);
   await writeDemoProject(root);
   unwrap(await initWorkspace(root, "crew", env));
-  const sandbox = await findSandbox("bubblewrap", env);
-  if (!sandbox.ok) say(dim("bubblewrap is not available: the demo's commands run without a sandbox."));
-  const crew = { workers: 2, sandbox: sandbox.ok ? "bubblewrap" : "none", read: [dirname(dirname(process.execPath))] };
+  const sandbox = await findSandbox("auto", env);
+  if (!sandbox.ok) say(dim("No sandbox is available: the demo's own commands run without one."));
+  const crew = { workers: 2, sandbox: sandbox.ok ? "auto" : "none", read: [dirname(dirname(process.execPath))] };
   await appendFile(join(root, "scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
   await firstCommit(root, ["."], env);
   return root;

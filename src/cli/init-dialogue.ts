@@ -74,8 +74,8 @@ function foundText({ repository, clients, sandbox }: Surroundings): string {
     git,
     ...(lines.length > 0 ? lines : ["no agent client on PATH"]),
     sandbox
-      ? "bubblewrap: agents of runs are sandboxed"
-      : "no bubblewrap: needed only for scriptorium plan and execute",
+      ? "sandbox: available, for agents of runs and jobs"
+      : "no sandbox: needed only for runs and jobs (see scriptorium doctor)",
   ].join("\n");
 }
 

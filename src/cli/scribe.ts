@@ -8,7 +8,7 @@ import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { manifest } from "../operation-manifest.ts";
-import { askServer } from "./ask-server.ts";
+import { askServer, askTools } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { claimSecret, runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
@@ -98,7 +98,8 @@ type Given = {
 
 async function perform(operation: string, fields: string[], options: Given): Promise<void> {
   const given: Given = { ...claimSecret(), ...options };
-  const root = given.config === undefined ? workspaceOf(given.dir ?? ".") : folderOf(given.config);
+  const { SCRIPTORIUM_SOCKET: tools } = shell().env;
+  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
@@ -117,9 +118,14 @@ async function perform(operation: string, fields: string[], options: Given): Pro
     ...(secret === undefined ? {} : { secret }),
     ...(job ? { job } : {}),
   };
-  const result = (await askRunningServer(root, call)) ?? (await performHere(root, call));
+  const result = await ask(call);
   if (result.ok) writeOut(`${json(result.value)}\n`);
   else complain({ json: true }, result.problem, forAgents);
+}
+
+function inWorkspace({ config, dir }: Given): (call: AgentCall) => Promise<Result<unknown>> {
+  const root = config === undefined ? workspaceOf(dir ?? ".") : folderOf(config);
+  return async (call) => (await askRunningServer(root, call)) ?? performHere(root, call);
 }
 
 function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {

@@ -57,7 +57,7 @@ export async function localPerson(app: App, common: Common): Promise<Person> {
 export async function gitPerson(app: App): Promise<Person> {
   const known = await app.git.person();
   const name = known?.name ?? userInfo().username;
-  return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
+  return { kind: "person", name, rank: "admin", isOwner: true, ...(known?.email ? { email: known.email } : {}) };
 }
 
 /** Performs an operation as the local person, who confirms it if it is a decision. */

@@ -7,6 +7,7 @@ import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
 
 const folder = z
@@ -66,8 +67,9 @@ const agentBlock = z.strictObject({
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
     .describe(
-      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
+      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, read-only, whose hooks and settings then run in the sandbox",
     ),
+  ...sandboxKeys,
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
@@ -170,7 +172,7 @@ export type Config = {
   environment: Environment;
 };
 
-export type AgentConfig = {
+export type AgentConfig = SandboxConfig & {
   author: { name: string; email: string };
   runner: "claude" | "codex" | "acp" | "command";
   /** As configured: relative to the workspace, or looked up on PATH. */
@@ -228,6 +230,10 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   env: block.env,
   scribeBin: block.scribe_bin ?? block.wb_agent_bin,
   isolation: block.isolation,
+  sandbox: block.sandbox,
+  read: block.read,
+  own: block.own,
+  limits: block.limits,
   maxConcurrentJobs: block.max_concurrent_jobs,
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),

@@ -20,8 +20,10 @@ export const userVariables = {
 
 /** Set by Scriptorium for the processes it starts; users do not set them. */
 export const processVariables = {
-  SCRIPTORIUM_JOB: "Id of the job that `scribe` is bound to, in a job with `isolation: workspace`.",
+  SCRIPTORIUM_JOB: "Id of the job that an agent and its commands belong to.",
   SCRIPTORIUM_RUN: "Marks every process of a job or an attempt, so that processes left behind are found and ended.",
+  SCRIPTORIUM_SOCKET:
+    "Socket on which `scribe` calls the tools of its job, instead of a workspace. Set for every process of a job.",
 } as const;
 
 /** Variables with a meaning elsewhere that Scriptorium reads too. */

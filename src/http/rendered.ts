@@ -8,7 +8,7 @@ import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
 import { type Renderer, type Turn, withTurn } from "./renderer.ts";
-import type { SignIn } from "./sign-in.ts";
+import { callerOf, type SignIn } from "./sign-in.ts";
 import type { RenderedPage } from "./web-types.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
@@ -48,7 +48,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const version = c.req.query("version");
     const schema = await app.schema();
     if (!schema.ok && path.startsWith(`${app.config.wiki}/`)) return refusalAnswer(c, schema.problem);
-    const found = await readPage.perform(app, { path }, signIn.callerFor(c.get("principal").tokenId, ""));
+    const found = await readPage.perform(app, { path }, callerOf(c.get("principal"), signIn));
     if (!found.ok) return refusalAnswer(c, found.problem);
     const page = found.value;
     const older = version === undefined || Number(version) === page.entry?.version ? undefined : Number(version);

@@ -1,3 +1,4 @@
+import { endSurvivors } from "../agents/survivors.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
@@ -45,11 +46,13 @@ const nothingSpent: JobUsage = {
 };
 
 const noticeMs = 10_000;
+const survivorGraceMs = 2000;
 
 /** The life cycle of jobs; the queue runs them. Each step is one guarded update with its event. */
 export function jobStore({ db, now, newId }: Deps) {
   /** The holder of jobs that are started in this process, if it runs jobs. */
   let holder: string | null = null;
+  let canRun = async (): Promise<Result<unknown>> => ok(undefined);
 
   const tell = (tx: Query, job: Job, kind: NewEvent["kind"], actor: string, data: WireData = {}) =>
     appendEvent(tx, {
@@ -93,12 +96,15 @@ export function jobStore({ db, now, newId }: Deps) {
   });
 
   return {
-    /** Makes this process the holder of jobs that it starts from now on. */
-    heldBy(process: string) {
+    /** Makes this process the holder of jobs that it starts from now on, unless `check` refuses. */
+    heldBy(process: string, check: () => Promise<Result<unknown>>) {
       holder = process;
+      canRun = check;
     },
 
     async start({ by, ...asked }: NewJob): Promise<Result<Job>> {
+      const runnable = await canRun();
+      if (!runnable.ok) return runnable;
       const row: Job = {
         ...asked,
         ...nothingSpent,
@@ -171,7 +177,7 @@ export function jobStore({ db, now, newId }: Deps) {
         "server",
       ),
 
-    /** Fails the jobs of dead processes (R14). Nothing is queued again. */
+    /** Fails the jobs of dead processes (R14) and ends the agents they left (V9). Nothing is queued again. */
     async sweep(only: { source?: string; status?: Job["status"] } = {}): Promise<Job[]> {
       const rows = (await jobsInFlight(db.read)).filter(
         (job) => job.source_path === (only.source ?? job.source_path) && job.status === (only.status ?? job.status),
@@ -185,7 +191,11 @@ export function jobStore({ db, now, newId }: Deps) {
       );
       const said = "The server restarted while this job was running. Start the job again.";
       const swept = await Promise.all(
-        left.map((job) => end(job.id, ["queued", "running"], failure(said, restarted), "server")),
+        left.map(async (job) => {
+          // First, because the page is free for another agent as soon as the job has failed.
+          await endSurvivors(job.id, survivorGraceMs);
+          return end(job.id, ["queued", "running"], failure(said, restarted), "server");
+        }),
       );
       return swept.filter((job) => job !== undefined);
     },

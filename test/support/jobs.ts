@@ -71,6 +71,7 @@ function scripted(app: App, script: Script): AgentSetup {
     agent: app.config.agent,
     runner: scriptedRunner(script),
     scribe: "/bin/false",
+    scribeFiles: [],
     skills: skillsFolder(),
     env: {},
   };

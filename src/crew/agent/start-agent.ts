@@ -9,11 +9,13 @@ import {
   unknownUsage,
   type WantedAmount,
 } from "../../agents/runner.ts";
-import type { SandboxPolicy } from "../../agents/sandbox.ts";
-import { findSandbox } from "../../agents/sandbox.ts";
+import { findSandbox, type SandboxPolicy } from "../../agents/sandbox.ts";
+import { endSurvivors } from "../../agents/survivors.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
+import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -61,6 +63,7 @@ export type Started = {
 
 /** How long a program may run after it has delivered; some never end by themselves. */
 const afterDeliveryMs = 60_000;
+const survivorGraceMs = 2000;
 
 /** Runs one agent with a context, tools and a meter of its own, and records what it was sent and what it used. */
 export async function startAgent(crew: Staff, given: Start, outer: AbortSignal): Promise<Result<Started>> {
@@ -77,6 +80,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const model = playing.value.model ?? (runner.name === "model" ? given.model : undefined);
   const text = `${system}\n\n${prompt}`;
   const sent = { run, part, agent, runner: runner.name, model, text };
+  await endAbandoned(app, task);
   const id = await app.contexts.begin({ ...sent, ...(task ? { task } : {}), ...(context ? { context } : {}) });
 
   const caller: Agent & { crew: NonNullable<Agent["crew"]> } = {
@@ -143,10 +147,17 @@ async function sandboxPolicyFor(
   { app, sandbox: known }: Staff,
   write: boolean,
 ): Promise<Result<SandboxPolicy | undefined>> {
-  const { sandbox, read, own, network } = app.config.crew;
+  const { sandbox, read, own, network, limits } = app.config.crew;
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
-  return ok({ sandbox: found.value, write, network, read, own });
+  return ok({ sandbox: found.value, write, network, read, own, limits });
+}
+
+/** Ends agents of this task that a killed process left, so that no two work on it (V9). */
+async function endAbandoned({ db }: CrewApp, task: Start["task"]): Promise<void> {
+  const contexts = task ? await contextsOf(db.read, { task: task.id }) : [];
+  const abandoned = contexts.filter(({ ended, runner }) => ended === null && !inProcess.has(runner));
+  await Promise.all(abandoned.map(({ id }) => endSurvivors(id, survivorGraceMs)));
 }
 
 /** Aborts an agent that goes on after a breaker tripped, or does not end after it has delivered. */
@@ -224,6 +235,6 @@ function metered(
 
 async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, privateFolder);
   return join(folder, `${context}.log`);
 }

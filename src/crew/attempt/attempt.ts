@@ -45,6 +45,7 @@ export const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean
     write,
     sandbox: crew.sandbox,
     read: config.crew.read,
+    limits: config.crew.limits,
     env: { PATH: config.environment.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb" },
     run,
     commandMs: config.crew.command_seconds * 1000,

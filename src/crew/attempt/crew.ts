@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { findSandbox, type Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
+import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { News } from "../record/run-host.ts";
