@@ -15,7 +15,11 @@ leaving.push(() => rm(folder, { recursive: true, force: true }));
 await writeFile(join(folder, ".gitconfig"), "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n");
 // A placeholder: the run that needs a key has a budget too small for its first call.
 const environment = {
-  ...{ ...process.env, HOME: folder, GIT_CONFIG_GLOBAL: join(folder, ".gitconfig"), ANTHROPIC_API_KEY: "none" },
+  ...process.env,
+  HOME: folder,
+  GIT_CONFIG_GLOBAL: join(folder, ".gitconfig"),
+  ANTHROPIC_API_KEY: "none",
+  SCRIPTORIUM_TRUSTED_FOLDERS: folder,
 };
 
 /**

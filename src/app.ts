@@ -60,6 +60,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   refuseLink(stateFolder);
   closeToOthers(stateFolder);
   const git = gitAt(root, config.environment);
+  unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
   const sections = async () => unwrap(await schema()).sections;
@@ -96,7 +97,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
       verdictKind(db),
     ],
     modelFolder: config.modelFolder,
-    embeddings: config.embeddings,
+    embeddings: config.embeddings && { ...config.embeddings, check: () => config.trust.check("search") },
     folders: { wiki, sources: config.sources },
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });

@@ -20,12 +20,14 @@ const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
 const crewRevert = () => import("./crew/revert.ts");
+const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
+const config = () => import("./config/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
@@ -123,6 +125,9 @@ export const loaders = {
   cancel_run: pick(crewRun, "cancelRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
+  show_held_files: pick(crewFiles, "showHeldFiles"),
+  allow_files: pick(crewFiles, "allowFiles"),
+  refuse_files: pick(crewFiles, "refuseFiles"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
@@ -137,6 +142,9 @@ export const loaders = {
   install_model: pick(search, "installLocalModel"),
   rebuild_search: pick(search, "rebuildSearch"),
   limit_run: pick(tasks, "limitRun"),
+  show_trust: pick(config, "showTrust"),
+  allow_settings: pick(config, "allowSettings"),
+  revoke_settings: pick(config, "revokeSettings"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
 };

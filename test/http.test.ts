@@ -599,6 +599,7 @@ describe("T11: the workspace's token", () => {
   test("T11: is never written through a link that someone planted", async () => {
     const { root, file } = await newWorkspace();
     const target = join(temporaryFolder(), "target");
+    rmSync(file(".scriptorium/token"));
     symlinkSync(target, file(".scriptorium/token"));
     const dangling = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(dangling).toMatchObject({ code: 1, stdout: "" });

@@ -84,6 +84,14 @@ const proposal = createRoute({
   component: later(() => import("./inbox/proposal.tsx").then(({ ProposalPage }) => ProposalPage)),
   validateSearch: (raw: Record<string, unknown>) => ({ as: raw.as === "source" ? raw.as : undefined }),
 });
+const heldFiles = at(
+  "/held-files/$id",
+  later(() => import("./inbox/held-files.tsx").then(({ HeldFilesPage }) => HeldFilesPage)),
+);
+const settings = at(
+  "/settings",
+  later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
@@ -133,7 +141,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph],
+    ...[runs, run, tasks, task, graph, heldFiles, settings],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -37,6 +37,8 @@ export type AgentSetup = {
 export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<AgentSetup> {
   const { agent, root, environment } = config;
   if (!agent) return noAgent();
+  const trusted = config.trust.check("agents");
+  if (!trusted.ok) return trusted;
   const find = (field: string, name: string) => findConfigured(name, root, environment.PATH ?? "", field);
 
   const scribe = find("scribe_bin", agent.scribeBin ?? fileURLToPath(builtFile("scribe.js")));

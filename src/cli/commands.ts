@@ -10,6 +10,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   init: async () => (await import("./init.ts")).initCommand,
   connect: async () => (await import("./connect.ts")).connectCommand,
   remove: async () => (await import("./remove.ts")).removeCommand,
+  allow: async () => (await import("./allow.ts")).allowCommand,
   serve: async () => (await import("./serve.ts")).serveCommand,
   mcp: async () => (await import("./serve.ts")).mcpCommand,
   hook: async () => (await import("./hook.ts")).hookCommand,

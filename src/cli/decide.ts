@@ -11,25 +11,26 @@ import { inert, printable } from "./text.ts";
 type Input = Readonly<Record<string, unknown>>;
 
 /** How a person is asked to confirm a decision at a terminal. */
-export type Confirmation = {
+export type Confirmation<A = App> = {
   /** The word to type. */
   word: string;
   /** What will happen, as inert text. `pin` adds to the input, so that nothing else is decided than what was shown. */
-  preview(app: App, person: Person): Promise<Result<{ text: string; pin?: Input }>>;
+  preview(app: A, person: Person): Promise<Result<{ text: string; pin?: Input }>>;
 };
 
-type Decision = { operation: Operation<App>; input: Input; person: Person; hasToken: boolean };
+type Described = Pick<Operation<App>, "name" | "summary">;
+type Decision = { operation: Described; input: Input; person: Person; hasToken: boolean };
 
 /**
  * The caller and the input of a decision, or a refusal. A person proves it with a token of theirs or by typing a word
  * at a terminal. Neither counts in a process of an agent: the agent could have read the token or made the terminal.
  */
-export async function decide(
-  app: App,
+export async function decide<A extends Pick<App, "config">>(
+  app: A,
   { operation, input, person, hasToken }: Decision,
-  confirmation = describedBy(operation, input),
+  confirmation: Confirmation<A> = describedBy(operation, input),
 ): Promise<Result<{ caller: Person; input: Input }>> {
-  const mark = agentMark(shell().env, shell().ancestors());
+  const mark = agentMark(shell().env, await shell().ancestors());
   if (mark)
     return refuse(
       "denied",
@@ -76,7 +77,7 @@ function question({ stdin, stderr }: Shell, text: string): Promise<string | unde
 }
 
 /** For operations whose summary and input say everything. */
-const describedBy = ({ name, summary }: Operation<App>, input: Input): Confirmation => ({
+const describedBy = ({ name, summary }: Described, input: Input): Confirmation<unknown> => ({
   word: name.split("_")[0] ?? name,
   preview: async () => {
     const fields = Object.entries(input).filter(([, value]) => value !== undefined);

@@ -74,7 +74,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
 
 async function runCrew(root: string, options: Options, stop: StopSignals, say: (text: string) => void): Promise<void> {
   const { demoAgents, demoRequest } = await import("../crew/demo.ts");
-  const config = unwrap(loadConfig(root, environment()));
+  // The settings are the demo's own.
+  const config = unwrap(loadConfig(root, { ...environment(), SCRIPTORIUM_TRUSTED_FOLDERS: root }));
+  if (options.keep) config.trust.workspace.allow([config.trust.item()], "scriptorium demo", new Date());
   const server = await openDemoServer(config);
   const app = await openApp(config, { host: { agents: demoAgents(options.open ? 700 : 60) } });
   const stopRun = () => void app.host.stop();

@@ -107,7 +107,7 @@ async function perform(operation: string, fields: string[], options: Given): Pro
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   const { role, run, task, epoch, secret } = given;
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,

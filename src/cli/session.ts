@@ -33,14 +33,14 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
   }
 }
 
-const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
+export const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
 
 /**
  * The person who runs this command: of the token they gave, else as git knows them. They own the folder, so they may
  * do everything, except decide (`perform` asks for proof). An agent of a job is not that person.
  */
 export async function localPerson(app: App, common: Common): Promise<Person> {
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   if (job !== undefined && (await app.jobs.find(job)))
     throw new Refused({ code: "denied", message: `this command runs inside job ${job}; agents of jobs use scribe` });
   const owner = await gitPerson(app);
@@ -54,7 +54,7 @@ export async function localPerson(app: App, common: Common): Promise<Person> {
 }
 
 /** The person whose git configuration this is. */
-export async function gitPerson(app: App): Promise<Person> {
+export async function gitPerson(app: Pick<App, "git">): Promise<Person> {
   const known = await app.git.person();
   const name = known?.name ?? userInfo().username;
   return { kind: "person", name, rank: "admin", isOwner: true, ...(known?.email ? { email: known.email } : {}) };

@@ -12,7 +12,7 @@ export type Shell = {
   readonly env: Environment;
   readonly cwd: string;
   /** The processes that this command descends from, nearest first. */
-  ancestors(): readonly ProcessInfo[];
+  ancestors(): Promise<readonly ProcessInfo[]>;
   exitCode: number;
 };
 

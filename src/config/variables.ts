@@ -12,6 +12,8 @@ export const userVariables = {
   SCRIPTORIUM_HOOK_MS:
     "Time limit of `scriptorium hook` in milliseconds, for slow machines. The default is 800 for prompts and 4000 at the start of a session.",
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
+  SCRIPTORIUM_TRUSTED_FOLDERS:
+    "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
   SCRIPTORIUM_TOKEN:
@@ -32,5 +34,8 @@ export const knownVariables = {
   OPENAI_API_KEY: "API key of the provider `openai`, and of Codex when it runs for a crew.",
   CLAUDE_PROJECT_DIR: "Folder in which `scriptorium hook` looks for the workspace; Claude Code sets it.",
   EDITOR: "Editor for `scriptorium plan --open`. `VISUAL` overrides it.",
+  XDG_CONFIG_HOME: "Parent folder of `scriptorium/config.yaml`, your own settings. The default is `~/.config`.",
+  XDG_STATE_HOME:
+    "Parent folder of `scriptorium/allowed`, the settings that you allowed. The default is `~/.local/state`.",
   XDG_CACHE_HOME: "Parent folder of the cache for the embedding model. The default is `~/.cache`.",
 } as const;

@@ -257,8 +257,10 @@ export const ask = operation({
   },
 });
 
+const { decision: _decision, ...taskContext } = tasks.getTaskContext;
+
 export const getTaskContext = operation({
-  ...tasks.getTaskContext,
+  ...taskContext,
   name: "get_task_context",
   summary: tasks.getTaskContext.summary,
   guidance:

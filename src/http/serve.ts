@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
+import { setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
 import { type Config, loadConfig } from "../config/config.ts";
@@ -23,7 +23,7 @@ import { linkMinutes } from "../people/sign-in-links.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
-import { newRepository } from "../store/git/git.ts";
+import { gitAt, newRepository } from "../store/git/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
@@ -72,7 +72,8 @@ export type OpenServer = {
 
 /** Serves the workspace on loopback until it is closed; port 0 picks a free one. */
 export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
-  const agent = config.agent && unwrap(setUpAgent(config));
+  await refuseCommittedState(config);
+  if (config.agent && config.trust.check("agents").ok) unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, { log, host: { background: true } });
   const stopping = new AbortController();
@@ -93,7 +94,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   }
 
   await recover(config);
-  const jobs = await openJobs(app, agent);
+  const jobs = await openJobs(app);
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
@@ -122,10 +123,27 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   };
 }
 
+/**
+ * A token and a database that came with a clone are known to whoever committed them: the token signs in as the owner,
+ * and the database can hold runs and jobs that a server would start.
+ */
+async function refuseCommittedState({ root, stateFolder, environment, trust }: Config): Promise<void> {
+  if (trust.workspace.isTrustedFolder) return;
+  const folder = basename(stateFolder);
+  const git = gitAt(root, environment);
+  const tracked = await git.list(["ls-files", "-z", "--cached", "--", `:(literal)${folder}`]).catch(() => []);
+  if (tracked.length === 0) return;
+  throw new Refused({
+    code: "denied",
+    message: `${tracked[0]} is committed to git, so that others know the token and the database of this workspace; run: git rm -r --quiet --cached ${folder} && rm -r ${folder}`,
+  });
+}
+
 /** Without an agent in the configuration jobs are not run; everything else works. */
-async function openJobs(app: App, setup: AgentSetup | undefined): Promise<{ stop(): Promise<void> } | undefined> {
-  if (!setup) return undefined;
+async function openJobs(app: App): Promise<{ stop(): Promise<void> } | undefined> {
+  if (!app.config.agent) return undefined;
   const presence = showPresence(app.config.stateFolder);
+  const setup = () => setUpAgent(app.config);
   const queue = await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true });
   return {
     async stop() {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import type { App } from "../app.ts";
 import { type Caller, newTurn, type Person, type Turn } from "../kernel/caller.ts";
-import { type Grant, personOf, personOfToken } from "../people/grants.ts";
+import { type Grant, holderOf, personOf } from "../people/grants.ts";
 import { sameSecret } from "../people/secrets.ts";
 import type { Token } from "../people/tokens.ts";
 import { pageHeader } from "./web-types.ts";
@@ -39,7 +39,7 @@ export function signIn(app: App, { workspaceToken, owner, cookie }: Options) {
       roles.set(token.id, token.role);
       return { tokenId: token.id, agentRole: token.role };
     }
-    const person = await personOfToken(app.users, token);
+    const person = await holderOf(app.users, token);
     people.set(token.id, person);
     return { tokenId: token.id, person: { ...person, proof: "token" } };
   }

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CallSocket, openCallSocket } from "../agents/call-socket.ts";
+import { type NetworkPolicy, networkPolicy } from "../agents/network/policy.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { Sandbox } from "../agents/sandbox/access.ts";
 import type { SandboxPolicy } from "../agents/sandbox.ts";
@@ -8,6 +9,7 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
+import type { Result } from "../kernel/result.ts";
 import { ok } from "../kernel/result.ts";
 import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
@@ -20,7 +22,8 @@ import { inWorkspace, type JobFolder, makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
 type Deps = {
-  setup: AgentSetup;
+  /** Called for each job: the person may have allowed the configured agent, or withdrawn that, since the last one. */
+  setup(): Result<AgentSetup>;
   operations: readonly Operation<JobsApp>[];
   /** Offers tools to an agent that is another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
@@ -42,14 +45,17 @@ const afterResultMs = 10_000;
  * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
-  const { agent } = deps.setup;
+  const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
   const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
   let looking: Promise<void> | undefined;
   let again = false;
 
-  app.jobs.heldBy(me, async () => deps.setup.findSandbox?.() ?? ok(undefined));
+  app.jobs.heldBy(me, async () => {
+    const setup = deps.setup();
+    return setup.ok ? (setup.value.findSandbox?.() ?? ok(undefined)) : setup;
+  });
   for (const job of await app.jobs.sweep()) app.log.warn({ job: job.id }, "job-swept");
 
   function wake(): void {
@@ -76,12 +82,12 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
     const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
     if (!waits || stopping) return;
-    if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
+    if (jobs.filter((job) => job.status === "running").length >= maxConcurrentJobs) {
       // A slot may belong to a dead process.
       if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
       return;
     }
-    const job = await app.jobs.claim(me, agent.maxConcurrentJobs);
+    const job = await app.jobs.claim(me, maxConcurrentJobs);
     if (!job) return;
     again = true;
     const stop = new AbortController();
@@ -123,13 +129,15 @@ async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
 }
 
 async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
-  const material = await readMaterial(app, job);
-  // Checked again: the job may have been queued by a process on another machine.
-  const sandbox = (await deps.setup.findSandbox?.()) ?? ok(undefined);
+  // Checked again: settings may have changed, or the job was queued by a process on another machine.
+  const setup = deps.setup();
+  if (!setup.ok) return settleRefused(app, job, setup.problem.message);
+  const sandbox = (await setup.value.findSandbox?.()) ?? ok(undefined);
   if (!sandbox.ok) return settleRefused(app, job, sandbox.problem.message);
+  const material = await readMaterial(app, job);
   if (!material.ok) return settleRefused(app, job, material.problem.message);
   const { result: expected } = material.value;
-  const ran = await runAgent(app, deps, job, material.value, sandbox.value, signal);
+  const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
   const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
@@ -145,7 +153,7 @@ async function settleRefused(app: JobsApp, job: Job, message: string): Promise<v
 /** The agent's folder, tools and prompt exist for this run only. */
 async function runAgent(
   app: JobsApp,
-  deps: Deps,
+  deps: Omit<Deps, "setup"> & { setup: AgentSetup },
   job: Job,
   material: Material,
   sandbox: Sandbox | undefined,
@@ -169,7 +177,9 @@ async function runAgent(
       cwd: folder.root,
       env: { ...env, SCRIPTORIUM_JOB: job.id, SCRIPTORIUM_SOCKET: calls.path },
       ...(server ? { mcp: server.mcp } : {}),
-      ...(sandbox && sandbox.name !== "none" ? { sandboxPolicy: policyFor(deps.setup, sandbox, folder, calls) } : {}),
+      ...(sandbox && sandbox.name !== "none"
+        ? { sandboxPolicy: policyFor(deps.setup, sandbox, networkPolicy(app.config, "agent"), folder, calls) }
+        : {}),
       limits: {
         wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
         afterResultMs,
@@ -189,12 +199,18 @@ async function runAgent(
   }
 }
 
-const policyFor = (setup: AgentSetup, sandbox: Sandbox, folder: JobFolder, calls: CallSocket): SandboxPolicy => ({
+const policyFor = (
+  setup: AgentSetup,
+  sandbox: Sandbox,
+  network: NetworkPolicy,
+  folder: JobFolder,
+  calls: CallSocket,
+): SandboxPolicy => ({
   sandbox,
   write: folder.write,
   hide: folder.hide ?? [],
   limits: setup.agent.limits,
-  network: true,
+  network,
   read: [...setup.agent.read, ...setup.scribeFiles, setup.skills, folder.beside, calls.path],
   own: setup.agent.own,
 });
@@ -217,4 +233,5 @@ const spentOf = (ran: RunResult | undefined): JobUsage => ({
   messages: ran?.usage.messages ?? null,
   cost_usd: ran?.costUsd ?? null,
   duration_ms: ran?.durationMs ?? null,
+  destinations: ran?.destinations ? JSON.stringify(ran.destinations) : null,
 });

@@ -17,6 +17,7 @@ export const nouns = [
   "token",
   "session",
   "passkey",
+  "setting",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -28,6 +29,7 @@ const nounsByWord = {
   checks: ["attempt"],
   edge: ["node"],
   entry: ["entry"],
+  files: ["run", "attempt"],
   handoff: ["run"],
   index: nouns,
   job: ["job"],
@@ -45,6 +47,7 @@ const nounsByWord = {
   revision: ["proposal"],
   run: ["run"],
   session: ["session"],
+  settings: ["setting"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],

@@ -29,14 +29,14 @@ export async function personOf(
   if (isOwner) return owner;
   if (tokenId !== null) {
     const token = await tokens.findById(tokenId);
-    return token?.kind === "person" ? personOfToken(users, token) : undefined;
+    return token?.kind === "person" ? holderOf(users, token) : undefined;
   }
   const user = await users.find(person);
   return user && { kind: "person", name: user.name, rank: user.role, ...(user.email ? { email: user.email } : {}) };
 }
 
 /** A token may allow less than its person may do, never more. */
-export async function personOfToken(users: UserStore, { name, role }: Token): Promise<Person> {
+export async function holderOf(users: UserStore, { name, role }: Token): Promise<Person> {
   const user = await users.find(name);
   const rank = user ? lowerRank(user.role, role as Rank) : (role as Rank);
   return { kind: "person", name, rank, ...(user?.email ? { email: user.email } : {}) };

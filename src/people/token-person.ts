@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Person } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import { personOfToken as personFor } from "./grants.ts";
+import { holderOf } from "./grants.ts";
 import type { PeopleApp } from "./people-app.ts";
 import { sameSecret } from "./secrets.ts";
 import { workspaceToken } from "./tokens.ts";
@@ -16,5 +16,5 @@ export async function personOfToken(app: PeopleApp, text: string, owner: Person)
   if (!token) return refuse("denied", "the token is unknown, expired or revoked");
   if (token.kind === "agent")
     return refuse("denied", `the token belongs to an agent (${token.role}), and this needs a token of a person`);
-  return ok(await personFor(app.users, token));
+  return ok(await holderOf(app.users, token));
 }

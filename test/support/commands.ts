@@ -61,7 +61,7 @@ async function inProcess(
   const shell: Shell = {
     ...{ stdin, stdout, stderr, cwd, exitCode: 0 },
     env: environmentIn(args, how),
-    ancestors: () => ancestors,
+    ancestors: async () => ancestors,
   };
   await command(args, shell);
   return ran(shell.exitCode, null, stdout.text(), stderr.text());

@@ -30,12 +30,21 @@ export const backends: Backend[] = [
 
 export const gitPerson = { name: "Ada Lovelace", email: "ada@example.org" };
 
-/** An environment in which git has just the configuration that the test gives it. */
+/**
+ * An environment in which git has just the configuration that the test gives it. Tests configure programs, servers
+ * and sandboxes freely, so every workspace in the temporary folder is trusted; tests of trust itself pass
+ * `untrusted` as well. The settings and confirmations of the person who runs the tests play no part.
+ */
 export const testEnvironment = (): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   HOME: process.env.HOME ?? "",
   LANG: "C.UTF-8",
+  SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir(),
+  XDG_CONFIG_HOME: join(inject("templates"), "config"),
+  XDG_STATE_HOME: join(inject("templates"), "state"),
 });
+
+export const untrusted = { SCRIPTORIUM_TRUSTED_FOLDERS: "" };
 
 export const gitIn =
   (root: string) =>
@@ -108,7 +117,7 @@ export type TestWorkspace = {
   file(path: string): string;
   git(...args: string[]): string;
   /** Another process's view of the same workspace. */
-  open(): Promise<App>;
+  open(env?: Record<string, string>): Promise<App>;
 };
 
 type Options = Partial<Backend> & {
@@ -150,8 +159,8 @@ export async function newWorkspace({
     if (existsSync(history)) cpSync(join(root, ".git/refs/heads/main"), history);
   }
 
-  const open = async () => {
-    const app = await openApp(unwrap(loadConfig(root, testEnvironment())));
+  const open = async (env: Record<string, string> = {}) => {
+    const app = await openApp(unwrap(loadConfig(root, { ...testEnvironment(), ...env })));
     onTestFinished(() => app.close().catch(() => undefined));
     return app;
   };

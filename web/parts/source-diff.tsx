@@ -26,7 +26,7 @@ type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 const maxLines = 5_000;
 
 /** The same, when what changed is known already. */
-export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
+export function SourceHunks({ hunks: given, label = "Source of the change" }: { hunks: PatchHunk[]; label?: string }) {
   const hunks = useMemo(() => given.map(linesOf), [given]);
   const [isWhole, setWhole] = useState(false);
   if (hunks.length === 0) return <p className="note">No differences.</p>;
@@ -40,7 +40,7 @@ export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that */}
-      <section className="lines source-diff" aria-label="Source of the change" tabIndex={0}>
+      <section className="lines source-diff" aria-label={label} tabIndex={0}>
         <table>
           <tbody>
             {shown.map((hunk, at) => (

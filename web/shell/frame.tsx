@@ -12,6 +12,7 @@ import { type Action, listenToKeys, useActions } from "./actions.ts";
 import { Help } from "./help.tsx";
 import { Keys } from "./keys.tsx";
 import { Nav, places } from "./nav.tsx";
+import { TrustBanner } from "./trust-banner.tsx";
 
 const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
@@ -115,6 +116,7 @@ export function Frame() {
             this browser.
           </p>
         )}
+        <TrustBanner />
         <Outlet />
       </main>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}

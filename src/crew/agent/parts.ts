@@ -30,6 +30,8 @@ export function chosenAgent({ crew, agent }: Config, part: CrewPart) {
 export function configuredAgents(config: Config): CrewAgents {
   const made = new Map<string, Result<Runner>>();
   return (part) => {
+    const trusted = config.trust.check("agents");
+    if (!trusted.ok) return trusted;
     const { runner: name, command, model, role } = chosenAgent(config, part);
     const key = `${name} ${command.join("\0")}`;
     const runner = made.get(key) ?? makers[name](config, command);

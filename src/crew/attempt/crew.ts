@@ -22,7 +22,7 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   const trees = worktrees({
     git,
     folder: join(config.stateFolder, "worktrees"),
-    guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs"].map(
+    guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
       (path) => `${prefix}${path}`,
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },

@@ -1,6 +1,6 @@
 import type { Evidence } from "../../store/crew-tables.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { type Attempt, findAttempt } from "../../store/queries/attempts.ts";
+import { type Attempt, findAttempt, lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import { verdictsOf } from "../../store/queries/verdicts.ts";
 import { keepLease } from "../../tasks/lease.ts";
@@ -12,10 +12,11 @@ import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
 import { type Said, verifierSaysFail } from "../rules/verdict.ts";
-import { aboutTask, deskAt, done, lost, released, type StageResult, stop } from "./attempt.ts";
+import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
 import { runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
+import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 
 /** Verifiers that are asked before an attempt fails for want of a verdict. */
 const maxVerifiers = 3;
@@ -27,6 +28,9 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const { leaseMs } = app.config.claims;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
   if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
+  const delivered = await lastAttempt(app.db.read, id);
+  const files = delivered && (await heldFilesOf(crew, detail, delivered));
+  if (files && files.decision === null) return held(heldReason(detail, files));
   const claimed = await record.claimQc(id, verifier, leaseMs);
   if (!claimed.ok) return claimed.problem.code === "not_found" ? stop(claimed.problem.message) : lost;
   const { epoch, secret, attempt } = claimed.value;
@@ -46,6 +50,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     return done;
   };
   try {
+    if (files?.decision === "refused") return give(refusedFiles(files));
     const { criteria } = detail;
     // Checks run in a checkout of their own: they may leave files behind that were not delivered.
     const desk = deskAt(crew, checked.folder, true, name, lease.signal);

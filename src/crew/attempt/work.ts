@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { attemptsOf, findAttempt } from "../../store/queries/attempts.ts";
+import { deleteUndecided } from "../../store/queries/held-files.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
 import { keepLease } from "../../tasks/lease.ts";
@@ -24,6 +25,7 @@ import {
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
+import { resetUnconfirmed } from "./steering.ts";
 import type { Collected, Worktree } from "./worktree.ts";
 
 /** Runs a worker on a claimed task and records its deliverable, or why there is none. */
@@ -40,6 +42,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;
   const { attempt } = begun.value;
+  await app.db.write((tx) => deleteUndecided(tx, task.id));
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "attempt-started", ...about, attempt });
 
@@ -55,7 +58,9 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
   const tree = checkout(crew, async () => {
     const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
-    return { ...(await trees.open(`${task.id}-${epoch}`, start.commit, branch)), since: start.base };
+    const opened = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
+    if (start.kept) await resetUnconfirmed(crew, detail, start, opened);
+    return { ...opened, since: start.base };
   });
   try {
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
