@@ -24,8 +24,8 @@ const readable = `(() => {
 describe("S11: hidden characters in the browser", needs("chromium"), () => {
   test("S11, T35: no view shows a hidden character of a name or a text unspelled", async () => {
     const { root, topic, proposal, run } = await poisonedWorkspace("sqlite");
-    const { link, url } = await serve(root);
-    const { page } = await visit(link);
+    const { link } = await serve(root);
+    const { page, url } = await visit(link);
     const views = [
       ...["/", "/entries/vision", "/entries/vision?view=history", "/entries/vision?view=blame", "/entries/decisions"],
       ...["/pages/docs/page.md", `/pages/docs/page.md?topic=${topic}`, "/search?query=kingfisher", "/inbox"],

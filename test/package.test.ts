@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
@@ -46,6 +46,52 @@ test("the licences of bundled packages and of the web application are shipped", 
     "@radix-ui/react-icons@",
   ])
     expect(licences).toContain(`\n${name}`);
+});
+
+describe("T34: the software bill of materials", () => {
+  type Sbom = { components: { purl: string; hashes: object[]; licenses: object[] }[] };
+
+  test("T34: it lists each bundled package with its licence and its hash in the lock file", () => {
+    const { components }: Sbom = JSON.parse(readFileSync(join(root, "dist/sbom.cdx.json"), "utf8"));
+    const listed = components.map(({ purl }) => decodeURIComponent(purl.replace("pkg:npm/", "")));
+    const licences = readFileSync(join(root, "dist/THIRD-PARTY-LICENSES.txt"), "utf8");
+    const bundled = [...licences.matchAll(/^(\S+@\d\S*) \(.+\)$/gm)].map(([, name]) => name ?? "");
+    expect(bundled.length).toBeGreaterThan(150);
+    expect(listed.sort()).toEqual([...new Set(bundled)].sort());
+    expect(components.filter(({ hashes, licenses }) => hashes.length !== 1 || licenses.length !== 1)).toEqual([]);
+  });
+
+  test.each([
+    ["MIT", true],
+    ["(MIT OR GPL-3.0-or-later)", true],
+    ["(MIT AND Zlib)", true],
+    ["MIT AND (GPL-2.0-only OR Apache-2.0)", true],
+    ["(MIT AND GPL-3.0-only)", false],
+    ["GPL-3.0-only", false],
+    ["SEE LICENSE IN LICENSE", false],
+    ["UNLICENSED", false],
+    ["", false],
+  ])("T34: a bundled package with the licence %j is accepted: %j", async (license, isAccepted) => {
+    const folder = temporaryFolder();
+    const write = (path: string, value: object) => {
+      mkdirSync(join(folder, path, ".."), { recursive: true });
+      writeFileSync(join(folder, path), JSON.stringify(value));
+    };
+    write("package.json", { name: "own", version: "1.0.0", license: "MIT" });
+    write("package-lock.json", { packages: { "node_modules/other": { integrity: "sha512-AAAA" } } });
+    write("node_modules/other/package.json", { name: "other", version: "2.0.0", license });
+    const script = new URL("../scripts/build-sbom.mjs", import.meta.url).href;
+    const { sbomOf } = await import(script);
+    const made: Promise<object> = sbomOf(["node_modules/other"], folder);
+    const outcome = await made.then(
+      () => true,
+      (error: Error) => error.message,
+    );
+    expect(outcome).toBe(
+      isAccepted ||
+        `other@2.0.0 is bundled and has the licence ${license}; add it to scripts/build-sbom.mjs if it permits redistribution`,
+    );
+  });
 });
 
 describe("P11: the packed package", () => {

@@ -28,8 +28,8 @@ describe("S7: a proposal that takes too long to render", needs("chromium"), () =
     ["dark", 390],
   ] as const)("S7: shows the source diff and says why (%s, %i px)", async (colorScheme, width) => {
     const { root, id } = await slowProposal();
-    const { link, url } = await serve(root);
-    const { page, faults } = await visit(link, { colorScheme, viewport: { width, height: 900 } });
+    const { link } = await serve(root);
+    const { page, faults, url } = await visit(link, { colorScheme, viewport: { width, height: 900 } });
     await page.goto(`${url}/proposals/${id}`);
     const note = page.getByText("The source diff is shown because rendering takes too long.");
     await note.waitFor();

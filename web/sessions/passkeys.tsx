@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import { ask } from "../client/call.ts";
 import { invalidate } from "../client/live.ts";
@@ -88,7 +89,7 @@ export function Passkeys() {
                     <Button
                       size="xs"
                       variant="default"
-                      aria-label={`Remove the passkey ${name} of ${person}`}
+                      aria-label={spellHidden(`Remove the passkey ${name} of ${person}`)}
                       onClick={() => remove.mutate({ id })}
                     >
                       Remove

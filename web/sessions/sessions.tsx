@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -88,7 +89,7 @@ function SessionTable({ sessions }: { sessions: Session[] }) {
                   <Button
                     size="xs"
                     variant="default"
-                    aria-label={`Revoke the session of ${person} in ${browserName(user_agent)}`}
+                    aria-label={spellHidden(`Revoke the session of ${person} in ${browserName(user_agent)}`)}
                     onClick={() => revoke.mutate({ id })}
                   >
                     Revoke
