@@ -1,3 +1,4 @@
+import { tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -7,6 +8,8 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
+    // For code that reads the environment of the process; see testEnvironment in test/support/workspace.ts.
+    env: { SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir() },
     maxWorkers: 2,
     // Tests kill real processes and wait for leases; CI repeats a failed one once, so that a loaded machine does not fail a change.
     retry: process.env.CI ? 1 : 0,

@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import { countTokens } from "gpt-tokenizer";
 import { modelRunner } from "../src/agents/model.ts";
 import type { Toolset } from "../src/agents/runner.ts";
-import { findSandbox, type Sandbox } from "../src/agents/sandbox.ts";
+import type { Sandbox } from "../src/agents/sandbox/access.ts";
+import { findSandbox } from "../src/agents/sandbox.ts";
 import type { App } from "../src/app.ts";
 import { type Desk, deskTools } from "../src/crew/agent/desk.ts";
 import type { CrewAgents } from "../src/crew/record/run-host.ts";
@@ -27,7 +28,7 @@ async function main(wanted: string[]): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.once(signal, () => void place.leave().then(() => process.exit(1)));
   try {
-    const sandbox = await findSandbox("bubblewrap", place.environment);
+    const sandbox = await findSandbox("auto", place.environment);
     const box = sandbox.ok ? sandbox.value : unwrap(await findSandbox("none", place.environment));
     const load = (loadavg()[0] ?? 0).toFixed(1);
     console.log(
@@ -131,7 +132,7 @@ async function workspaceFor(place: Place, size: Size, sandbox: Sandbox): Promise
     logs: ["handoffs"],
   });
   writeProject(made.root, projectFiles(size));
-  const crew = { sandbox: sandbox.name, read: [dirname(dirname(process.execPath))] };
+  const crew = { sandbox: sandbox.name === "none" ? "none" : "auto", read: [dirname(dirname(process.execPath))] };
   writeProject(made.root, new Map([["scriptorium.yaml", `name: Bench\ncrew: ${JSON.stringify(crew)}\n`]]));
   await made.git("add", "-A");
   await made.git("commit", "-qm", "The project");
@@ -203,6 +204,7 @@ async function runSolo(place: Place, size: Size, sandbox: Sandbox) {
     folder: made.root,
     write: true,
     sandbox,
+    limits: app.config.crew.limits,
     env: place.environment,
     run: "solo",
     commandMs: 60_000,

@@ -12,18 +12,24 @@ import { jobStore } from "./jobs/jobs.ts";
 import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
+import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
+import { sessionStore } from "./people/sessions.ts";
+import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
 import { pageEffect } from "./review/proposals/page-effect.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
 import { sectionEffect } from "./review/proposals/section-effect.ts";
+import { approvalSigner } from "./review/proposals/signature.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
+import { closeToOthers } from "./store/disk/private.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
+import { commitSigner, gitSigner } from "./store/git/signing.ts";
 import { openDatabase } from "./store/open.ts";
 import { hasEntries } from "./store/queries/entries.ts";
 import { taskEngine } from "./tasks/engine.ts";
@@ -52,7 +58,9 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
+  closeToOthers(stateFolder);
   const git = gitAt(root, config.environment);
+  unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
   const sections = async () => unwrap(await schema()).sections;
@@ -60,7 +68,8 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const files =
     config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
   const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
-  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
+  const signer = config.approvals === "signed" ? gitSigner(root, config.environment) : undefined;
+  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"), signer && commitSigner(git, signer));
   const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await hasEntries(db.read))) await rebuild();
@@ -72,7 +81,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     section: sectionEffect({ root, wiki, entries, now }),
     page: pageEffect({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author }),
   };
-  const proposals = proposalStore({ db, effects, now, newId });
+  const proposals = proposalStore({ db, effects, now, newId, sign: signer && approvalSigner(git, signer) });
   await proposals.resumeApprovals();
 
   const search = openSearch({
@@ -88,7 +97,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
       verdictKind(db),
     ],
     modelFolder: config.modelFolder,
-    embeddings: config.embeddings,
+    embeddings: config.embeddings && { ...config.embeddings, check: () => config.trust.check("search") },
     folders: { wiki, sources: config.sources },
     sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
@@ -115,6 +124,9 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    sessions: sessionStore(db, now, newId),
+    codes: codeStore(db, now),
+    passkeys: passkeyStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

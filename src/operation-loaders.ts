@@ -14,17 +14,20 @@ const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
+const peopleSessions = () => import("./people/session-operations.ts");
 const tasks = () => import("./tasks/operations.ts");
 const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
 const crewRevert = () => import("./crew/revert.ts");
+const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
+const config = () => import("./config/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
@@ -98,6 +101,12 @@ export const loaders = {
   list_users: pick(people, "listUsers"),
   change_user: pick(people, "changeUser"),
   remove_user: pick(people, "removeUser"),
+  create_sign_in_link: pick(peopleSessions, "createSignInLink"),
+  list_sessions: pick(peopleSessions, "listSessions"),
+  revoke_session: pick(peopleSessions, "revokeSession"),
+  revoke_sessions: pick(peopleSessions, "revokeSessions"),
+  list_passkeys: pick(peopleSessions, "listPasskeys"),
+  remove_passkey: pick(peopleSessions, "removePasskey"),
   create_todo: pick(tasks, "createTodo"),
   list_todos: pick(tasks, "listTodos"),
   update_todo: pick(tasks, "updateTodo"),
@@ -116,6 +125,9 @@ export const loaders = {
   cancel_run: pick(crewRun, "cancelRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
+  show_held_files: pick(crewFiles, "showHeldFiles"),
+  allow_files: pick(crewFiles, "allowFiles"),
+  refuse_files: pick(crewFiles, "refuseFiles"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
@@ -130,6 +142,9 @@ export const loaders = {
   install_model: pick(search, "installLocalModel"),
   rebuild_search: pick(search, "rebuildSearch"),
   limit_run: pick(tasks, "limitRun"),
+  show_trust: pick(config, "showTrust"),
+  allow_settings: pick(config, "allowSettings"),
+  revoke_settings: pick(config, "revokeSettings"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
 };

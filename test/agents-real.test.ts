@@ -38,12 +38,24 @@ const byTools =
     return steps[asked.turn]?.(asked) ?? { text: "Proposed." };
   };
 
+/** Reads the state folder, writes to the workspace, and calls scribe without its job. */
+const escapes = (root: string, scribe: string) =>
+  [
+    `head -c 15 ${root}/.scriptorium/scriptorium.db && echo WORKED-database`,
+    `cat ${root}/.scriptorium/token && echo WORKED-token`,
+    `touch ${root}/wiki/planted.md && echo WORKED-write`,
+    `echo x > /proc/sys/kernel/core_pattern && echo WORKED-kernel`,
+    `env -u SCRIPTORIUM_JOB -u SCRIPTORIUM_SOCKET ${scribe} append-log --dir ${root} --role planner --id decisions --line planted && echo WORKED-scribe`,
+    "echo tried-all",
+  ].join("; ");
+
 /** The skill's way with a shell. */
 const byShell = (asked: Asked): Turn => {
   const scribe = `"${of(asked, "Agent CLI path")}"`;
   const common = `--config "${of(asked, "Config file")}"`;
   const insert = `insert-proposal ${common} --topic-id ${of(asked, "Topic ID")} --base-sha ${of(asked, "Base source SHA")}`;
   const commands = [
+    escapes(of(asked, "Repo root"), scribe),
     `${scribe} get-topic ${common} --id ${of(asked, "Topic ID")}`,
     `sed 's/the button/the green button/' "${of(asked, "Source path")}" | ${scribe} ${insert}`,
   ];
@@ -125,7 +137,7 @@ const claudeInWorkspace: Agent = {
 
 /** Everything that a hostile workspace can plant, each leaving a file when it runs. */
 function plant(root: string): { ran: () => string[] } {
-  const touch = (name: string) => `touch ${join(root, ".scriptorium", `planted-${name}`)}`;
+  const touch = (name: string) => `touch ${join(root, ".scriptorium", `planted-${name}`)}; echo planted-${name}-ran`;
   const hook = (name: string) => [{ matcher: "", hooks: [{ type: "command", command: touch(name) }] }];
   mkdirSync(join(root, ".claude"), { recursive: true });
   writeFileSync(
@@ -206,14 +218,19 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
     },
   );
 
-  test("Claude Code in a trusted workspace calls scribe by its shell, and there what was planted does run", async (context) => {
+  test("V1, T32: Claude Code in the workspace calls scribe by its shell; its shell and hooks that were planted reach nothing else", async (context) => {
     let planted: ReturnType<typeof plant> | undefined;
     const prepare = async ({ root }: TestWorkspace) => {
       planted = plant(root);
       await scriptoriumProcess(["init", root, "--skills", "--no-commit"], { cwd: root });
     };
     const { asked } = await circle(claudeInWorkspace, prepare, context);
-    expect(planted?.ran()).toContain("session");
+    const seen = (words: string) => asked.some(({ text }) => text.includes(words));
+    expect([seen("planted-session-ran"), planted?.ran()]).toEqual([true, []]);
+    expect(seen("tried-all\\n") || seen('tried-all"')).toBe(true);
+    expect(seen("Read-only file system")).toBe(true);
+    expect(asked.flatMap(({ text }) => text.match(/\nWORKED-\w+|"WORKED-\w+/g) ?? [])).toEqual([]);
+    expect(seen("SQLite format")).toBe(false);
     expect(asked.some(({ text }) => text.includes("Incorporate a topic"))).toBe(true);
   });
 });
@@ -223,13 +240,13 @@ test(
   installing,
   async (context) => {
     const bin = await agentCli("claude", context.skip);
-    const sandboxed = await findSandbox("bubblewrap", testEnvironment());
+    const sandboxed = await findSandbox("auto", testEnvironment());
     const tasks = [planned("0"), planned("1.1")];
     const { url, heard } = await modelServer(crewMind(tasks));
     const made = await newWorkspace();
     const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
     const crew = {
-      sandbox: sandboxed.ok ? "bubblewrap" : "none",
+      sandbox: sandboxed.ok ? "auto" : "none",
       agents: { all: { runner: "model", model: "other/two" }, worker: { runner: "claude" }, qc: { runner: "claude" } },
       prices: { "other/two": { input: 3, output: 15 } },
       providers: { other: { kind: "anthropic", base_url: `${url}/v1`, key_env: "ANTHROPIC_API_KEY" } },

@@ -150,7 +150,7 @@ test("T19: an agent's environment is an allow-list", () => {
     MY_TOKEN: "t",
     X: undefined,
   };
-  expect(allowed(env, ["MY_TOKEN"], ["ANTHROPIC_"])).toEqual({
+  expect(allowed(env, ["MY_TOKEN", "ANTHROPIC_API_KEY"])).toEqual({
     PATH: "/bin",
     HOME: "/home/ada",
     ANTHROPIC_API_KEY: "k",

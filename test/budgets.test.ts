@@ -10,7 +10,7 @@ import { newRun, planned } from "./support/crew.ts";
 import { fakeClaude } from "./support/fake-claude.ts";
 import { newWorkspace, person, read, type TestWorkspace, testEnvironment } from "./support/workspace.ts";
 
-const sandbox = (await findSandbox("bubblewrap", testEnvironment())).ok ? "bubblewrap" : "none";
+const sandbox = (await findSandbox("auto", testEnvironment())).ok ? "auto" : "none";
 
 async function workspace(bin: string, crew: object = {}): Promise<TestWorkspace & { run: string }> {
   const made = await newWorkspace();

@@ -14,7 +14,7 @@ import { ask } from "./support/requests.ts";
 import { thorough } from "./support/thorough.ts";
 import { engines, newWorkspace, read, sampleSchema, type TestWorkspace, testEnvironment } from "./support/workspace.ts";
 
-const sandboxed = (await findSandbox("bubblewrap", testEnvironment())).ok;
+const sandboxed = (await findSandbox("auto", testEnvironment())).ok;
 const canary = "sk-canary-4f1d";
 const key = { FAKE_KEY: canary };
 
@@ -24,7 +24,7 @@ const handoffs =
 async function workspace(engine: (typeof engines)[number], url: string, more: object = {}): Promise<TestWorkspace> {
   const made = await newWorkspace({ engine, schema: sampleSchema.replace("pipeline:", `${handoffs}pipeline:`) });
   const crew = {
-    sandbox: sandboxed ? "bubblewrap" : "none",
+    sandbox: sandboxed ? "auto" : "none",
     agents: {
       all: { runner: "model", model: "fake/one" },
       qc: { model: "other/two" },

@@ -2,23 +2,25 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runBounded } from "../src/agents/bounded.ts";
-import { findSandbox, type Sandbox } from "../src/agents/sandbox.ts";
+import type { Sandbox } from "../src/agents/sandbox/access.ts";
+import { findSandbox } from "../src/agents/sandbox.ts";
 import type { App } from "../src/app.ts";
 import { type Desk, deskTools } from "../src/crew/agent/desk.ts";
 import { runChecks } from "../src/crew/attempt/checks.ts";
 import type { Criterion } from "../src/crew/rules/plan.ts";
 import { unwrap } from "../src/kernel/result.ts";
+import { defaultLimits as limits } from "./support/limits.ts";
 import { needs } from "./support/programs.ts";
 import { swapping } from "./support/swap.ts";
 import { agent, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
-const found = await findSandbox("bubblewrap", testEnvironment());
+const found = await findSandbox("auto", testEnvironment());
 const without = unwrap(await findSandbox("none", testEnvironment()));
 const env = { PATH: testEnvironment().PATH ?? "", LANG: "C.UTF-8" };
 const never = new AbortController().signal;
 
 const desk = (folder: string, write: boolean, sandbox: Sandbox = without): Desk => ({
-  ...{ folder, write, sandbox, env, run: "r", commandMs: 10_000, signal: never },
+  ...{ folder, write, sandbox, env, limits, run: "r", commandMs: 10_000, signal: never },
 });
 
 async function use(place: Desk, name: string, input: unknown) {
@@ -127,7 +129,7 @@ describe("deterministic checks", () => {
       [undefined, true],
     ];
     const criteria = checks.map(([check], i) => ({ criterion: `c${i}`, ...(check ? { check } : {}) }));
-    const deps = { folder, sandbox: without, env, run: "r", checkMs: 5000, signal: never };
+    const deps = { folder, sandbox: without, env, limits, run: "r", checkMs: 5000, signal: never };
     const results = await runChecks(criteria, deps);
     expect(results.map((result) => [result.criterion, result.passed])).toEqual(
       checks.flatMap(([check, passed], i) => (check ? [[i + 1, passed]] : [])),
@@ -142,6 +144,7 @@ describe("deterministic checks", () => {
       folder,
       sandbox: without,
       env,
+      limits,
       run: "r-slow",
       checkMs: 200,
       signal: never,
@@ -151,7 +154,7 @@ describe("deterministic checks", () => {
 });
 
 test("without bubblewrap nothing runs, and the refusal says what to do", async () => {
-  const none = await findSandbox("bubblewrap", { PATH: "/nowhere" });
+  const none = await findSandbox("auto", { PATH: "/nowhere" });
   expect(none).toMatchObject({
     ok: false,
     problem: { code: "refused", message: expect.stringMatching(/install it .*sandbox: none/) },
@@ -167,7 +170,7 @@ describe("the sandbox", needs("bubblewrap"), () => {
     return runBounded(
       sandbox,
       ["sh", "-c", script],
-      { folder, write, env },
+      { folder, write, limits, env },
       { run: "r", wallMs: 10_000, signal: never },
     );
   }
@@ -211,7 +214,7 @@ describe("the sandbox", needs("bubblewrap"), () => {
   test("T26: arguments are arguments, whatever is in them", async () => {
     const folder = temporaryFolder();
     const hostile = ["$(touch x)", "; touch x", "`touch x`", "| touch x", "--", "-n", "\n touch x", "*"];
-    const place = { folder, write: true, env };
+    const place = { folder, write: true, limits, env };
     const ran = await runBounded(sandbox, ["printf", "[%s]", ...hostile], place, {
       run: "r",
       wallMs: 5000,

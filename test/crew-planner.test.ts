@@ -179,11 +179,10 @@ describe.each(engines)("planning on %s", (engine) => {
       expect.stringMatching(/^qc-[0-9a-f]{16}\.md$/),
       expect.stringMatching(/^worker-[0-9a-f]{16}\.md$/),
     ]);
-    appendFileSync(
-      join(root, "generated-agents", files.find((file) => file.startsWith("worker")) ?? ""),
-      "\nBe brief.\n",
-    );
-    expect(unwrap(await preambleFor(crew, "worker", role))).toContain("Be brief.");
+    const copy = join(root, "generated-agents", files.find((file) => file.startsWith("worker")) ?? "");
+    appendFileSync(copy, "\nBe brief.\n");
+    expect(unwrap(await preambleFor(crew, "worker", role))).not.toContain("Be brief.");
+    expect(readFileSync(copy, "utf8")).toContain("Be brief.");
     const [row] = await app.db.read
       .selectFrom("preambles")
       .select(["uses", "made_by"])
@@ -349,6 +348,7 @@ test.each(engines)(
         toolCalls: 1,
         messages: 1,
         costUsd: null,
+        destinations: null,
       });
     }
     const [seen] = await app.db.read.selectFrom("fingerprints").selectAll().where("kind", "=", "dependency").execute();

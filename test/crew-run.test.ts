@@ -13,6 +13,7 @@ import { operations } from "../src/operation-list.ts";
 import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
 import { contextsOf } from "../src/store/queries/contexts.ts";
 import { verdictsOf } from "../src/store/queries/verdicts.ts";
+import type { Claim } from "../src/tasks/engine.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {
   allEvents,
@@ -265,8 +266,8 @@ describe.each(engines)("a run on %s", (engine) => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);
     const { task_id: id } = await taskOf(app, run, "0");
-    const { epoch } = unwrap(await app.tasks.lock(id, "Ada")) as { epoch: number };
-    const submitted = { id, epoch, status: "submitted" as const, output: "by hand" };
+    const { epoch, secret } = unwrap(await app.tasks.lock(id, "Ada")) as Claim;
+    const submitted = { id, epoch, secret, status: "submitted" as const, output: "by hand" };
     unwrap(await operations.update_todo.perform(app, submitted, person()));
     expect(await executed(app, run, playing({}))).toMatchObject({
       state: "stopped",
@@ -278,9 +279,9 @@ describe.each(engines)("a run on %s", (engine) => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);
     const { task_id: task } = await taskOf(app, run, "0");
-    const claim = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
+    const { epoch, secret } = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
     const whose = { run, task, part: "worker" as const, context: null, model: null, agent: "w-1" };
-    const meter = meterOf(app, { ...whose, epoch: claim.epoch }, { task: {}, attempt: {} });
+    const meter = meterOf(app, { ...whose, epoch, secret }, { task: {}, attempt: {} });
     const held = unwrap(await meter.reserve({ tokens: 10, usd: null }));
     unwrap(await app.tasks.release(task, "Ada", { force: true }));
     expect(await meter.reserve({ tokens: 10, usd: null })).toMatchObject({ problem: { details: { late: true } } });

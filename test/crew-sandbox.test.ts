@@ -12,10 +12,11 @@ import { unwrap } from "../src/kernel/result.ts";
 import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { contextsOf, toolCallsOf } from "../src/store/queries/contexts.ts";
 import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
+import { defaultLimits } from "./support/limits.ts";
 import { needs } from "./support/programs.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
-const found = await findSandbox("bubblewrap", testEnvironment());
+const found = await findSandbox("auto", testEnvironment());
 
 /** An agent as any other program: it speaks to its tools over the relay that its configuration names. */
 const agentProgram = `
@@ -156,7 +157,15 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
   });
 
   const policy = (more: Partial<SandboxPolicy> = {}): SandboxPolicy => ({
-    ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], ...more },
+    ...{
+      sandbox: unwrap(found),
+      write: true,
+      network: { mode: "off", hosts: [] },
+      read: [],
+      own: [],
+      limits: defaultLimits,
+      ...more,
+    },
   });
   const quick = { interruptMs: 10_000, terminateMs: 300 };
 

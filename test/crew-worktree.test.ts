@@ -118,7 +118,11 @@ describe("worktrees", () => {
       /wiki\/x\.md was added/,
     ],
     ["the settings", (folder) => writeFileSync(join(folder, "scriptorium.yaml"), "x"), /scriptorium\.yaml was added/],
-    ["what steers the next agent", (folder) => writeFileSync(join(folder, ".mcp.json"), "{}"), /\.mcp\.json was added/],
+    [
+      "a folder of our own",
+      (folder) => mkdirSync(join(folder, ".scriptorium-x")) ?? writeFileSync(join(folder, ".scriptorium-x/y"), "x"),
+      /\.scriptorium-x\/y was added/,
+    ],
   ];
   test.each(refused)("T13, T32: %s is not a deliverable", async (_name, plant, why) => {
     const { trees, attempt } = repository();

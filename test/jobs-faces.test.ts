@@ -15,7 +15,6 @@ of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
 scribe=$(of 'Agent CLI path'); config=$(of 'Config file'); topic=$(of 'Topic ID'); page=$(of 'Source path')
 "$scribe" get-topic --config "$config" --id "$topic" || exit 5
 "$scribe" list-open-topics --config "$config" --source-path "$page" || exit 6
-"$scribe" get-topic --config "\${config%/*}/docs/scriptorium.yaml" --id "$topic" && exit 8
 "$scribe" append-log --config "$config" --role planner --id decisions --line "not for a job" && exit 7
 sed 's/the button/the green button/' "$page" |
   "$scribe" insert-proposal -config "$config" --topic-id "$topic" --base-sha "$(of 'Base source SHA')"`;

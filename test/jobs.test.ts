@@ -12,7 +12,7 @@ import { unwrap } from "../src/kernel/result.ts";
 import { allOperations, operations } from "../src/operation-list.ts";
 import { jobWorkspace, openTopic, over, pageText, program, runQueue, startJob } from "./support/jobs.ts";
 import { thorough } from "./support/thorough.ts";
-import { agent, allEvents, engines, person } from "./support/workspace.ts";
+import { agent, allEvents, engines, person, temporaryFolder } from "./support/workspace.ts";
 
 /** What a well-behaved agent does with a change: it proposes. */
 const proposes: Script = async ({ tools, prompt }) => {
@@ -212,7 +212,7 @@ describe("R16: every way a job can end", () => {
       is: {
         status: "failed",
         exit_code: null,
-        error_tail: expect.stringMatching(/^agent unreachable: .*(EACCES|ENOENT)/),
+        error_tail: expect.stringMatching(/^agent unreachable: .*(EACCES|not found)/),
       },
     },
     {
@@ -316,14 +316,15 @@ describe.each([
     );
     const pages = Array.from({ length: pageCount }, (_, n) => `docs/p${n}.md`);
     for (const page of pages) writeFileSync(join(root, page), `# ${page}\n`);
-    const trace = join(root, ".scriptorium", "trace");
+    const trace = join(temporaryFolder(), "trace");
+    writeFileSync(trace, "");
     const agentProgram = program(
       root,
       `page=$(sed -n 's/^Source name: //p')\necho "+ $page" >> ${trace}\nsleep 0.02\necho "- $page" >> ${trace}`,
     );
     const apps = [app, await open()];
     for (const one of apps) {
-      if (one.config.agent) one.config.agent.command = [agentProgram];
+      if (one.config.agent) Object.assign(one.config.agent, { command: [agentProgram], own: [trace] });
       await runQueue(one);
     }
     const ids: string[] = [];

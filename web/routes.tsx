@@ -68,6 +68,10 @@ const people = at(
   "/people",
   later(() => import("./people/people.tsx").then(({ People }) => People)),
 );
+const sessions = at(
+  "/sessions",
+  later(() => import("./sessions/sessions.tsx").then(({ Sessions }) => Sessions)),
+);
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
@@ -80,6 +84,14 @@ const proposal = createRoute({
   component: later(() => import("./inbox/proposal.tsx").then(({ ProposalPage }) => ProposalPage)),
   validateSearch: (raw: Record<string, unknown>) => ({ as: raw.as === "source" ? raw.as : undefined }),
 });
+const heldFiles = at(
+  "/held-files/$id",
+  later(() => import("./inbox/held-files.tsx").then(({ HeldFilesPage }) => HeldFilesPage)),
+);
+const settings = at(
+  "/settings",
+  later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
@@ -128,8 +140,8 @@ const topic = at(
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph],
+    ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
+    ...[runs, run, tasks, task, graph, heldFiles, settings],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -25,7 +25,12 @@ export function openPlace(): Place {
   const root = mkdtempSync(join(tmpdir(), "scriptorium-bench-"));
   const home = join(root, "home");
   mkdirSync(home);
-  const environment = { PATH: process.env.PATH ?? "", HOME: home, LANG: "C.UTF-8" };
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    LANG: "C.UTF-8",
+    SCRIPTORIUM_TRUSTED_FOLDERS: root,
+  };
   const endings: (() => unknown)[] = [];
   let server: Promise<Postgres> | undefined;
   let made = 0;

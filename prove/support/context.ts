@@ -38,7 +38,12 @@ function openContext(outcome: Outcome, seed: number, end: number): { context: Co
   const home = join(folder, "home");
   mkdirSync(home);
   writeFileSync(join(home, ".gitconfig"), "[user]\n\tname = Ada Lovelace\n\temail = ada@example.org\n");
-  const environment = { PATH: process.env.PATH ?? "", HOME: home, LANG: "C.UTF-8" };
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    LANG: "C.UTF-8",
+    SCRIPTORIUM_TRUSTED_FOLDERS: folder,
+  };
   const running = new Set<ChildProcess>();
   let closed = false;
 

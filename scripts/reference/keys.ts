@@ -1,4 +1,5 @@
-import { configFile } from "../../src/config/config.ts";
+import { configFile, userFile } from "../../src/config/config.ts";
+import { keyTrust } from "../../src/config/trust/keys.ts";
 import { jsonSchema } from "../../src/kernel/json-schema.ts";
 import type { JsonSchema } from "../../src/kernel/operation-description.ts";
 import { schemaFile } from "../../src/wiki/schema.ts";
@@ -9,7 +10,11 @@ export const configurationPage = () =>
   page(
     "scriptorium.yaml",
     "The configuration of a workspace, at its root. Every key is optional, except `author_name` and `author_email` in an `agent` block. Unknown keys are errors, reported with line and column. [Environment variables](environment.md) override some keys.",
+    "Keys marked † run a program, send data or weaken a protection. They take effect after [`scriptorium allow`](../guides/trust.md), unless they are in your own file.",
     ...groups(jsonSchema(configFile)),
+    "## Your own file",
+    "`scriptorium/config.yaml` in `XDG_CONFIG_HOME` or `~/.config` has settings for all workspaces. They override those of `scriptorium.yaml` and need no confirmation.",
+    keyTable(keysOf(jsonSchema(userFile)).filter(({ path }) => !path.includes("."))),
   );
 
 export const schemaPage = () =>
@@ -42,7 +47,7 @@ const keyTable = (keys: Key[]) =>
   table(
     ["key", "type", "default", "meaning"],
     keys.map(({ path, schema, required }) => [
-      code(path),
+      `${code(path)}${isSensitive(path) ? " †" : ""}`,
       limits(schema),
       required
         ? "required"
@@ -52,6 +57,8 @@ const keyTable = (keys: Key[]) =>
       sentence(schema.description ?? ""),
     ]),
   );
+
+const isSensitive = (path: string) => (keyTrust[path] ?? "plain") !== "plain";
 
 const isEmpty = (value: unknown) => typeof value === "object" && value !== null;
 

@@ -1,6 +1,6 @@
 import { runProcess, type StopTimeouts } from "./process.ts";
 import type { EndReason } from "./runner.ts";
-import type { Sandbox, SandboxAccess } from "./sandbox.ts";
+import type { Sandbox, SandboxAccess } from "./sandbox/access.ts";
 
 export type CommandResult = {
   exitCode: number | null;

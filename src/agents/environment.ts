@@ -7,11 +7,8 @@ const trust = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONF
 export function allowed(
   environment: Record<string, string | undefined>,
   names: readonly string[],
-  prefixes: readonly string[] = [],
 ): Record<string, string> {
   const wanted = new Set([...plain, ...network, ...trust, ...names]);
-  const kept = Object.entries(environment).filter(
-    ([name, value]) => value !== undefined && (wanted.has(name) || prefixes.some((prefix) => name.startsWith(prefix))),
-  );
+  const kept = Object.entries(environment).filter(([name, value]) => value !== undefined && wanted.has(name));
   return Object.fromEntries(kept) as Record<string, string>;
 }

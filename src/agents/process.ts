@@ -1,25 +1,26 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 import type { EndReason, Limits } from "./runner.ts";
+import type { SandboxedCommand } from "./sandbox/access.ts";
+import { watchSandbox } from "./sandbox/watch.ts";
 import { endSurvivors, kill, processesInSandbox, runMarker } from "./survivors.ts";
 import { boundedTail, lineSplitter } from "./tail.ts";
 
 /** How long to wait after SIGINT and after SIGTERM. */
 export type StopTimeouts = { interruptMs: number; terminateMs: number };
 
-const defaultStopTimeouts: StopTimeouts = { interruptMs: 2000, terminateMs: 5000 };
+const defaultStopTimeouts: StopTimeouts = { interruptMs: 2000, terminateMs: 3000 };
 
-export type ProcessSpec = {
+/** `env` is the whole environment; only the run's marker is added. */
+export type ProcessSpec = SandboxedCommand & {
   run: string;
-  command: string;
-  args: string[];
   cwd: string;
-  /** Its whole environment; only the run's marker is added. */
-  env: Record<string, string>;
   /** Written to stdin, which is then closed; undefined leaves stdin to `talk`. */
   input: string | undefined;
   /** Signals then go to the processes inside: bubblewrap would die of them and kill all processes at once. */
@@ -58,10 +59,11 @@ const exitAfterTalkMs = 5000;
  * Runs a program as the leader of its own process group and leaves no process of it behind.
  *
  *   exit ─────────────────────────────────────────────────────────────▶ sweep ▶ done
- *   limit, stop ─▶ SIGINT ─(2 s)─▶ SIGTERM ─(5 s)─▶ SIGKILL to the group ──▶ sweep ▶ done
+ *   limit, stop ─▶ SIGINT ─(2 s)─▶ SIGTERM ─(3 s)─▶ SIGKILL to the group ──▶ sweep ▶ done
+ *   sandbox limit ────────────────────────────────▶ SIGKILL to the group ──▶ sweep ▶ done
  *
  * SIGINT comes first because agents then still report their usage. The sweep ends processes that left the group,
- * found by the run's marker in their environment.
+ * found by the run's marker in their environment. A stop takes 5 s at most (R8).
  */
 export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promise<ProcessResult> {
   const startedAt = Date.now();
@@ -84,14 +86,18 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   let ended: EndReason = "exit";
   let error: string | undefined;
   let escalation: Promise<void> | undefined;
+  let killAt: number | undefined;
   const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  const stop = (why: EndReason, reason?: string) => {
+  const stop = (why: EndReason, reason?: string, timeouts: StopTimeouts = { interruptMs, terminateMs }) => {
     if (escalation) return;
     ended = why;
     error = reason;
-    escalation = endGroup(child, exited, { interruptMs, terminateMs }, spec.isSandboxed ? spec.run : undefined);
+    killAt = Date.now() + timeouts.interruptMs + timeouts.terminateMs;
+    escalation = endGroup(child, exited, timeouts, spec.isSandboxed ? spec.run : undefined);
   };
   const timers = clocks(spec.limits, stop);
+  const info = child.stdio[3 + (spec.inputs?.length ?? 0)] as Readable;
+  const watch = spec.watched && watchSandbox(info, spec.watched, (reason) => stop("limit", reason, atOnce));
   const control: Control = { sawResult: () => timers.sawResult(spec.limits.afterResultMs), stop };
   const onAbort = () => stop("stopped");
   signal.addEventListener("abort", onAbort, { once: true });
@@ -108,9 +114,8 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     lines(chunk);
   });
   listen(child.stderr, tail.push);
-  // Ignore EPIPE from a program that ends without reading its stdin.
-  child.stdin.on("error", () => undefined);
-  if (spec.input !== undefined) child.stdin.end(spec.input);
+  if (spec.input === undefined) child.stdin.on("error", () => undefined);
+  else endWith(child.stdin, spec.input);
   const talking = spec.talk?.(child, control).then(
     () => {
       // Most agents exit when their stdin is closed.
@@ -122,17 +127,23 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
 
   const exitCode = await exited;
   timers.clear();
+  watch?.close();
   signal.removeEventListener("abort", onAbort);
   await escalation;
   kill(-(child.pid ?? 0), "SIGTERM");
-  await endSurvivors(spec.run, terminateMs);
+  await endSurvivors(spec.run, killAt === undefined ? terminateMs : Math.max(0, killAt - Date.now()));
   kill(-(child.pid ?? 0), "SIGKILL");
   await Promise.race([closed(child), sleep(1000, undefined, { ref: false })]);
   child.stdout.destroy();
   child.stderr.destroy();
   await Promise.race([talking, sleep(100)]);
   await log?.close();
-  return result({ exitCode, ended, ...(error ? { error } : {}) });
+  for (const folder of spec.temporary ?? []) await rm(folder, { recursive: true, force: true });
+  const unstarted = spec.isSandboxed && ended === "exit" ? notStarted(exitCode, tail.text()) : undefined;
+  if (unstarted) return result({ exitCode: null, ended: "spawn-error", error: unstarted });
+  // The sandbox exits with 128 and the number of the signal that ended the program.
+  const isOurSignal = escalation !== undefined && (exitCode ?? 0) > 128;
+  return result({ exitCode: isOurSignal ? null : exitCode, ended, ...(error ? { error } : {}) });
 }
 
 /** spawn() throws some errors and emits others; both come before the program runs. */
@@ -140,14 +151,27 @@ function start(spec: ProcessSpec): Promise<ChildProcessWithoutNullStreams | Erro
   return new Promise((done) => {
     try {
       const env = { ...spec.env, [runMarker]: spec.run };
-      const child = spawn(spec.command, spec.args, { cwd: spec.cwd, env, detached: true, stdio: "pipe" });
-      child.once("spawn", () => done(child));
+      const inputs = spec.inputs ?? [];
+      const more = [...inputs, ...(spec.watched ? [spec.watched] : [])].map(() => "pipe" as const);
+      const stdio = ["pipe" as const, "pipe" as const, "pipe" as const, ...more];
+      const child = spawn(spec.command, spec.args, { cwd: spec.cwd, env, detached: true, stdio });
+      for (const [i, content] of inputs.entries()) endWith(child.stdio[3 + i] as Writable, content);
+      child.once("spawn", () => done(child as ChildProcessWithoutNullStreams));
       child.once("error", (error) => done(error));
     } catch (error) {
       done(error as Error);
     }
   });
 }
+
+/** The message of bubblewrap, of the shell inside that sets limits, or of the relay, if it could not start the program. */
+const notStarted = (exitCode: number | null, stderr: string) =>
+  exitCode === 0 ? undefined : /^(?:bwrap: |network-relay: |sh: (?:\d+: )?exec: )(.+)/.exec(stderr)?.[1];
+
+/** Ignores EPIPE from a program that ends without reading its input. */
+const endWith = (stream: Writable, content: string | Buffer) => stream.on("error", () => undefined).end(content);
+
+const atOnce: StopTimeouts = { interruptMs: 0, terminateMs: 0 };
 
 async function endGroup(
   child: ChildProcessWithoutNullStreams,
@@ -160,6 +184,7 @@ async function endGroup(
     ["SIGINT", interruptMs],
     ["SIGTERM", terminateMs],
   ] as const) {
+    if (waitMs === 0) continue;
     if (sandboxedRun === undefined) kill(group, signal);
     else for (const pid of await processesInSandbox(sandboxedRun)) kill(pid, signal);
     if (await within(exited, waitMs)) return;
@@ -207,8 +232,8 @@ export const spell = (ms: number) =>
 
 /** A log file with backpressure, cut off at `maxLogBytes`. */
 function openLog(file: string) {
-  mkdirSync(dirname(file), { recursive: true });
-  const stream: WriteStream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  mkdirSync(dirname(file), privateFolder);
+  const stream: WriteStream = createWriteStream(file, { flags: "a", ...privateFile });
   const waiting: (() => void)[] = [];
   const resumeAll = () => {
     for (const resume of waiting.splice(0)) resume();
@@ -237,4 +262,4 @@ function openLog(file: string) {
 }
 
 /** How a program is started, without limits and log. */
-export type Invocation = Pick<ProcessSpec, "command" | "args" | "env" | "input" | "talk" | "isSandboxed">;
+export type Invocation = SandboxedCommand & Pick<ProcessSpec, "input" | "talk" | "isSandboxed">;

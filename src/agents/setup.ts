@@ -1,10 +1,13 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, mkdirSync, realpathSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config/config.ts";
-import { builtFile } from "../kernel/package-files.ts";
+import { builtFile, packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { privateFolder } from "../store/disk/private.ts";
+import { installation } from "./agent-sandbox.ts";
 import { allowed } from "./environment.ts";
+import { modelVariables } from "./model-variables.ts";
 import { noAgent } from "./no-agent.ts";
 import type { StopTimeouts } from "./process.ts";
 import { findProgram } from "./program.ts";
@@ -13,22 +16,29 @@ import { claudeRunner } from "./programs/claude.ts";
 import { codexRunner } from "./programs/codex.ts";
 import { commandRunner } from "./programs/command.ts";
 import type { Runner } from "./runner.ts";
+import type { Sandbox } from "./sandbox/access.ts";
+import { findSandbox } from "./sandbox.ts";
 import { skillsFolder } from "./skills.ts";
 
 /** The configured agent, with its programs resolved on this machine. */
 export type AgentSetup = {
   agent: AgentConfig;
   runner: Runner;
-  /** Absolute path of the `scribe` command. */
+  /** Absolute path of the `scribe` command, and the files that it needs. */
   scribe: string;
+  scribeFiles: readonly string[];
   skills: string;
   env: Record<string, string>;
+  /** The sandbox of the agent; undefined for an agent that is no program. Refuses where there is none. */
+  findSandbox?(): Promise<Result<Sandbox>>;
 };
 
 /** Checks that the configured programs are executable and the log folder is writable (R17). */
 export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<AgentSetup> {
   const { agent, root, environment } = config;
   if (!agent) return noAgent();
+  const trusted = config.trust.check("agents");
+  if (!trusted.ok) return trusted;
   const find = (field: string, name: string) => findConfigured(name, root, environment.PATH ?? "", field);
 
   const scribe = find("scribe_bin", agent.scribeBin ?? fileURLToPath(builtFile("scribe.js")));
@@ -37,17 +47,22 @@ export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<
   if (!runner.ok) return runner;
   const writable = checkFolder(agent.logDir);
   if (!writable.ok) return writable;
-  const env = allowed(environment, agent.env, prefixes[agent.runner]);
-  return ok({ agent, runner: runner.value, scribe: scribe.value, skills: skillsFolder(), env });
+  const env = allowed(environment, [...agent.env, ...modelVariables(agent.runner, environment)]);
+  return ok({
+    agent,
+    runner: runner.value,
+    // Modules are imported relative to the real path.
+    scribe: realpathSync(scribe.value),
+    scribeFiles: [
+      installation(realpathSync(scribe.value)),
+      dirname(fileURLToPath(builtFile("scribe.js"))),
+      fileURLToPath(packageFile("package.json")),
+    ],
+    skills: skillsFolder(),
+    env,
+    findSandbox: () => findSandbox(agent.sandbox, environment),
+  });
 }
-
-/** Variables by which the agents configure access to their model. */
-const prefixes: Record<AgentConfig["runner"], string[]> = {
-  claude: ["ANTHROPIC_", "CLAUDE_", "AWS_", "CLOUD_ML_", "VERTEX_"],
-  codex: ["OPENAI_", "CODEX_"],
-  acp: [],
-  command: [],
-};
 
 function chooseRunner(
   agent: AgentConfig,
@@ -84,7 +99,7 @@ function findConfigured(name: string, root: string, path: string, field: string)
 
 function checkFolder(folder: string): Result<true> {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, privateFolder);
     accessSync(folder, constants.W_OK);
     return ok(true);
   } catch (error) {

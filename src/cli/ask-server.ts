@@ -1,11 +1,13 @@
 import { connect, type Socket } from "node:net";
 import type { AgentCall } from "../agent-call.ts";
 import { type Answer, findSocket, type Greeting, identityOf } from "../kernel/agent-socket.ts";
-import type { Result } from "../kernel/result.ts";
+import { type Result, refuse } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 
 /** A server that does not greet in this time is stopped or overloaded; opening the store is faster. */
 const greetingMs = 500;
+/** An agent's own socket has no alternative. */
+const patientMs = 30_000;
 
 type Workspace = { stateFolder: string; configFile: string; databaseUrl: string | undefined };
 
@@ -13,10 +15,24 @@ type Workspace = { stateFolder: string; configFile: string; databaseUrl: string 
 export async function askServer(workspace: Workspace, call: AgentCall): Promise<Result<unknown> | undefined> {
   const path = findSocket(workspace.stateFolder);
   if (path === undefined) return undefined;
+  return askSocket(path, identityOf(workspace.configFile, workspace.databaseUrl), call);
+}
+
+/** The answer of the process that started this agent, on the agent's own socket; there is no other way to ask. */
+export async function askTools(path: string, call: AgentCall): Promise<Result<unknown>> {
+  const answer = await askSocket(path, "", call, patientMs);
+  return answer ?? refuse("denied", "this agent has ended, or Scriptorium was updated: its tools no longer work");
+}
+
+async function askSocket(
+  path: string,
+  identity: string,
+  call: AgentCall,
+  waitMs = greetingMs,
+): Promise<Result<unknown> | undefined> {
   const socket = connect(path);
   const lines = linesOf(socket);
-  const greeting = await lines.next(greetingMs);
-  const identity = identityOf(workspace.configFile, workspace.databaseUrl);
+  const greeting = await lines.next(waitMs);
   if (!greeting || !fits(greeting, identity)) {
     socket.destroy();
     return undefined;

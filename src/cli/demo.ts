@@ -15,7 +15,8 @@ import { catchStopSignals, type StopSignals } from "../kernel/stop-signals.ts";
 import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
-import { type Common, localPerson } from "./session.ts";
+import { type Common, gitPerson } from "./session.ts";
+import { writeOut } from "./shell.ts";
 import { dim, inert, json } from "./text.ts";
 
 type Options = Common & { open: boolean; keep: boolean };
@@ -32,7 +33,7 @@ export const demoCommand = (common: () => Common) =>
     });
 
 async function demo(options: Options): Promise<void> {
-  const say = (text: string) => void (options.json ? undefined : process.stdout.write(`${text}\n`));
+  const say = (text: string) => void (options.json ? undefined : writeOut(`${text}\n`));
   const stop = catchStopSignals();
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-demo-"));
   // Also when a second signal, or an error outside of this function, ends the process.
@@ -63,9 +64,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
   await newRepository(root, env);
   await writeDemoProject(root);
   unwrap(await initWorkspace(root, "crew", env));
-  const sandbox = await findSandbox("bubblewrap", env);
-  if (!sandbox.ok) say(dim("bubblewrap is not available: the demo's commands run without a sandbox."));
-  const crew = { workers: 2, sandbox: sandbox.ok ? "bubblewrap" : "none", read: [dirname(dirname(process.execPath))] };
+  const sandbox = await findSandbox("auto", env);
+  if (!sandbox.ok) say(dim("No sandbox is available: the demo's own commands run without one."));
+  const crew = { workers: 2, sandbox: sandbox.ok ? "auto" : "none", read: [dirname(dirname(process.execPath))] };
   await appendFile(join(root, "scriptorium.yaml"), `crew: ${JSON.stringify(crew)}\n`);
   await firstCommit(root, ["."], env);
   return root;
@@ -73,7 +74,9 @@ async function makeWorkspace(root: string, say: (text: string) => void): Promise
 
 async function runCrew(root: string, options: Options, stop: StopSignals, say: (text: string) => void): Promise<void> {
   const { demoAgents, demoRequest } = await import("../crew/demo.ts");
-  const config = unwrap(loadConfig(root, environment()));
+  // The settings are the demo's own.
+  const config = unwrap(loadConfig(root, { ...environment(), SCRIPTORIUM_TRUSTED_FOLDERS: root }));
+  if (options.keep) config.trust.workspace.allow([config.trust.item()], "scriptorium demo", new Date());
   const server = await openDemoServer(config);
   const app = await openApp(config, { host: { agents: demoAgents(options.open ? 700 : 60) } });
   const stopRun = () => void app.host.stop();
@@ -81,7 +84,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
   try {
     say(`Watch it in your browser: ${server.link}\n`);
     if (options.open) openBrowser(server.link);
-    const person = await localPerson(app);
+    const person = await gitPerson(app);
     const shown = progress(options, process.stdout);
     app.host.onNews(shown.tell);
     say(`Request: ${demoRequest}`);
@@ -92,7 +95,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
     const done = unwrap(await executeRun.perform(app, { id: run }, person));
     shown.end();
     if (stop.signal.aborted) return;
-    if (options.json) process.stdout.write(`${json({ kind: "summary", root, kept: options.keep, ...done })}\n`);
+    if (options.json) writeOut(`${json({ kind: "summary", root, kept: options.keep, ...done })}\n`);
     else if (done.report) say(await ending(root, done.report, done.branch, options));
     if (done.state !== "completed") process.exitCode = 1;
     if (options.open) await keepServing(stop, say);

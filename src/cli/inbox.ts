@@ -10,9 +10,16 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs }: Waiting): string {
+function listed({ waiting, proposals, runs, files, settings }: Waiting): string {
   if (waiting === 0) return "nothing to review";
   const rows = [
+    ...settings.map(({ name, keys }) => ["settings", `${name}: ${keys.join(", ")}`, "", "scriptorium allow"]),
+    ...files.map((held) => [
+      "held files",
+      `task ${held.number}: ${held.files.map(({ path }) => path).join(", ")}`,
+      when(held.held_at),
+      `scriptorium run allow-files ${held.task}`,
+    ]),
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",
       one.subject,

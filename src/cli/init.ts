@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
+import { ownerToken } from "../people/token-person.ts";
 import type { Surroundings } from "../setup/surroundings.ts";
 import { defaultTemplate, listTemplates } from "../wiki/init.ts";
 import { prove } from "./connect.ts";
@@ -108,8 +109,12 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
     const done = await makeWorkspace(
       plan,
       shell().env,
-      // Listing indexes the new files as version 1.
-      () => withApp({ dir: plan.root }, async (app) => void (await app.entries.list())),
+      () =>
+        withApp({ dir: plan.root }, async (app) => {
+          // Listing indexes the new files as version 1.
+          await app.entries.list();
+          ownerToken(app.config.stateFolder);
+        }),
       stop.signal,
     );
     const proof = plan.clients && (await prove(plan.clients, plan));

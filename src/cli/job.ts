@@ -70,7 +70,7 @@ export async function startHere(
   start: (caller: Caller) => Promise<Result<{ job_id: string }>>,
   wait: boolean,
 ): Promise<void> {
-  const caller = await localPerson(app);
+  const caller = await localPerson(app, options);
   const { serverIsUp } = await import("../jobs/presence.ts");
   const served = serverIsUp(app.config.stateFolder);
   const opened = served ? ok(undefined) : await openOwnQueue(app);
@@ -101,9 +101,10 @@ async function openOwnQueue(app: App): Promise<Result<JobQueue>> {
     import("../jobs/queue.ts"),
     import("../agents/tool-socket.ts"),
   ]);
-  const setup = setUpAgent(app.config);
-  if (!setup.ok) return setup;
-  const deps = { setup: setup.value, operations: allOperations, serveTools: openToolSocket, adopts: false };
+  const setup = () => setUpAgent(app.config);
+  const ready = setup();
+  if (!ready.ok) return ready;
+  const deps = { setup, operations: allOperations, serveTools: openToolSocket, adopts: false };
   return ok(await openQueue(app, deps));
 }
 
@@ -157,9 +158,17 @@ const described = (job: JobDetails) =>
     `${job.id}, ${job.status}, started by ${job.created_by} at ${when(job.created_at)}`,
     ...(job.message ? [job.message] : []),
     ...(job.duration_ms === null ? [] : [`took ${(job.duration_ms / 1000).toFixed(1)} s${spent(job)}`]),
+    ...destinationLines(job),
     ...(job.error_tail ? ["", job.error_tail.trimEnd(), ""] : []),
     ...(job.log ? [`full log: ${job.log}`] : []),
   ].join("\n");
+
+function destinationLines({ destinations }: JobDetails): string[] {
+  return (destinations ?? []).map(({ destination, allowed, reason, requests }) => {
+    const what = allowed ? `network: ${destination}` : `network: ${destination} refused`;
+    return `${what}, ${requests} ${requests === 1 ? "request" : "requests"}${reason ? `; ${reason}` : ""}`;
+  });
+}
 
 function spent({ usage, cost_usd }: JobDetails): string {
   const tokens = usage.output_tokens === null ? "" : `, ${usage.output_tokens} output tokens`;

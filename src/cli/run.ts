@@ -5,6 +5,7 @@ import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
+import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
@@ -53,6 +54,8 @@ export const runCommand = (common: () => Common) =>
           ),
         ),
     )
+    .addCommand(allowFilesCommand(common) as unknown as Command)
+    .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
     .addCommand(cleanCommand(common) as unknown as Command);

@@ -2,15 +2,16 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { AgentCall } from "../agent-call.ts";
+import { jobMark } from "../agents/agent-marks.ts";
 import { configName, findWorkspace, stateFolderOf } from "../config/environment.ts";
 import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/operation-description.ts";
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { manifest } from "../operation-manifest.ts";
-import { askServer } from "./ask-server.ts";
+import { askServer, askTools } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
-import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
+import { claimSecret, runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
 import { json } from "./text.ts";
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
@@ -23,13 +24,13 @@ async function execute(argv: string[]): Promise<void> {
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput(shellOutput)
+    .configureOutput({ writeOut, writeErr })
     .showHelpAfterError("(see --help)");
   const operations = manifest.filter(({ callers }) => callers.includes("agent"));
   // scribe is started often: if the first word names a command, the others are left out.
   const asked = operations.filter((operation) => nameOf(operation) === argv[0]);
   for (const operation of asked.length > 0 ? asked : operations)
-    program.addCommand(commandFor(operation).exitOverride().configureOutput(shellOutput));
+    program.addCommand(commandFor(operation).exitOverride().configureOutput({ writeOut, writeErr }));
   try {
     // R11 names it with one dash.
     const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
@@ -54,6 +55,8 @@ function commandFor(operation: OperationDescription): Command {
   if (!names.includes("run")) command.option("--run <id>", "the run you work for");
   if (!names.includes("task")) command.option("--task <id>", "the task you work on");
   if (!names.includes("epoch")) command.option("--epoch <n>", "the epoch of your claim", Number);
+  if (!names.includes("secret"))
+    command.option("--secret <text>", "the secret of your claim (default: SCRIPTORIUM_CLAIM_SECRET)");
   for (const { name, schema: field, required } of fields) {
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
     const about = name === fromStdin ? `${field.description}; read from stdin if left out` : field.description;
@@ -83,21 +86,28 @@ function fromJson(text: string): unknown {
   }
 }
 
-type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
-  string,
-  unknown
->;
+type Given = {
+  role?: string;
+  run?: string;
+  task?: string;
+  epoch?: number;
+  secret?: string;
+  dir?: string;
+  config?: string;
+} & Record<string, unknown>;
 
-async function perform(operation: string, fields: string[], given: Given): Promise<void> {
-  const root = given.config === undefined ? workspaceOf(given.dir ?? ".") : folderOf(given.config);
+async function perform(operation: string, fields: string[], options: Given): Promise<void> {
+  const given: Given = { ...claimSecret(), ...options };
+  const { SCRIPTORIUM_SOCKET: tools } = shell().env;
+  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
     if (value !== undefined) input[field] = value;
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
-  const { role, run, task, epoch } = given;
-  const job = shell().env.SCRIPTORIUM_JOB;
+  const { role, run, task, epoch, secret } = given;
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,
@@ -105,11 +115,17 @@ async function perform(operation: string, fields: string[], given: Given): Promi
     ...(run === undefined ? {} : { run }),
     ...(task === undefined ? {} : { task }),
     ...(epoch === undefined ? {} : { epoch }),
+    ...(secret === undefined ? {} : { secret }),
     ...(job ? { job } : {}),
   };
-  const result = (await askRunningServer(root, call)) ?? (await performHere(root, call));
-  if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
+  const result = await ask(call);
+  if (result.ok) writeOut(`${json(result.value)}\n`);
   else complain({ json: true }, result.problem, forAgents);
+}
+
+function inWorkspace({ config, dir }: Given): (call: AgentCall) => Promise<Result<unknown>> {
+  const root = config === undefined ? workspaceOf(dir ?? ".") : folderOf(config);
+  return async (call) => (await askRunningServer(root, call)) ?? performHere(root, call);
 }
 
 function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {

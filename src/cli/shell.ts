@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable, Writable } from "node:stream";
+import { ancestors, type ProcessInfo } from "../agents/ancestors.ts";
 import { type Environment, environment } from "../config/environment.ts";
+import { printable } from "./text.ts";
 
 /** The streams, environment, folder and exit code of one command. */
 export type Shell = {
@@ -9,6 +11,8 @@ export type Shell = {
   readonly stderr: Writable;
   readonly env: Environment;
   readonly cwd: string;
+  /** The processes that this command descends from, nearest first. */
+  ancestors(): Promise<readonly ProcessInfo[]>;
   exitCode: number;
 };
 
@@ -30,6 +34,7 @@ const processShell: Shell = {
   get cwd() {
     return process.cwd();
   },
+  ancestors: () => ancestors(),
   get exitCode() {
     return Number(process.exitCode ?? 0);
   },
@@ -43,6 +48,12 @@ const current = new AsyncLocalStorage<Shell>();
 /** The shell of the command that is running: one process may run several at once. */
 export const shell = (): Shell => current.getStore() ?? processShell;
 
+/** The secret of the caller's claim from the environment: an argument would show in the list of processes. */
+export function claimSecret(): { secret?: string } {
+  const secret = shell().env.SCRIPTORIUM_CLAIM_SECRET;
+  return secret ? { secret } : {};
+}
+
 export const runInShell = <T>(own: Shell | undefined, work: () => Promise<T>): Promise<T> =>
   own ? current.run(own, work) : work();
 
@@ -51,8 +62,6 @@ export function endProcess(): void {
   if (!current.getStore()) process.exit(processShell.exitCode);
 }
 
-/** Sends the help and usage errors of Commander to the shell. */
-export const shellOutput = {
-  writeOut: (text: string) => shell().stdout.write(text),
-  writeErr: (text: string) => shell().stderr.write(text),
-};
+/** Every command prints through these two, so that none can print hidden characters or control sequences. */
+export const writeOut = (text: string): boolean => shell().stdout.write(printable(text));
+export const writeErr = (text: string): boolean => shell().stderr.write(printable(text));

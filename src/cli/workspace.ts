@@ -15,6 +15,9 @@ export const statusCommand = (common: () => Common) =>
           s.open_proposals > 0
             ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
             : "nothing to review",
+          ...(s.settings_to_allow > 0
+            ? [`${plural(s.settings_to_allow, "setting")} not allowed yet: scriptorium allow`]
+            : []),
           ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} not in git yet`] : []),
         ].join("\n"),
       ),

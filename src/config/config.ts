@@ -6,8 +6,14 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
+import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
+import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
+import { type SettingsTrust, settingsTrust } from "./settings-trust.ts";
+import { sensitiveSettings } from "./trust/settings.ts";
+import { openTrust } from "./trust.ts";
+import { isSetIn, keysSetIn, overrideWith, readUserFile, userFileOf } from "./user-file.ts";
 
 const folder = z
   .string()
@@ -66,13 +72,28 @@ const agentBlock = z.strictObject({
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
     .describe(
-      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, whose hooks and settings then run",
+      "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, read-only, whose hooks and settings then run in the sandbox",
     ),
+  network: networkMode,
+  network_hosts: networkHosts,
+  ...sandboxKeys,
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
   idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long; no limit if left out"),
   log_dir: argument.min(1).optional().describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out"),
+});
+
+const searchKeys = z.strictObject({
+  embeddings: z
+    .strictObject({
+      url: z
+        .url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" })
+        .describe("Address of a server with the OpenAI embeddings API, such as Ollama"),
+      model: z.string().min(1).max(200).describe("Model name on that server"),
+    })
+    .optional()
+    .describe("Embedding server to use instead of the local model; its key is in `SCRIPTORIUM_EMBEDDINGS_KEY`"),
 });
 
 export const configFile = z.strictObject({
@@ -117,20 +138,13 @@ export const configFile = z.strictObject({
     .default([])
     .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
   session: sessionBlock.describe("Interactive agents: their role, and what hooks add to their sessions"),
-  search: z
-    .strictObject({
-      embeddings: z
-        .strictObject({
-          url: z
-            .url({ protocol: /^https?$/, error: "expected an address such as http://127.0.0.1:11434/v1" })
-            .describe("Address of a server with the OpenAI embeddings API, such as Ollama"),
-          model: z.string().min(1).max(200).describe("Model name on that server"),
-        })
-        .optional()
-        .describe("Embedding server to use instead of the local model; its key is in `SCRIPTORIUM_EMBEDDINGS_KEY`"),
-    })
-    .default({})
-    .describe("Search by meaning"),
+  search: searchKeys.default({}).describe("Search by meaning"),
+  approvals: z
+    .enum(["recorded", "signed"], { error: "expected recorded or signed" })
+    .default("recorded")
+    .describe(
+      "`recorded`: an approval names the person. `signed`: it is also signed with their SSH or GPG key, as `user.signingkey` and `gpg.format` of git say, in the database and on the commit; `doctor` verifies it",
+    ),
   port: z
     .int()
     .min(0)
@@ -138,6 +152,9 @@ export const configFile = z.strictObject({
     .default(4750)
     .describe("Port of `scriptorium serve` on 127.0.0.1; 0 takes a free port"),
 });
+
+/** The person's own file: the blocks whose keys may be sensitive. */
+export const userFile = userFileOf({ agent: agentBlock, crew: crewBlock.unwrap(), search: searchKeys });
 
 export type Config = {
   root: string;
@@ -157,13 +174,18 @@ export type Config = {
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
   modelFolder: string;
+  approvals: "recorded" | "signed";
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
   environment: Environment;
+  /** Whether sensitive settings of the file may be used. */
+  trust: SettingsTrust;
+  /** The person's own file, and the keys that it sets. */
+  own: { file: string; keys: string[] };
 };
 
-export type AgentConfig = {
+export type AgentConfig = SandboxConfig & {
   author: { name: string; email: string };
   runner: "claude" | "codex" | "acp" | "command";
   /** As configured: relative to the workspace, or looked up on PATH. */
@@ -175,6 +197,8 @@ export type AgentConfig = {
   env: string[];
   scribeBin: string | undefined;
   isolation: "scratch" | "workspace";
+  network: NetworkMode;
+  networkHosts: string[];
   maxConcurrentJobs: number;
   incorporateMs: number;
   perspectiveMs: number;
@@ -186,7 +210,14 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
   const text = readFileSync(join(root, configName), "utf8");
   const read = readYaml(text, configFile, { file: configName, maxBytes: 256 * 1024 });
   if (!read.ok) return read;
-  const { value } = read.value;
+  const own = readUserFile(env, userFile);
+  if (!own.ok) return own;
+  const { file, trustedFolders, settings } = own.value;
+  const written: Record<string, unknown> = read.value.document.toJS() ?? {};
+  const isAlone = Object.keys(settings).length === 0;
+  const value = isAlone ? read.value.value : configFile.parse(overrideWith(settings, written));
+  const isOwn = (path: readonly string[]) =>
+    isSetIn(settings, path) || (path[0] === "database" && env.SCRIPTORIUM_DATABASE_URL !== undefined);
   const stateFolder = stateFolderOf(root);
   const url = env.SCRIPTORIUM_DATABASE_URL ?? (value.database === "sqlite" ? undefined : value.database);
   return ok({
@@ -203,9 +234,12 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
+    approvals: value.approvals,
     port: value.port,
     stateFolder,
     environment: env,
+    trust: settingsTrust(openTrust(root, env, trustedFolders), () => sensitiveSettings(value, root, isOwn)),
+    own: { file, keys: keysSetIn(settings) },
   });
 }
 
@@ -220,6 +254,12 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   env: block.env,
   scribeBin: block.scribe_bin ?? block.wb_agent_bin,
   isolation: block.isolation,
+  network: block.network,
+  networkHosts: block.network_hosts,
+  sandbox: block.sandbox,
+  read: block.read,
+  own: block.own,
+  limits: block.limits,
   maxConcurrentJobs: block.max_concurrent_jobs,
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),

@@ -1,5 +1,6 @@
-import { isAbsolute } from "node:path";
 import * as z from "zod";
+import { networkHosts, networkMode } from "./network.ts";
+import { sandboxKeys } from "./sandbox.ts";
 
 const runnerNames = ["claude", "codex", "acp", "command", "model"] as const;
 const parts = ["brief", "pm", "preamble", "worker", "qc", "reporter"] as const;
@@ -57,26 +58,9 @@ const usd = z.number().min(0).max(1e9);
 export const crewBlock = z
   .strictObject({
     workers: z.int().min(1).max(64).default(3).describe("Number of tasks that are worked on at once"),
-    sandbox: z
-      .enum(["bubblewrap", "none"], {
-        error: "expected bubblewrap, or none to run without a sandbox",
-      })
-      .default("bubblewrap")
-      .describe("Sandbox of agent CLIs, commands and checks. `none` runs them with your permissions"),
-    read: z
-      .array(z.string().refine(isAbsolute, "expected an absolute path"))
-      .max(50)
-      .default([])
-      .describe("Further absolute paths that the sandbox can read, such as a toolchain"),
-    own: z
-      .array(z.string().regex(/^(\/|~\/)/, "expected an absolute path, or one that starts with ~/"))
-      .max(50)
-      .default([])
-      .describe("Further paths that an agent CLI can read and write, such as its login"),
-    network: z
-      .boolean()
-      .default(true)
-      .describe("Whether agent CLIs have network access, to reach their model. Commands and checks never have it"),
+    ...sandboxKeys,
+    network: networkMode,
+    network_hosts: networkHosts,
     command_seconds: z
       .number()
       .min(1)

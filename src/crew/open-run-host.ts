@@ -48,15 +48,18 @@ export function openRunHost(
     for (const listener of listeners) listener(news);
   };
 
-  async function staff(given: CrewAgents | undefined): Promise<Staff> {
+  async function staff(given: CrewAgents | undefined): Promise<Result<Staff>> {
     const app = appOf();
+    const trusted = app.config.trust.check("agents");
+    if (!trusted.ok) return trusted;
     const [tools, { configuredAgents }] = await Promise.all([loadTools(), import("./agent/parts.ts")]);
-    return { app, agents: given ?? agents ?? configuredAgents(app.config), tell, ...tools };
+    return ok({ app, agents: given ?? agents ?? configuredAgents(app.config), tell, ...tools });
   }
 
   async function crew(given: CrewAgents | undefined): Promise<Result<Crew>> {
     const { openCrew } = await import("./attempt/crew.ts");
-    return openCrew(await staff(given), tell);
+    const made = await staff(given);
+    return made.ok ? openCrew(made.value, tell) : made;
   }
 
   const execute: RunHost["execute"] = async (run, { by, workers, agents, signal, ...budget }) => {
@@ -86,10 +89,12 @@ export function openRunHost(
 
     async plan(request, { brief, by, agents, signal }) {
       const app = appOf();
-      const [{ planRun }, { checkReady }, crew] = await Promise.all([
+      const made = await staff(agents);
+      if (!made.ok) return made;
+      const crew = made.value;
+      const [{ planRun }, { checkReady }] = await Promise.all([
         import("./plan/planner.ts"),
         import("./agent/ready.ts"),
-        staff(agents),
       ]);
       const ready = checkReady(crew, brief ? ["brief", "pm"] : ["pm"]);
       if (!ready.ok) return ready;

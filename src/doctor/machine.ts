@@ -6,6 +6,7 @@ import { checkDisk, checkGit, checkNode } from "./machine/basics.ts";
 import { checkPort } from "./machine/port.ts";
 import { checkSandbox } from "./machine/sandbox.ts";
 import { checkEmbeddings } from "./machine/search.ts";
+import { checkTrust } from "./machine/trust.ts";
 
 /** What the workspace, or one that is yet to be created, needs from this machine. Every check has a time limit. */
 export async function checkMachine(config: Config | undefined, env: Environment, folder: string): Promise<Finding[]> {
@@ -13,9 +14,12 @@ export async function checkMachine(config: Config | undefined, env: Environment,
     checkNode(),
     checkGit(folder, env),
     checkDisk(config?.stateFolder ?? folder),
-    checkSandbox(config, env),
-    checkCrewAgents(config, env),
-    ...(config ? [checkPort(config), checkJobAgent(config), checkEmbeddings(config)] : []),
+    ...(config ? [checkTrust(config), checkPort(config)] : []),
+    // These start programs and ask servers that the configuration names.
+    ...(config?.trust.check("agents").ok === false
+      ? []
+      : [checkSandbox(config, env), checkCrewAgents(config, env), ...(config ? [checkJobAgent(config)] : [])]),
+    ...(config?.trust.check("search").ok ? [checkEmbeddings(config)] : []),
   ]);
   return found.flat();
 }

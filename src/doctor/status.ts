@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { waitingItems } from "../config/trust-items.ts";
 import type { CrewApp } from "../crew/record/crew-app.ts";
 import { operation, people } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
@@ -8,7 +9,7 @@ export const status = operation({
   name: "status",
   summary: "Show the contents of the workspace and what waits for a decision.",
   effect: "reads",
-  reads: ["entry", "source", "proposal"],
+  reads: ["entry", "source", "proposal", "setting"],
   callers: people,
   group: "admin",
   http: { method: "get", path: "/status" },
@@ -22,11 +23,16 @@ export const status = operation({
     written: z.int(),
     sources: z.int(),
     open_proposals: z.int(),
+    settings_to_allow: z.int().describe("Settings of the repository that nobody has allowed on this machine"),
     unrecorded: z.int().describe("Versions that are not in git yet"),
   }),
   async run(app: CrewApp) {
     const entries = await app.entries.list();
-    const [sources, proposals] = await Promise.all([app.sources.list(), app.proposals.list("open")]);
+    const [sources, proposals, waiting] = await Promise.all([
+      app.sources.list(),
+      app.proposals.list("open"),
+      waitingItems(app.config),
+    ]);
     return ok({
       name: app.config.name,
       root: app.config.root,
@@ -36,6 +42,7 @@ export const status = operation({
       written: entries.filter((entry) => entry.wordCount > 0).length,
       sources: sources.length,
       open_proposals: proposals.length,
+      settings_to_allow: waiting.reduce((sum, { changes }) => sum + changes.length, 0),
       unrecorded: await countUnrecorded(app.db.read),
     });
   },

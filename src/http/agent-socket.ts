@@ -1,12 +1,12 @@
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type AgentCall, callAsAgent } from "../agent-call.ts";
+import { callServer } from "../agents/call-socket.ts";
 import type { App } from "../app.ts";
 import { configName } from "../config/environment.ts";
 import {
-  type Answer,
   findSocket,
   type Greeting,
   identityOf,
@@ -16,9 +16,6 @@ import {
   socketIn,
 } from "../kernel/agent-socket.ts";
 import { version } from "../kernel/version.ts";
-
-/** Maximum size of a call: the largest entry, escaped. */
-const largestCall = 16 * 1024 * 1024;
 
 /**
  * Performs operations for `scribe`, which then need not open the store. Only the user who can open the store can
@@ -36,20 +33,15 @@ export async function openAgentSocket(app: App): Promise<{ close(): Promise<void
     version,
     identity: identityOf(join(root, configName), environment.SCRIPTORIUM_DATABASE_URL),
   };
-  const connections = new Set<Socket>();
-  const server = createServer((socket) => {
-    connections.add(socket);
-    socket.on("error", () => undefined).on("close", () => connections.delete(socket));
-    socket.write(`${JSON.stringify(greeting)}\n`);
-    void answerCall(app, socket);
-  });
-  const path = await listenPrivately(server, stateFolder);
+  const calls = callServer(
+    greeting,
+    (call) => callAsAgent(app, callIn(call)),
+    ({ message, stack }) => app.log.error({ error: message, stack }, "agent-call-failed"),
+  );
+  const path = await listenPrivately(calls.server, stateFolder);
   return {
     async close() {
-      const closed = new Promise<void>((done) => server.close(() => done()));
-      // A call that is being performed ends its connection itself.
-      for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
-      await closed;
+      await calls.close();
       removeSocket(path, stateFolder);
     },
   };
@@ -63,37 +55,10 @@ function removeSocket(path: string, stateFolder: string): void {
   rmSync(recordIn(folder), { force: true });
 }
 
-async function answerCall(app: App, socket: Socket): Promise<void> {
-  const line = await firstLine(socket);
-  if (line === undefined) return void socket.destroy();
-  socket.end(`${JSON.stringify(await answerTo(app, line))}\n`);
-}
-
-async function answerTo(app: App, line: string): Promise<Answer> {
-  try {
-    return { result: await callAsAgent(app, callIn(line)) };
-  } catch (error) {
-    const { message, code, stack } = error as NodeJS.ErrnoException;
-    app.log.error({ error: message, stack }, "agent-call-failed");
-    return { thrown: { message, ...(code === undefined ? {} : { code }) } };
-  }
-}
-
-/** Undefined when the connection ends before the line does, or the line is too long. */
-const firstLine = (socket: Socket): Promise<string | undefined> =>
-  new Promise((done) => {
-    let text = "";
-    socket.setEncoding("utf8").on("data", (chunk: string) => {
-      text += chunk;
-      if (text.endsWith("\n") || text.length > largestCall) done(text.length > largestCall ? undefined : text);
-    });
-    socket.on("close", () => done(undefined));
-  });
-
 /** Only the fields of a call: nothing else that a client sends can become part of the caller. */
-function callIn(text: string): AgentCall {
-  const { operation, input, role, run, task, epoch, job } = JSON.parse(text) as AgentCall;
-  const given = { role, run, task, epoch, job };
+function callIn(sent: Record<string, unknown>): AgentCall {
+  const { operation, input, role, run, task, epoch, secret, job } = sent as AgentCall;
+  const given = { role, run, task, epoch, secret, job };
   const known = Object.entries(given).filter(([, value]) => typeof value === "string" || typeof value === "number");
   return { operation: String(operation), input, ...Object.fromEntries(known) };
 }

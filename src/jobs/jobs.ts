@@ -1,8 +1,10 @@
+import { endSurvivors } from "../agents/survivors.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { noSuch } from "../store/no-such.ts";
 import {
   adoptJobs,
@@ -31,6 +33,7 @@ export type JobUsage = Pick<
   | "messages"
   | "cost_usd"
   | "duration_ms"
+  | "destinations"
 >;
 
 const nothingSpent: JobUsage = {
@@ -42,14 +45,17 @@ const nothingSpent: JobUsage = {
   messages: null,
   cost_usd: null,
   duration_ms: null,
+  destinations: null,
 };
 
 const noticeMs = 10_000;
+const survivorGraceMs = 2000;
 
 /** The life cycle of jobs; the queue runs them. Each step is one guarded update with its event. */
 export function jobStore({ db, now, newId }: Deps) {
   /** The holder of jobs that are started in this process, if it runs jobs. */
   let holder: string | null = null;
+  let canRun = async (): Promise<Result<unknown>> => ok(undefined);
 
   const tell = (tx: Query, job: Job, kind: NewEvent["kind"], actor: string, data: WireData = {}) =>
     appendEvent(tx, {
@@ -77,7 +83,8 @@ export function jobStore({ db, now, newId }: Deps) {
       const ended = await endJob(tx, id, from, { ...outcome, ...spent, completed_at: now().toISOString() });
       if (ended) {
         const { status, exit_code, message, cost_usd } = ended;
-        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd });
+        const destinations = parseJsonOr(ended.destinations ?? "null", null);
+        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd, destinations });
       }
       return ended;
     });
@@ -93,12 +100,15 @@ export function jobStore({ db, now, newId }: Deps) {
   });
 
   return {
-    /** Makes this process the holder of jobs that it starts from now on. */
-    heldBy(process: string) {
+    /** Makes this process the holder of jobs that it starts from now on, unless `check` refuses. */
+    heldBy(process: string, check: () => Promise<Result<unknown>>) {
       holder = process;
+      canRun = check;
     },
 
     async start({ by, ...asked }: NewJob): Promise<Result<Job>> {
+      const runnable = await canRun();
+      if (!runnable.ok) return runnable;
       const row: Job = {
         ...asked,
         ...nothingSpent,
@@ -171,7 +181,7 @@ export function jobStore({ db, now, newId }: Deps) {
         "server",
       ),
 
-    /** Fails the jobs of dead processes (R14). Nothing is queued again. */
+    /** Fails the jobs of dead processes (R14) and ends the agents they left (V9). Nothing is queued again. */
     async sweep(only: { source?: string; status?: Job["status"] } = {}): Promise<Job[]> {
       const rows = (await jobsInFlight(db.read)).filter(
         (job) => job.source_path === (only.source ?? job.source_path) && job.status === (only.status ?? job.status),
@@ -185,7 +195,11 @@ export function jobStore({ db, now, newId }: Deps) {
       );
       const said = "The server restarted while this job was running. Start the job again.";
       const swept = await Promise.all(
-        left.map((job) => end(job.id, ["queued", "running"], failure(said, restarted), "server")),
+        left.map(async (job) => {
+          // First, because the page is free for another agent as soon as the job has failed.
+          await endSurvivors(job.id, survivorGraceMs);
+          return end(job.id, ["queued", "running"], failure(said, restarted), "server");
+        }),
       );
       return swept.filter((job) => job !== undefined);
     },

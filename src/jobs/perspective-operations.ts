@@ -33,6 +33,8 @@ export const refreshPerspective = operation({
     const best = await app.perspectives.best(source_path, persona, key);
     if (!force && best && staleBecause(best, key).length === 0) return ok({ status: "fresh" as const, job_id: null });
     if (!app.config.agent) return noAgent();
+    const trusted = app.config.trust.check("agents");
+    if (!trusted.ok) return trusted;
     const request = await checkRequest(app, { kind: "perspective", source_path, persona_name: persona });
     if (!request.ok) return request;
     const started = await app.jobs.start({ ...request.value, by: nameOf(caller) });

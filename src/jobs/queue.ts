@@ -1,22 +1,29 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type CallSocket, openCallSocket } from "../agents/call-socket.ts";
+import { type NetworkPolicy, networkPolicy } from "../agents/network/policy.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
+import type { Sandbox } from "../agents/sandbox/access.ts";
+import type { SandboxPolicy } from "../agents/sandbox.ts";
 import type { AgentSetup } from "../agents/setup.ts";
-import { endSurvivors } from "../agents/survivors.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
+import type { Result } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
+import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
-import { type Places, promptFor, skillNames, withPage } from "./prompt.ts";
-import { makeScratch } from "./scratch.ts";
+import { promptFor, skillNames, withPage } from "./prompt.ts";
+import { inWorkspace, type JobFolder, makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
 type Deps = {
-  setup: AgentSetup;
+  /** Called for each job: the person may have allowed the configured agent, or withdrawn that, since the last one. */
+  setup(): Result<AgentSetup>;
   operations: readonly Operation<JobsApp>[];
   /** Offers tools to an agent that is another process. */
   serveTools(tools: Toolset, name: string, instructions: string): Promise<ToolServer>;
@@ -38,15 +45,18 @@ const afterResultMs = 10_000;
  * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
-  const { agent } = deps.setup;
+  const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
   const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
   let looking: Promise<void> | undefined;
   let again = false;
 
-  app.jobs.heldBy(me);
-  await sweepLeft(app);
+  app.jobs.heldBy(me, async () => {
+    const setup = deps.setup();
+    return setup.ok ? (setup.value.findSandbox?.() ?? ok(undefined)) : setup;
+  });
+  for (const job of await app.jobs.sweep()) app.log.warn({ job: job.id }, "job-swept");
 
   function wake(): void {
     again = true;
@@ -72,12 +82,12 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
     const waits = jobs.some((job) => job.status === "queued" && (job.holder === me || job.holder === null));
     if (!waits || stopping) return;
-    if (jobs.filter((job) => job.status === "running").length >= agent.maxConcurrentJobs) {
+    if (jobs.filter((job) => job.status === "running").length >= maxConcurrentJobs) {
       // A slot may belong to a dead process.
       if ((await app.jobs.sweep({ status: "running" })).length > 0) again = true;
       return;
     }
-    const job = await app.jobs.claim(me, agent.maxConcurrentJobs);
+    const job = await app.jobs.claim(me, maxConcurrentJobs);
     if (!job) return;
     again = true;
     const stop = new AbortController();
@@ -111,14 +121,6 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   };
 }
 
-/** At start, fails jobs that were left in flight and ends their processes. */
-async function sweepLeft(app: JobsApp): Promise<void> {
-  for (const job of await app.jobs.sweep()) {
-    const ended = await endSurvivors(job.id, 2000);
-    app.log.warn({ job: job.id, processes: ended }, "job-swept");
-  }
-}
-
 async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
   app.log.error({ job: job.id, error: error.message, stack: error.stack }, "job-failed");
   const message = "Internal error in Scriptorium, not in the agent; see the server's log.";
@@ -127,15 +129,15 @@ async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
 }
 
 async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+  // Checked again: settings may have changed, or the job was queued by a process on another machine.
+  const setup = deps.setup();
+  if (!setup.ok) return settleRefused(app, job, setup.problem.message);
+  const sandbox = (await setup.value.findSandbox?.()) ?? ok(undefined);
+  if (!sandbox.ok) return settleRefused(app, job, sandbox.problem.message);
   const material = await readMaterial(app, job);
-  if (!material.ok) {
-    const { message } = material.problem;
-    const outcome = { status: "failed" as const, exit_code: null, error_tail: message, message: `${message}.` };
-    await app.jobs.settle(job.id, outcome, spentOf(undefined));
-    return;
-  }
+  if (!material.ok) return settleRefused(app, job, material.problem.message);
   const { result: expected } = material.value;
-  const ran = await runAgent(app, deps, job, material.value, signal);
+  const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal);
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
   const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
@@ -143,58 +145,79 @@ async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): 
   app.log.info({ job: job.id, status: settled?.status, ended: ran.ended, exitCode: ran.exitCode }, "job-settled");
 }
 
+async function settleRefused(app: JobsApp, job: Job, message: string): Promise<void> {
+  const outcome = { status: "failed" as const, exit_code: null, error_tail: message, message: `${message}.` };
+  await app.jobs.settle(job.id, outcome, spentOf(undefined));
+}
+
 /** The agent's folder, tools and prompt exist for this run only. */
 async function runAgent(
   app: JobsApp,
-  deps: Deps,
+  deps: Omit<Deps, "setup"> & { setup: AgentSetup },
   job: Job,
   material: Material,
+  sandbox: Sandbox | undefined,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { agent, runner, scribe, skills, env } = deps.setup;
   const tools = jobTools(app, job, deps.operations);
-  const config = join(app.config.root, configName);
-  const common = {
-    id: job.id,
-    tools,
-    limits: {
-      wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
-      afterResultMs,
-      ...(agent.idleMs ? { idleMs: agent.idleMs } : {}),
-    },
-    logFile: join(agent.logDir, `${job.id}.log`),
-    ...(agent.model ? { model: agent.model } : {}),
-  };
-  if (agent.isolation === "workspace") {
-    const { root, environment } = app.config;
-    const skill = join(skills, "skills", skillNames[job.kind], "SKILL.md");
-    const earlier = await keepEarlier(material, join(agent.logDir, `${job.id}.earlier.md`));
-    const places: Places = { page: join(root, job.source_path), root, skill, config, scribe, ...earlier };
-    const url = environment.SCRIPTORIUM_DATABASE_URL;
-    const bound = { SCRIPTORIUM_JOB: job.id, ...(url ? { SCRIPTORIUM_DATABASE_URL: url } : {}) };
-    const spec = { ...common, cwd: root, env: { ...env, ...bound }, prompt: promptFor(job, material, places) };
-    return runner.run(spec, signal);
-  }
-  const scratch = await makeScratch(app, job, material.text, skills);
-  const server = await deps.serveTools(tools, "scriptorium", instructions(job));
+  const isScratch = agent.isolation === "scratch";
+  const folder = isScratch ? await makeScratch(app, job, material.text, skills) : await inWorkspace(app, job, skills);
+  const calls = await openCallSocket(tools);
+  // In the workspace, agents have a shell and call scribe as the skill says.
+  const server = isScratch ? await deps.serveTools(tools, "scriptorium", instructions(job)) : undefined;
   try {
-    const earlier = await keepEarlier(material, join(scratch.root, "job-earlier.md"));
-    const places: Places = { ...scratch, config, scribe, ...earlier };
-    const prompt = promptFor(job, material, places);
-    const spec = { ...common, cwd: scratch.root, env, mcp: server.mcp, prompt };
-    if (runner.name === "claude") return await runner.run(spec, signal);
+    const earlier = await keepEarlier(material, join(folder.beside, "job-earlier.md"));
+    const config = join(app.config.root, configName);
+    const prompt = promptFor(job, material, { ...folder, config, scribe, ...earlier });
+    const spec: RunSpec = {
+      id: job.id,
+      tools,
+      prompt,
+      cwd: folder.root,
+      env: { ...env, SCRIPTORIUM_JOB: job.id, SCRIPTORIUM_SOCKET: calls.path },
+      ...(server ? { mcp: server.mcp } : {}),
+      ...(sandbox && sandbox.name !== "none"
+        ? { sandboxPolicy: policyFor(deps.setup, sandbox, networkPolicy(app.config, "agent"), folder, calls) }
+        : {}),
+      limits: {
+        wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
+        afterResultMs,
+        ...(agent.idleMs ? { idleMs: agent.idleMs } : {}),
+      },
+      logFile: join(agent.logDir, `${job.id}.log`),
+      ...(agent.model ? { model: agent.model } : {}),
+    };
+    if (!isScratch || runner.name === "claude") return await runner.run(spec, signal);
     // Some agents cannot read files without a shell or do not know skills: their prompt includes both.
-    const system = await readFile(scratch.skill, "utf8");
+    const system = await readFile(folder.skill, "utf8");
     return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text, material.earlier) }, signal);
   } finally {
-    await server.close();
-    await scratch.remove();
+    await server?.close();
+    await calls.close();
+    await folder.remove();
   }
 }
 
+const policyFor = (
+  setup: AgentSetup,
+  sandbox: Sandbox,
+  network: NetworkPolicy,
+  folder: JobFolder,
+  calls: CallSocket,
+): SandboxPolicy => ({
+  sandbox,
+  write: folder.write,
+  hide: folder.hide ?? [],
+  limits: setup.agent.limits,
+  network,
+  read: [...setup.agent.read, ...setup.scribeFiles, setup.skills, folder.beside, calls.path],
+  own: setup.agent.own,
+});
+
 async function keepEarlier({ earlier }: Material, file: string): Promise<{ earlier?: string }> {
   if (earlier === undefined) return {};
-  await writeFile(file, earlier);
+  await writeFile(file, earlier, privateFile);
   return { earlier: file };
 }
 
@@ -210,4 +233,5 @@ const spentOf = (ran: RunResult | undefined): JobUsage => ({
   messages: ran?.usage.messages ?? null,
   cost_usd: ran?.costUsd ?? null,
   duration_ms: ran?.durationMs ?? null,
+  destinations: ran?.destinations ? JSON.stringify(ran.destinations) : null,
 });

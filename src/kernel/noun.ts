@@ -15,6 +15,9 @@ export const nouns = [
   "question",
   "user",
   "token",
+  "session",
+  "passkey",
+  "setting",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -26,6 +29,7 @@ const nounsByWord = {
   checks: ["attempt"],
   edge: ["node"],
   entry: ["entry"],
+  files: ["run", "attempt"],
   handoff: ["run"],
   index: nouns,
   job: ["job"],
@@ -35,12 +39,15 @@ const nounsByWord = {
   output: ["attempt"],
   page: ["page"],
   passages: [],
+  passkey: ["passkey"],
   perspective: ["perspective"],
   preamble: [],
   proposal: ["proposal"],
   question: ["question"],
   revision: ["proposal"],
   run: ["run"],
+  session: ["session"],
+  settings: ["setting"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],
@@ -54,6 +61,11 @@ const nounsByWord = {
 export type EventWord = keyof typeof nounsByWord;
 
 const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWord, word);
+
+/** Words of events about access, which only admins see: they say who may sign in and when they do. */
+const accessWords: ReadonlySet<string> = new Set<EventWord>(["passkey", "session", "token", "user"]);
+
+export const isAboutAccess = (kind: string): boolean => accessWords.has(kind.split("-", 1)[0] ?? "");
 
 /** The nouns that an event of this kind is about; none for a kind that this version does not know. */
 export function nounsOfEvent(kind: string): readonly Noun[] {

@@ -9,13 +9,13 @@ import { indexer } from "./index/indexer.ts";
 import { speller } from "./index/spelling.ts";
 import type { Kind } from "./kinds.ts";
 import { type Embedder, localEmbedder } from "./model/embedder.ts";
-import { endpointEmbedder, modelAt } from "./model/endpoint.ts";
+import { type Endpoint, endpointEmbedder, modelAt } from "./model/endpoint.ts";
 import { isInstalled, localModel } from "./model/model.ts";
 import { wordIndex } from "./rank/lexical.ts";
 import { meaning } from "./rank/meaning.ts";
 import { passagePlaces } from "./rank/places.ts";
 
-export type EmbeddingsConfig = { url: string; model: string; key: string | undefined } | undefined;
+export type EmbeddingsConfig = Omit<Endpoint, "weight"> | undefined;
 
 type Options = {
   db: Database;

@@ -24,7 +24,7 @@ export async function lookAround(root: string, env: Environment): Promise<Result
     const [repository, clients, sandbox] = await Promise.all([
       repositoryAt(there, env),
       detectClients(root, env),
-      findSandbox("bubblewrap", env),
+      findSandbox("auto", env),
     ]);
     const outer = findWorkspace(dirname(root));
     return ok({ repository, nestedIn: outer.ok ? outer.value : undefined, clients, sandbox: sandbox.ok });

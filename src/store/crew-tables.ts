@@ -11,6 +11,7 @@ export interface CrewTables {
   spends: SpendRow;
   questions: QuestionRow;
   preambles: PreambleRow;
+  held_files: HeldFilesRow;
   run_workers: RunWorkersRow;
 }
 
@@ -148,6 +149,7 @@ export interface ContextRow {
   tool_calls: number | null;
   messages: number | null;
   cost_usd: number | null;
+  destinations: string | null;
 }
 
 export interface FingerprintRow {
@@ -216,6 +218,21 @@ export interface PreambleRow {
   uses: number;
 }
 
+export interface HeldFilesRow {
+  task_id: string;
+  hash: string;
+  run_id: string;
+  epoch: number;
+  base_id: string;
+  commit_id: string;
+  files: string;
+  held_at: string;
+  decision: "allowed" | "refused" | null;
+  note: string | null;
+  decided_by: string | null;
+  decided_at: string | null;
+}
+
 export interface RunWorkersRow {
   id: string;
   run_id: string;
@@ -268,6 +285,9 @@ export type Failure = {
   rootCauses: { cause: string; attempts: number[] }[];
   recommendations: string[];
 };
+
+/** A file of a deliverable that waits for a person, and why. `blob` is null if it was deleted. Column `held_files.files`. */
+export type HeldFile = { path: string; status: "added" | "changed" | "deleted"; blob: string | null; why: string };
 
 /** A criterion of a plan's task, as `rules/plan.ts` validates it. Column `run_tasks.criteria`. */
 export type StoredCriterion = {

@@ -25,6 +25,9 @@ export interface Tables extends CrewTables {
   proposal_comments: ProposalCommentRow;
   perspectives: PerspectiveRow;
   tokens: TokenRow;
+  sessions: SessionRow;
+  sign_in_codes: SignInCodeRow;
+  passkeys: PasskeyRow;
   agent_jobs: JobRow;
   users: UserRow;
   tasks: TaskRow;
@@ -171,6 +174,8 @@ export interface ProposalRow {
   job_id: string | null;
   /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
   approval: string | null;
+  /** The approval as signed by its person; null without `approvals: signed`. */
+  signature: string | null;
 }
 
 export interface ProposalCommentRow {
@@ -204,6 +209,41 @@ export interface TokenRow {
   revoked_at: string | null;
 }
 
+/** The person that a session, code or passkey signs in. */
+export interface GrantColumns {
+  person: string;
+  is_owner: number;
+  token_id: string | null;
+}
+
+export interface SessionRow extends GrantColumns {
+  id: string;
+  hash: string;
+  page_hash: string;
+  user_agent: string;
+  created_at: string;
+  seen_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+}
+
+export interface SignInCodeRow extends Omit<GrantColumns, "token_id"> {
+  hash: string;
+  expires_at: string;
+}
+
+export interface PasskeyRow extends GrantColumns {
+  id: string;
+  credential: string;
+  public_key: string;
+  counter: number;
+  /** JSON list. */
+  transports: string;
+  name: string;
+  created_at: string;
+  used_at: string | null;
+}
+
 export interface JobRow {
   id: string;
   kind: "incorporate" | "perspective";
@@ -229,6 +269,7 @@ export interface JobRow {
   messages: number | null;
   cost_usd: number | null;
   duration_ms: number | null;
+  destinations: string | null;
 }
 
 export interface UserRow {
@@ -258,6 +299,8 @@ export interface TaskRow {
   /** In milliseconds of the store's clock, like `lease_until`. */
   claimed_at: number | null;
   lease_until: number | null;
+  /** SHA-256 of the secret of the claim; null while nobody holds the task. */
+  secret_hash: string | null;
   result: string;
   version: number;
   /**

@@ -8,7 +8,7 @@ import { openToolSocket } from "../../src/agents/tool-socket.ts";
 import type { App } from "../../src/app.ts";
 import type { Job } from "../../src/jobs/job.ts";
 import { openQueue } from "../../src/jobs/queue.ts";
-import { unwrap } from "../../src/kernel/result.ts";
+import { ok, unwrap } from "../../src/kernel/result.ts";
 import { allOperations, operations } from "../../src/operation-list.ts";
 import { type Backend, newWorkspace, person, type TestWorkspace } from "./workspace.ts";
 
@@ -59,7 +59,8 @@ export const startJob = (app: App, input: Record<string, unknown>) =>
 /** A queue of this process, with a script for an agent or the one that the configuration names. */
 export async function runQueue(app: App, script?: Script) {
   const quick = { interruptMs: 100, terminateMs: 100 };
-  const setup = script ? scripted(app, script) : unwrap(setUpAgent(app.config, quick));
+  const made = script ? ok(scripted(app, script)) : setUpAgent(app.config, quick);
+  const setup = () => made;
   const queue = await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true });
   onTestFinished(() => queue.stop());
   return queue;
@@ -71,6 +72,7 @@ function scripted(app: App, script: Script): AgentSetup {
     agent: app.config.agent,
     runner: scriptedRunner(script),
     scribe: "/bin/false",
+    scribeFiles: [],
     skills: skillsFolder(),
     env: {},
   };

@@ -74,7 +74,7 @@ async function missingPrograms(): Promise<Missing> {
 /** A bubblewrap that is there can still be unusable, e.g. where user namespaces are not allowed. */
 async function bubblewrapProblem(): Promise<string | undefined> {
   if (!onPath("bwrap")) return `bubblewrap${absent}; install it with ${byHand("bubblewrap")}`;
-  const found = await findSandbox("bubblewrap", { PATH: process.env.PATH });
+  const found = await findSandbox("auto", { PATH: process.env.PATH });
   return found.ok ? undefined : `bubblewrap is installed but cannot start a sandbox: ${found.problem.message}`;
 }
 

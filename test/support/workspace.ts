@@ -7,8 +7,10 @@ import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import { type App, openApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { findWorkspace, stateFolderOf } from "../../src/config/environment.ts";
 import { type Caller, newTurn } from "../../src/kernel/caller.ts";
 import { unwrap } from "../../src/kernel/result.ts";
+import { ownerToken } from "../../src/people/token-person.ts";
 import type { Database } from "../../src/store/database.ts";
 import { historyRef } from "../../src/store/git/recorder.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
@@ -28,12 +30,21 @@ export const backends: Backend[] = [
 
 export const gitPerson = { name: "Ada Lovelace", email: "ada@example.org" };
 
-/** An environment in which git has just the configuration that the test gives it. */
+/**
+ * An environment in which git has just the configuration that the test gives it. Tests configure programs, servers
+ * and sandboxes freely, so every workspace in the temporary folder is trusted; tests of trust itself pass
+ * `untrusted` as well. The settings and confirmations of the person who runs the tests play no part.
+ */
 export const testEnvironment = (): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   HOME: process.env.HOME ?? "",
   LANG: "C.UTF-8",
+  SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir(),
+  XDG_CONFIG_HOME: join(inject("templates"), "config"),
+  XDG_STATE_HOME: join(inject("templates"), "state"),
 });
+
+export const untrusted = { SCRIPTORIUM_TRUSTED_FOLDERS: "" };
 
 export const gitIn =
   (root: string) =>
@@ -106,7 +117,7 @@ export type TestWorkspace = {
   file(path: string): string;
   git(...args: string[]): string;
   /** Another process's view of the same workspace. */
-  open(): Promise<App>;
+  open(env?: Record<string, string>): Promise<App>;
 };
 
 type Options = Partial<Backend> & {
@@ -148,8 +159,8 @@ export async function newWorkspace({
     if (existsSync(history)) cpSync(join(root, ".git/refs/heads/main"), history);
   }
 
-  const open = async () => {
-    const app = await openApp(unwrap(loadConfig(root, testEnvironment())));
+  const open = async (env: Record<string, string> = {}) => {
+    const app = await openApp(unwrap(loadConfig(root, { ...testEnvironment(), ...env })));
     onTestFinished(() => app.close().catch(() => undefined));
     return app;
   };
@@ -209,6 +220,14 @@ async function makeTemplate(root: string, url: string, { store, schema }: Kind):
   // A schema that is wrong on purpose has no index.
   const app = config.ok ? await openApp(config.value).catch(() => undefined) : undefined;
   await app?.close();
+  ownerToken(stateFolderOf(root));
+}
+
+/** The token of the person whose workspace it is, in the environment of a command; nothing outside a workspace. */
+export function ownerEnvironment(folder: string): Record<string, string> {
+  const root = findWorkspace(folder);
+  const file = root.ok ? join(stateFolderOf(root.value), "token") : "";
+  return existsSync(file) ? { SCRIPTORIUM_TOKEN: read(file).trim() } : {};
 }
 
 export const agent = (role: string, run?: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });
@@ -218,6 +237,7 @@ export const person = (rank: "reader" | "collaborator" | "admin" = "admin"): Cal
   name: gitPerson.name,
   email: gitPerson.email,
   rank,
+  proof: "token",
 });
 
 export const read = (path: string) => readFileSync(path, "utf8");

@@ -18,7 +18,7 @@ export function Inbox() {
     <div className="column">
       <div className="page-head">
         <h1>Inbox</h1>
-        <p className="lead">Proposals, questions and stopped runs that need your decision.</p>
+        <p className="lead">Proposals, questions, held files, stopped runs and settings that need your decision.</p>
       </div>
       <nav className="chips" aria-label="Show">
         {([undefined, "decided"] as const).map((name) => (
@@ -53,6 +53,24 @@ function Waiting() {
   }
   return (
     <ul className="entries">
+      {data.settings.map(({ name, keys }) => (
+        <li key={name}>
+          <h2>
+            <Link to="/settings">
+              Settings of <Shown text={name} />
+            </Link>
+          </h2>
+          <p className="summary">
+            <Shown text={keys.join(", ")} />
+          </p>
+          <p className="facts">
+            <span className="state tone-off">not allowed</span>
+          </p>
+        </li>
+      ))}
+      {data.files.map((held) => (
+        <HeldLine key={held.task} held={held} />
+      ))}
       {data.runs.map((run) => (
         <WaitingRun key={run.id} run={run} />
       ))}
@@ -112,6 +130,27 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
             {status} by <Shown text={decided_by} />
           </span>
         )}
+      </p>
+    </li>
+  );
+}
+
+function HeldLine({ held }: { held: Output<"inbox">["files"][number] }) {
+  return (
+    <li>
+      <h2>
+        <Link to={`/held-files/${held.task}`}>
+          Files of task {held.number}: <Shown text={held.title} />
+        </Link>
+      </h2>
+      <p className="summary">
+        <Shown text={held.files.map(({ path }) => path).join(", ")} />
+      </p>
+      <p className="facts">
+        <span className="state tone-off">held</span>
+        <span>
+          <Time at={held.held_at} />
+        </span>
       </p>
     </li>
   );

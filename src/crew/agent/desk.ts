@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
 import * as z from "zod";
 import { runBounded } from "../../agents/bounded.ts";
-import type { Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
+import type { SandboxLimits } from "../../config/sandbox.ts";
 import { type Operation, operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { listInside, openInside } from "../../store/disk/pinned.ts";
@@ -16,6 +17,7 @@ export type Desk = {
   write: boolean;
   sandbox: Sandbox;
   read?: readonly string[];
+  limits: SandboxLimits;
   env: Record<string, string>;
   run: string;
   commandMs: number;
@@ -173,7 +175,8 @@ const runTool = (desk: Desk) =>
     }),
     output: z.object({ exit: z.int().nullable(), output: z.string(), ended: z.string() }),
     async run(_app, { run }) {
-      const place = { folder: await folderOf(desk), write: true, read: desk.read ?? [], env: desk.env };
+      const { read = [], limits, env } = desk;
+      const place = { folder: await folderOf(desk), write: true, read, limits, env };
       const ran = await runBounded(desk.sandbox, run as [string, ...string[]], place, {
         run: desk.run,
         wallMs: desk.commandMs,

@@ -1,6 +1,7 @@
 import { allowed } from "../../agents/environment.ts";
 import { configuredProviders } from "../../agents/model/providers.ts";
 import { modelRunner } from "../../agents/model.ts";
+import { modelVariables } from "../../agents/model-variables.ts";
 import { acpRunner } from "../../agents/programs/acp.ts";
 import { claudeRunner } from "../../agents/programs/claude.ts";
 import { codexRunner } from "../../agents/programs/codex.ts";
@@ -29,6 +30,8 @@ export function chosenAgent({ crew, agent }: Config, part: CrewPart) {
 export function configuredAgents(config: Config): CrewAgents {
   const made = new Map<string, Result<Runner>>();
   return (part) => {
+    const trusted = config.trust.check("agents");
+    if (!trusted.ok) return trusted;
     const { runner: name, command, model, role } = chosenAgent(config, part);
     const key = `${name} ${command.join("\0")}`;
     const runner = made.get(key) ?? makers[name](config, command);
@@ -40,31 +43,14 @@ export function configuredAgents(config: Config): CrewAgents {
         `scriptorium.yaml: crew.agents.${part} has the runner model but no model; add model: provider/model`,
       );
     }
-    const env = allowed(config.environment, [...(config.agent?.env ?? []), ...credentials[name]]);
+    const { environment, agent } = config;
+    const env = allowed(environment, [...(agent?.env ?? []), ...modelVariables(name, environment)]);
     return ok({ runner: runner.value, model, role, env });
   };
 }
 
 /** The roles of the templates; another schema names its own under crew.agents. */
 const usualRoles: Partial<Record<CrewPart, string>> = { pm: "planner", worker: "engineer", qc: "architect" };
-
-/** Variables with which a program reaches its model; in scratch isolation no tool of the agent can print them. */
-const credentials: Record<RunnerName, string[]> = {
-  claude: [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_MAX_RETRIES",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS",
-  ],
-  codex: ["OPENAI_API_KEY", "CODEX_HOME"],
-  acp: [],
-  command: [],
-  model: [],
-};
 
 /** Programs with tools of their own may only read with them; they write and run commands through their desk. */
 const isolation = "scratch" as const;

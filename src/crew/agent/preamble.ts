@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { operation } from "../../kernel/operation.ts";
@@ -27,8 +27,9 @@ export const preambleHash = (kind: Kind, role: string) =>
 const making = new WeakMap<object, Map<string, Promise<Result<string>>>>();
 
 /**
- * The system prompt of a role: its preamble and the rules of its part. An agent writes the preamble once
- * per role into generated-agents/, where a person may edit it; the rules are fixed.
+ * The system prompt of a role: its preamble and the rules of its part. An agent writes the preamble once per role.
+ * The database has it; generated-agents/ has a copy to read. A file is not used as a prompt: a commit or an agent
+ * could have put it there, for workers and verifiers alike.
  */
 export async function preambleFor(
   crew: Staff,
@@ -38,11 +39,11 @@ export async function preambleFor(
 ): Promise<Result<string>> {
   const hash = preambleHash(kind, role);
   const file = join(crew.app.config.root, folder, `${kind}-${hash}.md`);
-  const kept = await readFile(file, "utf8").catch(() => undefined);
+  const stored = await findPreamble(crew.app.db.read, hash);
   const text =
-    kept === undefined
-      ? await oncePerProcess(crew, hash, () => make(crew, { kind, role, hash, file }, signal))
-      : ok(kept);
+    stored && existsSync(file)
+      ? ok(stored.text)
+      : await oncePerProcess(crew, hash, () => make(crew, { kind, role, hash, file }, signal));
   if (!text.ok) return text;
   await crew.app.db.write((tx) => countPreambleUse(tx, hash));
   return ok(`${text.value.trim()}\n\n${rules[kind]}`);
@@ -67,7 +68,7 @@ async function make(crew: Staff, wanted: Wanted, signal: AbortSignal): Promise<R
   const written = before ? ok(true) : await write(crew, wanted, signal);
   if (!written.ok) return written;
   const text = (await findPreamble(app.db.read, wanted.hash))?.text ?? standardPreamble(wanted.kind, wanted.role);
-  await putFile(app.config.root, wanted.file, `${text.trim()}\n`);
+  if (!existsSync(wanted.file)) await putFile(app.config.root, wanted.file, `${text.trim()}\n`);
   return ok(text);
 }
 

@@ -1,5 +1,5 @@
 import type { RunSpec, Toolset } from "../../agents/runner.ts";
-import type { Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import type { CrewApp } from "../record/crew-app.ts";

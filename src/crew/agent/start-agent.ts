@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { networkPolicy } from "../../agents/network/policy.ts";
 import {
   type Amount,
   type Meter,
@@ -9,11 +10,13 @@ import {
   unknownUsage,
   type WantedAmount,
 } from "../../agents/runner.ts";
-import type { SandboxPolicy } from "../../agents/sandbox.ts";
-import { findSandbox } from "../../agents/sandbox.ts";
+import { findSandbox, type SandboxPolicy } from "../../agents/sandbox.ts";
+import { endSurvivors } from "../../agents/survivors.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
+import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -28,6 +31,11 @@ export type Start = {
   part: CrewPart;
   run: string;
   task?: { id: string; epoch: number; attempt: number };
+  /**
+   * Proves the claim on the task. Beside `task` instead of in it: `task` is recorded with what the agent is sent. The
+   * agent itself does not see it; its session carries it.
+   */
+  secret?: string;
   agent: string;
   /** The model that the plan recommends; the configuration overrides it. */
   model?: string | undefined;
@@ -56,6 +64,7 @@ export type Started = {
 
 /** How long a program may run after it has delivered; some never end by themselves. */
 const afterDeliveryMs = 60_000;
+const survivorGraceMs = 2000;
 
 /** Runs one agent with a context, tools and a meter of its own, and records what it was sent and what it used. */
 export async function startAgent(crew: Staff, given: Start, outer: AbortSignal): Promise<Result<Started>> {
@@ -72,12 +81,14 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const model = playing.value.model ?? (runner.name === "model" ? given.model : undefined);
   const text = `${system}\n\n${prompt}`;
   const sent = { run, part, agent, runner: runner.name, model, text };
+  await endAbandoned(app, task);
   const id = await app.contexts.begin({ ...sent, ...(task ? { task } : {}), ...(context ? { context } : {}) });
 
   const caller: Agent & { crew: NonNullable<Agent["crew"]> } = {
     kind: "agent",
     role: role ?? part,
     ...(task ? { task: task.id, epoch: task.epoch } : {}),
+    ...(given.secret === undefined ? {} : { secret: given.secret }),
     turn: newTurn(run, true),
     crew: { run, part, agent, context: id },
   };
@@ -117,8 +128,8 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     const { result, short } = isProgram
       ? await asProgram()
       : { result: await runner.run(spec, leash.signal), short: undefined };
-    const { usage, costUsd } = result;
-    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd });
+    const { usage, costUsd, destinations = null } = result;
+    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd, destinations });
     return ok({
       result,
       tools,
@@ -137,10 +148,17 @@ async function sandboxPolicyFor(
   { app, sandbox: known }: Staff,
   write: boolean,
 ): Promise<Result<SandboxPolicy | undefined>> {
-  const { sandbox, read, own, network } = app.config.crew;
+  const { sandbox, read, own, limits } = app.config.crew;
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
-  return ok({ sandbox: found.value, write, network, read, own });
+  return ok({ sandbox: found.value, write, network: networkPolicy(app.config, "crew"), read, own, limits });
+}
+
+/** Ends agents of this task that a killed process left, so that no two work on it (V9). */
+async function endAbandoned({ db }: CrewApp, task: Start["task"]): Promise<void> {
+  const contexts = task ? await contextsOf(db.read, { task: task.id }) : [];
+  const abandoned = contexts.filter(({ ended, runner }) => ended === null && !inProcess.has(runner));
+  await Promise.all(abandoned.map(({ id }) => endSurvivors(id, survivorGraceMs)));
 }
 
 /** Aborts an agent that goes on after a breaker tripped, or does not end after it has delivered. */
@@ -191,7 +209,7 @@ const notRun = (error: string): RunResult => ({
 /** The meter of one agent; it remembers a refusal, because an exhausted budget does not fail the attempt. */
 function metered(
   app: CrewApp,
-  { run, task, part, agent }: Start,
+  { run, task, secret, part, agent }: Start,
   context: string,
   model: string | undefined,
   signal: AbortSignal,
@@ -201,7 +219,7 @@ function metered(
     task: { tokens: budget.task_tokens, usd: budget.task_usd },
     attempt: { tokens: budget.attempt_tokens, usd: budget.attempt_usd },
   };
-  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null };
+  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null, secret };
   const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances, signal);
   let refused: Problem | undefined;
   return {
@@ -218,6 +236,6 @@ function metered(
 
 async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, privateFolder);
   return join(folder, `${context}.log`);
 }

@@ -19,12 +19,15 @@ export type StageResult =
   | { outcome: "lost" }
   /** The task was handed back unchanged, for any process to take up. */
   | { outcome: "released"; reason: string }
+  /** The task waits for a person, who decides about files of its deliverable. */
+  | { outcome: "held"; reason: string }
   /** The run cannot go on for this reason; the task was handed back if it was held. */
   | { outcome: "stop"; reason: string };
 
 export const done: StageResult = { outcome: "done" };
 export const lost: StageResult = { outcome: "lost" };
 export const released = (reason: string): StageResult => ({ outcome: "released", reason });
+export const held = (reason: string): StageResult => ({ outcome: "held", reason });
 export const stop = (reason: string): StageResult => ({ outcome: "stop", reason });
 
 export const aboutTask = ({ run_id, task_id, number }: RunTask, title: string) => ({
@@ -45,6 +48,7 @@ export const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean
     write,
     sandbox: crew.sandbox,
     read: config.crew.read,
+    limits: config.crew.limits,
     env: { PATH: config.environment.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb" },
     run,
     commandMs: config.crew.command_seconds * 1000,

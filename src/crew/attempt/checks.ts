@@ -1,19 +1,12 @@
 import { runBounded } from "../../agents/bounded.ts";
-import type { Sandbox, SandboxAccess } from "../../agents/sandbox.ts";
+import type { SandboxAccess } from "../../agents/sandbox/access.ts";
 import { type Desk, folderOf, readWithin } from "../agent/desk.ts";
 import type { Check, Criterion } from "../rules/plan.ts";
 
 /** `criterion` is numbered from 1, as in the plan's file. */
 export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
 
-type Deps = Pick<Desk, "folder"> & {
-  sandbox: Sandbox;
-  read?: readonly string[];
-  env: Record<string, string>;
-  run: string;
-  checkMs: number;
-  signal: AbortSignal;
-};
+type Deps = Pick<Desk, "folder" | "sandbox" | "read" | "limits" | "env" | "run" | "signal"> & { checkMs: number };
 
 const longestDetail = 4000;
 
@@ -53,7 +46,8 @@ function lineOf(text: string, words: string): number | undefined {
 }
 
 async function runCommand(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<CheckOutcome> {
-  const place: SandboxAccess = { folder: await folderOf(deps), write: true, read: deps.read ?? [], env: deps.env };
+  const { read = [], limits, env } = deps;
+  const place: SandboxAccess = { folder: await folderOf(deps), write: true, read, limits, env };
   const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
     run: deps.run,
     wallMs: deps.checkMs,

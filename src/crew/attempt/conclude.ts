@@ -2,9 +2,10 @@ import { crashPoint } from "../../store/disk/crash.ts";
 import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Task } from "../../tasks/task.ts";
-import { aboutTask, deliverableHash, done, lost, mergeMessage, type StageResult, stop } from "./attempt.ts";
+import { aboutTask, deliverableHash, done, held, lost, mergeMessage, type StageResult, stop } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { learn } from "./learn.ts";
+import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 import { keepText } from "./text-deliverable.ts";
 
 /** Merges and accepts an attempt that passed; retries one that failed, or gives up with a failure report. */
@@ -25,13 +26,19 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
   const hash = deliverableHash(detail, tip?.tree ?? "", attempt.output ?? "");
   // With another hash nothing is merged: `accept` below voids the verdict.
   const isJudged = hash === attempt.deliverable_hash;
+  const files = await heldFilesOf(crew, detail, attempt);
+  if (files?.decision === null) return held(heldReason(detail, files));
+  const refuseIt = async (reason: string) => {
+    await app.attempts.refuseAccepted(attempt, reason, actor);
+    return settle(crew, detail, task, actor);
+  };
+  if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
   if (tip && isJudged) {
     const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
     if (!merged.ok) {
       const reason = merged.problem.message;
-      await app.attempts.refuseAccepted({ task: task.id, epoch: attempt.epoch }, reason, actor);
       crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
-      return settle(crew, detail, task, actor);
+      return refuseIt(reason);
     }
   }
   crashPoint("crew-merged");

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { findSandbox, type Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
+import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { News } from "../record/run-host.ts";
@@ -21,7 +22,7 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   const trees = worktrees({
     git,
     folder: join(config.stateFolder, "worktrees"),
-    guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs"].map(
+    guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
       (path) => `${prefix}${path}`,
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },

@@ -1,6 +1,14 @@
 import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { betweenStages, carriedRuns, heldIn, restOf, runningRuns, stateOfRun } from "../../store/queries/crew-queue.ts";
+import {
+  betweenStages,
+  carriedRuns,
+  heldIn,
+  restOf,
+  runningRuns,
+  stateOfRun,
+  stuckAtFiles,
+} from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import { unknownCost } from "../agent/budget.ts";
@@ -12,6 +20,7 @@ import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import type { Run } from "../rules/run.ts";
+import { currentBudget } from "../rules/run-budget.ts";
 import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
@@ -53,12 +62,11 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   return finish(crew, run, stopped, options);
 }
 
-/** The configured budget is the default of a run that has not started; after that the run has its own, or none. */
 function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Options) {
-  const { run_tokens = null, run_usd = null } = run.startedAt === null ? config.crew.budget : {};
+  const current = currentBudget(run, config.crew.budget);
   return {
-    budget_tokens: budgetTokens === undefined ? (run.budgetTokens ?? run_tokens) : budgetTokens,
-    budget_usd: budgetUsd === undefined ? (run.budgetUsd ?? run_usd) : budgetUsd,
+    budget_tokens: budgetTokens === undefined ? current.tokens : budgetTokens,
+    budget_usd: budgetUsd === undefined ? current.usd : budgetUsd,
   };
 }
 
@@ -124,7 +132,7 @@ async function finish(
 async function runStages(
   crew: Crew,
   run: string | undefined,
-  { workers, signal }: Options,
+  { workers, signal, serving = false }: Options,
   isOver: () => Promise<boolean>,
 ): Promise<string | undefined> {
   const { app } = crew;
@@ -172,6 +180,9 @@ async function runStages(
       const seen = changes.count();
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
+      // A server waits for the person; a command ends and says what for.
+      const stuck = run === undefined || serving || stages.areRunning() ? [] : await stuckAtFiles(app.db.read, run);
+      if (stuck.length > 0) return `${stuck.map(({ number }) => `task ${number}`).join(", ")} ${waitsForPerson}`;
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
@@ -181,10 +192,13 @@ async function runStages(
   }
 }
 
+const waitsForPerson = "changed files that a person must allow first";
+
 const jobResults: Record<StageResult["outcome"], JobResult> = {
   done: "done",
   lost: "late",
   released: "released",
+  held: "released",
   stop: "released",
 };
 

@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { attemptsOf, findAttempt } from "../../store/queries/attempts.ts";
+import { deleteUndecided } from "../../store/queries/held-files.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
 import { keepLease } from "../../tasks/lease.ts";
@@ -24,28 +25,30 @@ import {
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
+import { resetUnconfirmed } from "./steering.ts";
 import type { Collected, Worktree } from "./worktree.ts";
 
 /** Runs a worker on a claimed task and records its deliverable, or why there is none. */
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<StageResult> {
   const { app, trees } = crew;
   const record = app.attempts;
-  const { task, epoch } = claim;
-  const fence = { task: task.id, epoch };
+  const { task, epoch, secret } = claim;
+  const fence = { task: task.id, epoch, secret };
   const detail = await runTask(app.db.read, task.id);
   if (!detail) {
-    await app.tasks.release(task.id, worker, { epoch });
+    await app.tasks.release(task.id, worker, claim);
     return stop(`task ${task.id} does not belong to a plan`);
   }
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;
   const { attempt } = begun.value;
+  await app.db.write((tx) => deleteUndecided(tx, task.id));
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "attempt-started", ...about, attempt });
 
   const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer);
   const release = async (reason: string): Promise<void> => {
-    await app.tasks.release(task.id, worker, { epoch });
+    await app.tasks.release(task.id, worker, claim);
     crew.tell({ kind: "released", ...about, attempt, reason });
   };
   const stopRun = async (reason: string): Promise<StageResult> => {
@@ -55,7 +58,9 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
   const tree = checkout(crew, async () => {
     const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
-    return { ...(await trees.open(`${task.id}-${epoch}`, start.commit, branch)), since: start.base };
+    const opened = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
+    if (start.kept) await resetUnconfirmed(crew, detail, start, opened);
+    return { ...opened, since: start.base };
   });
   try {
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
@@ -70,6 +75,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
         part: "worker",
         run: detail.run_id,
         task: { id: task.id, epoch, attempt },
+        secret,
         agent: worker,
         model: detail.model ?? undefined,
         system: system.value,

@@ -2,6 +2,8 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { foldedPath } from "../../kernel/steering-files.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -55,7 +57,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
-    await mkdir(home, { recursive: true });
+    await mkdir(home, privateFolder);
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
         await forgetCheckout(folder, gitDir);
@@ -125,9 +127,13 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return ok({ commit, tree: found.value, files });
   }
 
-  const isGuarded = (path: string) =>
-    path.split("/").some((part) => steering.has(part.toLowerCase())) ||
-    guarded.some((place) => path === place || path.startsWith(`${place}/`));
+  const isGuarded = (path: string) => {
+    const folded = foldedPath(path);
+    return (
+      folded.split("/").some((part) => part === ".git" || part.startsWith(".scriptorium")) ||
+      guarded.map(foldedPath).some((place) => folded === place || folded.startsWith(`${place}/`))
+    );
+  };
 
   async function mergeTree(ours: string, theirs: string): Promise<{ tree: string } | { conflicts: string[] }> {
     const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
@@ -165,6 +171,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     startFor,
     collect,
     merge,
+    /** The accepted commit that an attempt's commit is based on. */
+    baseOf: async (run: string, commit: string) => git.text(["merge-base", await accepted(run), commit]),
     /** True if files were accepted for a run; a run of texts has no branch. */
     hasAccepted: async (run: string) => (await git.commitAt(acceptedRef(run))) !== undefined,
     /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
@@ -194,6 +202,4 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
 export type Worktrees = ReturnType<typeof worktrees>;
 
-/** Files that would steer the next agent, or git itself. */
-const steering = new Set([".git", ".gitmodules", ".claude", ".codex", ".mcp.json", ".vscode"]);
-const whyGuarded = "the wiki, sources and settings of programs are changed through tools or by people";
+const whyGuarded = "the wiki, sources and settings of Scriptorium are changed through tools or by people";

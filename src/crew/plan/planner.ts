@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Sandbox } from "../../agents/sandbox.ts";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { failedGit } from "../../store/git/run-git.ts";
@@ -49,7 +49,7 @@ async function briefAndPlan(
   try {
     const operations = [
       ...crew.operationsFor("pm"),
-      ...deskTools({ ...readOnly, folder: looking.folder, run, signal }),
+      ...deskTools({ ...readOnly, limits: crew.app.config.crew.limits, folder: looking.folder, run, signal }),
     ];
     const agent = { part: "pm" as const, run, system: planInstructions(), prompt, operations, delivers: "submit_plan" };
     const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
@@ -130,6 +130,8 @@ async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promis
 
 const nowhere: Sandbox = {
   name: "none",
+  hasOwnLoopback: false,
+  home: undefined,
   wrap() {
     throw new Error("a planner runs no commands");
   },

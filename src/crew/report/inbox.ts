@@ -1,18 +1,21 @@
 import * as z from "zod";
+import { waitingItems } from "../../config/trust-items.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { proposal } from "../../review/proposals/operations.ts";
+import { waitingFiles } from "../../store/queries/held-files.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { heldFiles, shownFiles } from "./held-files.ts";
 import { budget, question, runLine } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
   name: "inbox",
-  summary: "Show what waits for a person: proposals, agents' questions and stopped runs.",
+  summary: "Show what waits for a person: proposals, agents' questions, held files, stopped runs and settings.",
   effect: "reads",
-  reads: ["proposal", "topic", "job", "run", "task", "question"],
+  reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
   callers: people,
   group: "review",
   http: { method: "get", path: "/inbox" },
@@ -23,9 +26,18 @@ export const inbox = operation({
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped runs with their reason, and runs with open questions"),
+    files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
+    settings: z
+      .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
+      .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp) {
-    const [proposals, found] = await Promise.all([app.proposals.list("open"), runsThatWait(app.db.read)]);
+    const [proposals, found, held, untrusted] = await Promise.all([
+      app.proposals.list("open"),
+      runsThatWait(app.db.read),
+      waitingFiles(app.db.read),
+      waitingItems(app.config),
+    ]);
     const runs = found.map(({ run, questions }) => ({
       id: run.id,
       state: run.state,
@@ -39,9 +51,11 @@ export const inbox = operation({
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({
-      waiting: decisions.reduce((sum, count) => sum + count, proposals.length),
+      waiting: decisions.reduce((sum, count) => sum + count, proposals.length + held.length + untrusted.length),
       proposals: proposals.map(snakeKeys),
       runs,
+      files: held.map(shownFiles),
+      settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),
     });
   },
 });

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { builtFile } from "../../kernel/package-files.ts";
+import { ok, type Result } from "../../kernel/result.ts";
 import type { EmbedRequest, EmbedResponse } from "./embedder/worker.ts";
 
 /** Turns texts into vectors of length one. */
@@ -10,6 +11,8 @@ export interface Embedder {
   readonly weight: number;
   /** Requests to a remote model time out after `waitMs`. */
   embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
+  /** A refusal while the model may not be used; `embed` throws then. */
+  check(): Result<true>;
   close(): Promise<void>;
 }
 
@@ -54,6 +57,7 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
         thread.postMessage({ id, texts } satisfies EmbedRequest);
       });
     },
+    check: () => ok(true),
     async close() {
       await worker?.terminate();
     },

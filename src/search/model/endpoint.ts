@@ -1,15 +1,25 @@
+import { type Result, unwrap } from "../../kernel/result.ts";
 import type { Embedder } from "./embedder.ts";
 
-export type Endpoint = { url: string; model: string; key: string | undefined; weight: number };
+export type Endpoint = {
+  url: string;
+  model: string;
+  key: string | undefined;
+  weight: number;
+  /** Whether texts and the key may be sent there. */
+  check(): Result<true>;
+};
 
 const defaultWaitMs = 60_000;
 
 /** A server with OpenAI's embeddings API: OpenAI, Ollama, vLLM, llama.cpp and others. */
-export const endpointEmbedder = ({ url, model, key, weight }: Endpoint): Embedder => ({
+export const endpointEmbedder = ({ url, model, key, weight, check }: Endpoint): Embedder => ({
   model: `${model}${hostOf(url)}`,
   weight,
+  check,
   async embed(texts, waitMs = defaultWaitMs) {
     if (texts.length === 0) return [];
+    unwrap(check());
     const response = await fetch(`${url.replace(/(?<!\/)\/+$/, "")}/embeddings`, {
       method: "POST",
       headers: { "content-type": "application/json", ...(key ? { authorization: `Bearer ${key}` } : {}) },

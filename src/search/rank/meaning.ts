@@ -53,7 +53,7 @@ export function meaning(
 
   /** Embeds a batch of passages without a vector; returns its size. Each write batch is committed by itself. */
   async function embedSome(): Promise<number> {
-    if (!wanted) return 0;
+    if (!wanted?.check().ok) return 0;
     const last = await newestPassage(db.read);
     if (last <= checkedTo) return 0;
     const rows = await passagesWithoutVector(db.read, wanted.model, { afterNum: checkedTo, limit: readBatch });

@@ -4,7 +4,7 @@ const over = ["completed", "failed", "cancelled"];
 
 type WaitingTask = { id: string; state: string };
 
-/** Tasks of running runs that wait between two stages and have no holder, oldest first. */
+/** Tasks of running runs that wait between two stages, not for a person, and have no holder; oldest first. */
 export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<WaitingTask[]> =>
   query
     .selectFrom("tasks")
@@ -13,10 +13,49 @@ export const betweenStages = (query: Query, run: string | undefined, limit: numb
     .where("runs.state", "=", "running")
     .where("tasks.state", "in", ["worker_completed", "qc_passed", "qc_failed"])
     .where("tasks.holder", "is", null)
+    .where((x) =>
+      x.or([
+        x("tasks.state", "=", "qc_failed"),
+        x.not(
+          x.exists(
+            x
+              .selectFrom("held_files")
+              .select("held_files.hash")
+              .whereRef("held_files.task_id", "=", "tasks.id")
+              .where("held_files.decision", "is", null),
+          ),
+        ),
+      ]),
+    )
     .$if(run !== undefined, (q) => q.where("runs.id", "=", run ?? ""))
     .orderBy("tasks.num")
     .limit(limit)
     .execute();
+
+/** The tasks of a run that wait for a person to decide about files, if no other task can go on before that. */
+export async function stuckAtFiles(query: Query, run: string): Promise<{ number: string }[]> {
+  const held = await query
+    .selectFrom("held_files")
+    .select("task_id")
+    .where("run_id", "=", run)
+    .where("decision", "is", null)
+    .execute();
+  if (held.length === 0) return [];
+  const open = await query
+    .selectFrom("tasks")
+    .innerJoin("run_tasks", "run_tasks.task_id", "tasks.id")
+    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "run_tasks.number"])
+    .where("tasks.run", "=", run)
+    .where("tasks.state", "not in", over)
+    .where("tasks.lost_blockers", "=", 0)
+    .orderBy("tasks.num")
+    .execute();
+  const waiting = new Set(held.map(({ task_id }) => task_id));
+  const isHeld = ({ id, holder, state }: (typeof open)[number]) =>
+    waiting.has(id) && holder === null && state !== "qc_failed";
+  const isStuck = open.every((task) => isHeld(task) || (task.holder === null && task.blockers_left > 0));
+  return isStuck ? open.filter(isHeld) : [];
+}
 
 /** The open tasks of a run, in the order of the plan. */
 export const openTasks = async (query: Query, run: string): Promise<string[]> =>

@@ -1,0 +1,130 @@
+import { execFile } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { findProgram } from "../program.ts";
+import type { Sandbox } from "./access.ts";
+import { withRlimits } from "./rlimits.ts";
+import { seccompFilter } from "./seccomp.ts";
+
+/** The first version with --disable-userns and --size. */
+const oldest: [number, number] = [0, 8];
+const home = "/tmp/home";
+const mebibyte = 1024 * 1024;
+
+/** The sandbox of Linux; a refusal where bubblewrap is missing, too old or cannot start. */
+export async function bubblewrapSandbox(path: string): Promise<Result<Sandbox>> {
+  const program = findProgram("bwrap", path, "/");
+  if (!program) return refuse("refused", `${needed}, which is not installed; ${wayOut}`);
+  const run = (args: string[]) => promisify(execFile)(program, args, { env: {}, timeout: 10_000 });
+  try {
+    const version = /(\d+)\.(\d+)/.exec((await run(["--version"])).stdout) ?? [];
+    if (isOlder([Number(version[1]), Number(version[2])])) {
+      return refuse("refused", `${needed}, version ${oldest.join(".")} or newer; this is ${version[0]}; ${wayOut}`);
+    }
+    await run([...namespaces, "--unshare-net", ...machine, "true"]);
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    return refuse("refused", `${needed}, which cannot start here (${stderr?.trim() || message}); ${wayOut}`);
+  }
+  return ok(bubblewrap(program));
+}
+
+const isOlder = ([major, minor]: [number, number]) => major < oldest[0] || (major === oldest[0] && minor < oldest[1]);
+
+const needed = "agents and their commands run in the sandbox bubblewrap";
+const wayOut =
+  "install it (Debian: apt install bubblewrap), or set `sandbox: none` in the crew and agent blocks of scriptorium.yaml to run without a sandbox";
+
+/**
+ * The same for every user, root included: no capability, no further user namespace. The user has another id than
+ * root, because programs treat root differently.
+ */
+const user = 1000;
+const namespaces = [
+  ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--uid", String(user), "--gid", String(user), "--hostname", "sandbox", "--cap-drop", "ALL", "--disable-userns"],
+  ...["--die-with-parent", "--new-session"],
+];
+
+const readOnly = (path: string) => ["--ro-bind-try", path, path];
+
+/** The machine's programs, and files for verifying certificates. No home, no other folder or process. */
+const machine = [
+  ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt"].flatMap(readOnly),
+  ...["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"].flatMap((name) =>
+    readOnly(`/etc/${name}`),
+  ),
+  ...["ssl", "ca-certificates", "pki"].flatMap((name) => readOnly(`/etc/${name}`)),
+  ...["--proc", "/proc"],
+  ...["--dev", "/dev"],
+];
+
+/** Outside, a process of root owns these; file permissions alone would let it write the host's settings (S1). */
+const kernelSettings = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/mtrr"];
+const kernelSecrets = ["acpi", "asound", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list"];
+
+function coveredProc(): string[] {
+  const masked = kernelSecrets.map((name) => `/proc/${name}`).filter((path) => existsSync(path));
+  const isFolder = (path: string) => statSync(path).isDirectory();
+  return [
+    ...kernelSettings.flatMap(readOnly),
+    ...masked.flatMap((path) =>
+      isFolder(path) ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path],
+    ),
+  ];
+}
+
+/** Small files that programs expect; the machine's own would name its other users and hosts. */
+const files = {
+  passwd: `agent:x:${user}:${user}:agent:${home}:/bin/sh\n`,
+  group: `agent:x:${user}:\n`,
+  hosts: "127.0.0.1 localhost\n::1 localhost\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+};
+
+const bubblewrap = (program: string): Sandbox => ({
+  name: "bubblewrap",
+  hasOwnLoopback: true,
+  home,
+  wrap(argv, { folder, write, hide = [], read = [], own = [], limits, env }) {
+    const inputs: Buffer[] = [];
+    const input = (content: Buffer | string) => {
+      inputs.push(Buffer.from(content));
+      return String(2 + inputs.length);
+    };
+    const filter = seccompFilter();
+    const memory = String(limits.memory_mb * mebibyte);
+    const isWithin = (path: string) => path.startsWith(`${folder}/`);
+    const args = [
+      ...namespaces,
+      ...(filter ? ["--seccomp", input(filter)] : []),
+      ...machine,
+      ...coveredProc(),
+      ...["--size", memory, "--tmpfs", "/dev/shm", "--size", memory, "--tmpfs", "/tmp", "--dir", home],
+      ...Object.entries(files).flatMap(([name, text]) => [
+        ...["--perms", "0444", "--ro-bind-data", input(text), `/etc/${name}`],
+      ]),
+      // Host loopback and abstract sockets belong to the machine's network: there is no mode that shares it (S2, S12).
+      "--unshare-net",
+      ...read.filter((path) => !isWithin(path)).flatMap(readOnly),
+      ...[write ? "--bind" : "--ro-bind", folder, folder],
+      // A worktree's `.git` file names its repository, which is not reachable here; read-only, so that it cannot be redirected.
+      ...readOnly(join(folder, ".git")),
+      ...hide.flatMap((path) => ["--tmpfs", path]),
+      ...read.filter(isWithin).flatMap(readOnly),
+      ...own.flatMap(({ from, to }) => ["--bind-try", from, to]),
+      ...[...hide, "/dev", "/"].flatMap((path) => ["--remount-ro", path]),
+      ...["--chdir", folder],
+    ];
+    return {
+      command: program,
+      args: [...args, "--info-fd", String(3 + inputs.length), "--", ...withRlimits(argv, limits)],
+      // Not as arguments: every user of the machine can read those.
+      env: { ...env, HOME: home, TMPDIR: "/tmp" },
+      inputs,
+      watched: { limits, folder },
+    };
+  },
+});

@@ -1,0 +1,96 @@
+/** The part of Scriptorium that does not work until a setting is allowed. */
+export type TrustArea = "database" | "search" | "agents";
+
+export type SensitiveKey = {
+  /** As a phrase without a subject. */
+  why: string;
+  area: TrustArea;
+  /** Values that need no confirmation. An empty list never needs one. */
+  safe?: readonly unknown[];
+  /** True if words of the value may name files of the repository that are then run. */
+  runs?: true;
+};
+
+const runs = (why: string, safe: readonly string[] = []): SensitiveKey => ({ why, area: "agents", safe, runs: true });
+const agents = (why: string, safe: readonly unknown[] = []): SensitiveKey => ({ why, area: "agents", safe });
+
+/**
+ * Every key of scriptorium.yaml. A key is sensitive if it runs a program, sends data or a secret to an address, or
+ * weakens a protection: a cloned repository must not decide that. `plain` keys take effect at once. A test compares
+ * the list with the schema, so that a new key cannot be forgotten.
+ */
+export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
+  name: "plain",
+  wiki: "plain",
+  sources: "plain",
+  store: "plain",
+  database: {
+    why: "stores and reads everything in a database at this address, with your PostgreSQL password",
+    area: "database",
+    safe: ["sqlite"],
+  },
+  approvals: "plain",
+  port: "plain",
+
+  "claims.strategy": "plain",
+  "claims.lease_seconds": "plain",
+
+  "crew.workers": "plain",
+  "crew.sandbox": agents("runs agents and their commands without a sandbox, with your permissions", ["bubblewrap"]),
+  "crew.read": agents("shows these paths to agents and their commands"),
+  "crew.own": agents("lets agents read and write these paths"),
+  "crew.network": "plain",
+  "crew.command_seconds": "plain",
+  "crew.attempt_minutes": "plain",
+  "crew.idle_minutes": "plain",
+  "crew.budget.run_tokens": "plain",
+  "crew.budget.run_usd": "plain",
+  "crew.budget.task_tokens": "plain",
+  "crew.budget.task_usd": "plain",
+  "crew.budget.attempt_tokens": "plain",
+  "crew.budget.attempt_usd": "plain",
+  "crew.agents.<name>.runner": "plain",
+  "crew.agents.<name>.model": "plain",
+  "crew.agents.<name>.role": "plain",
+  "crew.agents.<name>.command": runs("runs this program in runs"),
+  "crew.providers.<name>.kind": "plain",
+  "crew.providers.<name>.base_url": agents("sends prompts and the API key to this address"),
+  "crew.providers.<name>.key_env": agents("sends the value of this environment variable to the model server"),
+  "crew.prices.<name>.input": agents("counts budgets in US dollars with this price"),
+  "crew.prices.<name>.output": agents("counts budgets in US dollars with this price"),
+  "crew.prices.<name>.cache_read": agents("counts budgets in US dollars with this price"),
+  "crew.prices.<name>.cache_write": agents("counts budgets in US dollars with this price"),
+
+  "agent.author_name": "plain",
+  "agent.author_email": "plain",
+  "agent.runner": "plain",
+  "agent.claude_bin": runs("runs this program as Claude Code", ["claude"]),
+  "agent.codex_bin": runs("runs this program as Codex", ["codex"]),
+  "agent.command": runs("runs this program for jobs and runs"),
+  "agent.args": runs("adds these arguments to Claude Code or Codex, which can turn off its permission checks"),
+  "agent.model": "plain",
+  "agent.env": agents("passes these environment variables to agents"),
+  "agent.scribe_bin": runs("runs this program as scribe"),
+  "agent.wb_agent_bin": runs("runs this program as scribe"),
+  "agent.isolation": agents("runs agents of jobs in the repository, whose hooks and settings then run", ["scratch"]),
+  "agent.max_concurrent_jobs": "plain",
+  "agent.incorporate_timeout": "plain",
+  "agent.perspective_timeout": "plain",
+  "agent.idle_timeout": "plain",
+  "agent.log_dir": agents("writes the logs of agents to this folder"),
+
+  "personas[].name": "plain",
+  "personas[].description": "plain",
+  "personas[].guidance": "plain",
+
+  "session.role": "plain",
+  "session.start_tokens": "plain",
+  "session.recall_tokens": "plain",
+  "session.ask_to_record": "plain",
+
+  "search.embeddings.url": {
+    why: "sends the text of pages and queries, and SCRIPTORIUM_EMBEDDINGS_KEY, to this address",
+    area: "search",
+  },
+  "search.embeddings.model": "plain",
+};
