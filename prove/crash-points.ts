@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { answerOf, checkIntact, type Ended, inCopy, newWorkspace, run, succeed } from "./support/commands.ts";
 import { startCrewModel } from "./support/crew.ts";
 import type { Context, Proof } from "./support/proof.ts";
+import { shuffled } from "./support/shuffled.ts";
 
 export const proof: Proof = {
   promise:
@@ -125,11 +126,4 @@ async function prepare(context: Context, base: string, model: Awaited<ReturnType
     resume: (root) => scriptorium(root, ["run", "resume", String(planned.run), "--json"]),
   };
   return { writes, execute };
-}
-
-function shuffled<T>(items: T[], random: () => number): T[] {
-  return items
-    .map((item) => ({ item, at: random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item);
 }

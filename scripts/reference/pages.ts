@@ -1,3 +1,4 @@
+import { attacksPage } from "./attacks.ts";
 import { cliPage, scribePage } from "./commands.ts";
 import { configurationPage, schemaPage } from "./keys.ts";
 import { environmentPage, eventsPage } from "./lists.ts";
@@ -9,11 +10,12 @@ import { httpPage, operationsPage } from "./operations.ts";
  * llms.txt, from the sidebar and the pages.
  */
 export async function generatedPages(docs: string): Promise<Record<string, string>> {
-  const pages = Object.entries(await referencePages()).map(([name, text]) => [`reference/${name}`, text] as const);
+  const pages = Object.entries(await referencePages(docs)).map(([name, text]) => [`reference/${name}`, text] as const);
   return { ...Object.fromEntries(pages), "public/llms.txt": llmsText(docs) };
 }
 
-const referencePages = async (): Promise<Record<string, string>> => ({
+const referencePages = async (docs: string): Promise<Record<string, string>> => ({
+  "attacks.md": attacksPage(docs),
   "cli.md": await cliPage(),
   "configuration.md": configurationPage(),
   "environment.md": environmentPage(),
