@@ -227,9 +227,8 @@ async function worker(address: DatabaseAddress): Promise<void> {
         return got;
       };
       for (let got = await claim(); got; ) {
-        const { task, epoch } = got;
         const [ended, next] = await Promise.all([
-          tasks.step(task.id, { type: "finish", output: "" }, name, epoch),
+          tasks.step(got.task.id, { type: "finish", output: "" }, name, got),
           claim(),
         ]);
         if (ended.ok) done++;

@@ -110,7 +110,10 @@ async function prepare(context: Context, base: string, model: Awaited<ReturnType
     },
     {
       what: "approving a section",
-      run: (root, env) => scriptorium(root, ["proposal", "approve", String(proposed.proposal_id)], env),
+      run(root, env) {
+        const SCRIPTORIUM_TOKEN = readFileSync(join(root, ".scriptorium/token"), "utf8").trim();
+        return scriptorium(root, ["proposal", "approve", String(proposed.proposal_id)], { ...env, SCRIPTORIUM_TOKEN });
+      },
     },
   ];
   const execute: Act = {

@@ -2,17 +2,34 @@
 // hundreds of files take, agents start scribe often, and users install one package instead of 260.
 import { chmod, copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { build } from "esbuild";
 import { buildTimeConstants } from "./build-constants.mjs";
 import { oneCoreChunk } from "./build-core-chunk.mjs";
+import { lazyPackages } from "./build-lazy-packages.mjs";
 import { licencesOf, packagesOf } from "./build-licences.mjs";
+import { staticOperationList } from "./build-operation-list.mjs";
 import { buildTypes } from "./build-types.mjs";
 import { buildWeb } from "./build-web.mjs";
 
 export async function buildAll(outdir = "dist") {
   const web = buildWeb(outdir);
-  const { metafile } = await build({
+  const lazy = lazyPackages();
+  const commands = await build({
+    ...shared,
+    entryPoints: { commands: "src/commands.ts" },
+    entryNames: "[name]-[hash]",
+    outExtension: { ".js": ".cjs" },
+    outdir,
+    format: "cjs",
+    define: { "import.meta.url": "bundleUrl" },
+    banner: { js: `const bundleUrl = require("node:url").pathToFileURL(__filename).href;` },
+    plugins: [oneLanguage, buildTimeConstants, staticOperationList, lazy.plugin],
+  });
+  const [commandsFile = ""] = Object.keys(commands.metafile.outputs).filter((path) => path.endsWith(".cjs"));
+  await escapeWideCharacters(commandsFile);
+  const modules = await build({
+    ...shared,
     entryPoints: {
       scriptorium: "src/main.ts",
       scribe: "src/scribe.ts",
@@ -21,48 +38,68 @@ export async function buildAll(outdir = "dist") {
       "renderer-worker": "src/http/renderer/worker.ts",
       "embedder-worker": "src/search/model/embedder/worker.ts",
       "extract-worker": "src/wiki/sources/extract/worker.ts",
+      ...lazy.files,
     },
     outdir,
-    bundle: true,
     splitting: true,
     format: "esm",
-    platform: "node",
-    target: "node20.19",
-    // pg loads this optional peer only when it is asked to.
-    external: ["pg-native"],
-    // The package's other build is CommonJS, which cannot be tree-shaken.
-    alias: {
-      yaml: "./node_modules/yaml/browser/dist/index.js",
-      // Its CommonJS build requires files in a way that bundlers do not see.
-      "jsonc-parser": "./node_modules/jsonc-parser/lib/esm/main.js",
-    },
+    define: { commandsFile: JSON.stringify(basename(commandsFile)) },
     plugins: [oneLanguage, buildTimeConstants, oneCoreChunk],
-    // Parsing is most of a cold start; names are kept for readable stack traces.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: "linked",
     // Bundled CommonJS packages call require() for Node's built-in modules.
     banner: { js: `import { createRequire as banner } from "node:module"; const require = banner(import.meta.url);` },
     chunkNames: "[name]-[hash]",
-    metafile: true,
-    logLevel: "warning",
   });
+  const metafile = {
+    inputs: { ...commands.metafile.inputs, ...modules.metafile.inputs },
+    outputs: { ...commands.metafile.outputs, ...modules.metafile.outputs },
+  };
   await refuseMissingDependencies(metafile);
   await copyMigrations(join(outdir, "migrations"));
   await copyNativeModules(join(outdir, "native"));
   await chmod(join(outdir, "scriptorium.js"), 0o755);
   await chmod(join(outdir, "scribe.js"), 0o755);
 
-  const modules = Object.values(metafile.outputs).flatMap(({ inputs }) =>
+  const sources = Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   );
-  const packages = [...packagesOf(modules), sqlitePackage, ...(await web)];
+  const packages = [...packagesOf(sources), sqlitePackage, ...(await web)];
   await writeFile(join(outdir, licencesFile), await licencesOf(packages));
 
   // Old files are removed last: a command that starts during the build still finds its chunks.
   const fresh = new Set([...Object.keys(metafile.outputs).map((path) => basename(path)), licencesFile]);
   const files = (await readdir(outdir, { withFileTypes: true })).filter((item) => item.isFile());
   await Promise.all(files.filter(({ name }) => !fresh.has(name)).map(({ name }) => rm(join(outdir, name))));
+}
+
+/** @satisfies {import("esbuild").BuildOptions} */
+const shared = {
+  bundle: true,
+  platform: "node",
+  target: "node20.19",
+  // pg loads this optional peer only when it is asked to.
+  external: ["pg-native"],
+  alias: {
+    // The package's other build is CommonJS, which cannot be tree-shaken.
+    yaml: "./node_modules/yaml/browser/dist/index.js",
+    // Its CommonJS build requires files in a way that bundlers do not see.
+    "jsonc-parser": "./node_modules/jsonc-parser/lib/esm/main.js",
+  },
+  // Parsing is most of a cold start; names are kept for readable stack traces.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: "linked",
+  metafile: true,
+  logLevel: "warning",
+};
+
+/**
+ * load-commands.ts reads the bundle as Latin-1. esbuild escapes all characters that are not ASCII but those in regular
+ * expressions, where an escape means the same.
+ * @param {string} file
+ */
+async function escapeWideCharacters(file) {
+  const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  await writeFile(file, (await readFile(file, "utf8")).replaceAll(/[^\0-\x7f]/g, escaped));
 }
 
 /**
@@ -107,6 +144,8 @@ async function refuseMissingDependencies(metafile) {
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {
       if (!external || isBuiltin(path) || optional.has(path) || path in dependencies) continue;
+      // A package in a file of its own: build-lazy-packages.mjs.
+      if (join(dirname(file), path) in metafile.outputs) continue;
       throw new Error(`${file} imports ${path}, which is neither bundled nor in dependencies`);
     }
   }

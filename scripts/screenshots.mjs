@@ -120,8 +120,6 @@ async function fillHandbook(root, link) {
   const words = ["--quote", "read them through views", "--message", question];
   const { id: topic } = JSON.parse(await run(["topic", "open", page, ...words, "--json"], root));
   await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
-  await run(["user", "add", "Grace Hopper", "--email", "grace@example.org", "--rank", "collaborator"], root);
-  await run(["user", "add", "Alan Turing", "--rank", "reader"], root);
 
   const { origin, searchParams } = new URL(link);
   const headers = { authorization: `Bearer ${searchParams.get("token")}`, "content-type": "application/json" };
@@ -132,6 +130,8 @@ async function fillHandbook(root, link) {
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
     return answer.json();
   };
+  await ask("/people", { name: "Grace Hopper", email: "grace@example.org", rank: "collaborator" });
+  await ask("/people", { name: "Alan Turing", rank: "reader" });
   const { content, source_sha } = await ask(`/pages/${encodeURIComponent(page)}`);
   const better = content.replace("read them through views", "read them through two views");
   const opened = await run(["proposal", "open", "--topic", topic, "--base", source_sha, "--json"], root, better);

@@ -14,6 +14,7 @@ export type AgentCall = {
   run?: string;
   task?: string;
   epoch?: number;
+  secret?: string;
   /** The job that the agent was started for. */
   job?: string;
 };
@@ -34,7 +35,8 @@ export async function callAsAgent(app: App, call: AgentCall): Promise<Result<unk
   return caller.ok ? operation.perform(app, call.input, caller.value) : caller;
 }
 
-async function callerOf(app: App, { operation, role: given, run, task, epoch }: AgentCall): Promise<Result<Caller>> {
+async function callerOf(app: App, call: AgentCall): Promise<Result<Caller>> {
+  const { operation, role: given, run, task, epoch, secret } = call;
   const schema = await app.schema();
   if (!schema.ok) return schema;
   const role = chooseRole(schema.value, given, `${app.config.wiki}/schema.yaml`);
@@ -47,5 +49,6 @@ async function callerOf(app: App, { operation, role: given, run, task, epoch }: 
     turn: newTurn(run),
     ...(task ? { task } : {}),
     ...(epoch === undefined ? {} : { epoch }),
+    ...(secret === undefined ? {} : { secret }),
   });
 }

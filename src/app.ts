@@ -19,11 +19,13 @@ import { perspectiveStore } from "./review/perspectives/perspectives.ts";
 import { pageEffect } from "./review/proposals/page-effect.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
 import { sectionEffect } from "./review/proposals/section-effect.ts";
+import { approvalSigner } from "./review/proposals/signature.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
+import { commitSigner, gitSigner } from "./store/git/signing.ts";
 import { openDatabase } from "./store/open.ts";
 import { hasEntries } from "./store/queries/entries.ts";
 import { taskEngine } from "./tasks/engine.ts";
@@ -60,7 +62,8 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const files =
     config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
   const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
-  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"));
+  const signer = config.approvals === "signed" ? gitSigner(root, config.environment) : undefined;
+  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"), signer && commitSigner(git, signer));
   const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
   const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
   if (files && !(await hasEntries(db.read))) await rebuild();
@@ -72,7 +75,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     section: sectionEffect({ root, wiki, entries, now }),
     page: pageEffect({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author }),
   };
-  const proposals = proposalStore({ db, effects, now, newId });
+  const proposals = proposalStore({ db, effects, now, newId, sign: signer && approvalSigner(git, signer) });
   await proposals.resumeApprovals();
 
   const search = openSearch({

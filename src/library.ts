@@ -1,13 +1,16 @@
 import type * as z from "zod";
+import { agentMark } from "./agents/agent-marks.ts";
+import { ancestors } from "./agents/ancestors.ts";
 import { type App, openApp } from "./app.ts";
 import { loadConfig } from "./config/config.ts";
 import { environment, findWorkspace } from "./config/environment.ts";
 import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
-import { type Problem, type Result, refusalFor, unwrap } from "./kernel/result.ts";
+import { ok, type Problem, type Result, refusalFor, refuse, unwrap } from "./kernel/result.ts";
 import { operationNamed } from "./operation-list.ts";
 import type { OperationName, Operations } from "./operation-loaders.ts";
+import { personOfToken } from "./people/token-person.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
@@ -16,7 +19,20 @@ import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
 export type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
 export type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["output"]>> };
 
-export type { Caller, CrewAgents, Entry, Execute, News, OperationName, Outcome, Planned, Problem, Result, WorkerPool };
+export type {
+  Caller,
+  CrewAgents,
+  Entry,
+  Execute,
+  News,
+  OperationName,
+  Outcome,
+  Person,
+  Planned,
+  Problem,
+  Result,
+  WorkerPool,
+};
 
 /** A refusal as agents get it, its fields in camelCase: `status` is denied, conflict, refused, invalid or not_found. */
 export type Refusal = { status: Problem["code"]; error?: string; message?: string } & Record<string, unknown>;
@@ -34,6 +50,11 @@ export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. Names are camelCase, in and out. */
   call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
+  /**
+   * The person of a token, as the caller of decisions: approvals, tokens, people, budgets, reverts. Without it `call`
+   * refuses them. The owner's token is in `.scriptorium/token`. Refused in a process of an agent.
+   */
+  signIn(token: string): Promise<Result<Person>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
   as(role: string, run?: string): RoleStore;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
@@ -54,10 +75,27 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
   const app = await openApp(unwrap(loadConfig(root, environment())));
   const person = await app.git.person();
   const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin" };
+  // A caller that a program makes itself has no proof, whatever it says.
+  const proven = new WeakSet<Caller>();
+  const withoutProof = (caller: Caller): Caller =>
+    caller.kind === "person" ? { ...caller, proof: undefined } : caller;
 
   return {
     root,
-    call: (name, input, caller = owner) => call(app, name, input, caller),
+    call: (name, input, caller = owner) => call(app, name, input, proven.has(caller) ? caller : withoutProof(caller)),
+    async signIn(token) {
+      const mark = agentMark(environment(), ancestors());
+      if (mark)
+        return refuse(
+          "denied",
+          `this program runs inside ${mark.agent} (${mark.because}), and decisions are made by people`,
+        );
+      const person = await personOfToken(app, token, owner);
+      if (!person.ok) return person;
+      const caller: Person = Object.freeze({ ...person.value, proof: "token" });
+      proven.add(caller);
+      return ok(caller);
+    },
     as(role, run) {
       const store = app.knowledge({ kind: "agent", role, turn: newTurn(run, true) });
       return {
@@ -76,10 +114,10 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       const started = await app.host.plan(request, { brief, by: owner.name, ...how });
       return started.ok ? started.value.ended : started;
     },
-    async execute(run, { tell, ...how } = {}) {
+    async execute(run, { tell, agents, signal, workers } = {}) {
       const unsubscribe = app.host.onNews((news) => (news.run === run ? tell?.(news) : undefined));
       try {
-        const started = await app.host.execute(run, { by: owner.name, ...how });
+        const started = await app.host.execute(run, { by: owner.name, workers, agents, signal });
         return started.ok ? await started.value.ended : started;
       } finally {
         unsubscribe();

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { prepareProcess } from "./kernel/prepare-process.ts";
+import { loadCommands } from "./load-commands.ts";
 
 prepareProcess();
-const { runScriptorium } = await import("./cli/program.ts");
-await runScriptorium(process.argv.slice(2));
+const argv = process.argv.slice(2);
+await loadCommands(argv[0]).runScriptorium(argv);

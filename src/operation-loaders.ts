@@ -22,6 +22,7 @@ const crewRevert = () => import("./crew/revert.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
+const crewClean = () => import("./crew/clean.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
@@ -113,6 +114,7 @@ export const loaders = {
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
   cancel_run: pick(crewRun, "cancelRun"),
+  clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),

@@ -86,7 +86,7 @@ describe.each(engines)("O18: a task that is made while the one before it is bein
     let completing: Promise<unknown> | undefined;
     await app.db.write(async (tx) => {
       unwrap(await createTasks(tx, { engine, now: app.now, newId: app.newId }, [behind], "pm"));
-      completing = app.tasks.step(first.id, finish, "w", claim?.epoch);
+      completing = app.tasks.step(first.id, finish, "w", claim);
       if (engine === "postgres") await someoneWaits(tx);
     });
     expect(await completing).toMatchObject({ ok: true, value: { state: "completed" } });
@@ -99,10 +99,10 @@ describe.each(engines)("O5: the record of a claim (%s)", (engine) => {
     const { app } = await newWorkspace({ engine });
     const { id } = unwrap(await app.tasks.create({ ...wanted, run: "r" }, "pm"));
     const first = await app.tasks.claim("ada");
-    unwrap(await app.tasks.step(id, { type: "submit", output: "o" }, "ada", first?.epoch));
+    unwrap(await app.tasks.step(id, { type: "submit", output: "o" }, "ada", first));
     const verifying = unwrap(await app.tasks.lock(id, "vera"));
-    const epoch = "epoch" in verifying ? verifying.epoch : undefined;
-    unwrap(await app.tasks.step(id, { type: "reject", score: 10, feedback: "no" }, "vera", epoch));
+    if (!("secret" in verifying)) throw new Error("held");
+    unwrap(await app.tasks.step(id, { type: "reject", score: 10, feedback: "no" }, "vera", verifying));
     unwrap(await app.tasks.step(id, { type: "retry", reason: "once more" }, "pm"));
     expect(await app.tasks.claim("bob", "r")).toMatchObject({ epoch: 3, task: { attempt: 2, holder: "bob" } });
     const events = await app.db.read
@@ -135,7 +135,7 @@ async function inTurn(tasks: TaskEngine): Promise<string[]> {
   const titles: string[] = [];
   for (let claim = await tasks.claim("w"); claim; claim = await tasks.claim("w")) {
     titles.push(claim.task.title);
-    unwrap(await tasks.step(claim.task.id, finish, "w", claim.epoch));
+    unwrap(await tasks.step(claim.task.id, finish, "w", claim));
   }
   return titles;
 }
@@ -164,8 +164,8 @@ describe.each(engines)("O12: fairness (%s)", (engine) => {
       expect([ofRun("narrow").length, ofRun("wide").length]).toEqual([2, 3]);
       const waiting = (await a.list({ limit: 20, run: "narrow", state: "pending" }))[0]?.id ?? "";
       expect(await a.lock(waiting, "w")).toMatchObject({ ok: false, problem: { code: "conflict" } });
-      const { task, epoch } = ofRun("narrow")[0] as Claim;
-      unwrap(await a.release(task.id, "w", { epoch }));
+      const held = ofRun("narrow")[0] as Claim;
+      unwrap(await a.release(held.task.id, "w", held));
       expect(await b.claim("w", "narrow")).toMatchObject({ task: { run: "narrow" } });
       expect(await b.claim("w", "narrow")).toBeUndefined();
       await a.limit("narrow", null, "Ada");
@@ -193,7 +193,7 @@ test("O12: of a thousand tasks with mixed priorities none starves, though urgent
   for (let second = 0; left.size > 0 && second < 1500; second++, clock += 1000) {
     unwrap(await tasks.create(urgent, "pm"));
     const claims = await Promise.all([tasks.claim("a"), tasks.claim("b")]);
-    await Promise.all(claims.map((claim) => claim && tasks.step(claim.task.id, finish, "w", claim.epoch)));
+    await Promise.all(claims.map((claim) => claim && tasks.step(claim.task.id, finish, "w", claim)));
     for (const claim of claims) if (claim && left.delete(claim.task.id)) order.push(claim.task.priority);
   }
   expect(left.size).toBe(0);
@@ -268,11 +268,11 @@ async function befall(app: App, history: { what: string; n: number }[]): Promise
       const locked = await tasks.lock(id, "by name");
       if (locked.ok && "epoch" in locked.value) await saw(locked.value);
     } else if (what === "finish" && claim) {
-      const done = await tasks.step(claim.task.id, finish, "w", claim.epoch);
+      const done = await tasks.step(claim.task.id, finish, "w", claim);
       if (done.ok)
         effects.set(`${claim.task.id} ${claim.epoch}`, (effects.get(`${claim.task.id} ${claim.epoch}`) ?? 0) + 1);
       if (done.ok) expect(claim.epoch).toBe(epochs.get(claim.task.id));
-    } else if (what === "release" && claim) await tasks.release(claim.task.id, "w", { epoch: claim.epoch });
+    } else if (what === "release" && claim) await tasks.release(claim.task.id, "w", claim);
     else if (what === "break") await tasks.release(id, "Ada", { force: true });
     else if (what === "cancel") await tasks.step(id, { type: "cancel", reason: "no" }, "Ada");
     else if (what === "reopen") await tasks.step(id, { type: "reopen" }, "Ada");
@@ -310,7 +310,7 @@ describe.each(engines)("O16: ten workers and a hundred tasks (%s)", (engine) => 
       Array.from({ length: 10 }, async (_, n) => {
         while (done < 100) {
           const claim = await tasks.claim(`w${n}`);
-          if (claim) unwrap(await tasks.step(claim.task.id, finish, `w${n}`, claim.epoch));
+          if (claim) unwrap(await tasks.step(claim.task.id, finish, `w${n}`, claim));
           if (claim) done++;
         }
       }),

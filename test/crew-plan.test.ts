@@ -9,6 +9,7 @@ import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { createSection } from "../src/review/proposals/section-operations.ts";
 import { openTopic } from "../src/review/topics/operations.ts";
+import type { Claim } from "../src/tasks/engine.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
 import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
 
@@ -104,8 +105,8 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
     await work(app, task, "w-1", "The environment is fine.");
-    const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
-    const qc = crewAgent("qc", run, "q-1", { task, epoch });
+    const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-1"));
+    const qc = crewAgent("qc", run, "q-1", { task, epoch, secret });
     const judged = unwrap(await submitVerdict.perform(app, passing(1, "environment is fine"), qc));
     expect(judged).toEqual({ outcome: "PASS", objections: [], state: "qc_passed" });
     expect(unwrap(await app.attempts.accept(task, "hash of The environment is fine.", "crew")).state).toBe("completed");
@@ -170,24 +171,19 @@ describe.each(engines)("attempts on %s", (engine) => {
     const contexts: string[] = [];
     for (const attempt of [1, 2, 3]) {
       contexts.push(unwrap(await getTaskContext.perform(app, { id: task, kind: "worker" }, person())).context ?? "");
-      const fence = await work(app, task, `w-${attempt}`, `try number ${attempt}`);
-      await app.attempts.recordChecks(
-        fence,
-        [
-          {
-            criterion: 1,
-            passed: false,
-            detail: `${4 - attempt} tests failed`,
-            deliverableHash: `hash of try number ${attempt}`,
-            durationMs: 5,
-          },
-        ],
-        "crew",
-      );
-      const { epoch } = unwrap(await app.attempts.claimQc(task, `q-${attempt}`));
+      await work(app, task, `w-${attempt}`, `try number ${attempt}`);
+      const { epoch, secret, attempt: judgedAttempt } = unwrap(await app.attempts.claimQc(task, `q-${attempt}`));
+      const failed = {
+        criterion: 1,
+        passed: false,
+        detail: `${4 - attempt} tests failed`,
+        deliverableHash: `hash of try number ${attempt}`,
+        durationMs: 5,
+      };
+      unwrap(await app.attempts.recordChecks({ task, epoch, secret }, judgedAttempt, [failed], "crew"));
       const verdict = { ...passing(1, "try number"), score: 80 + attempt, required_fixes: ["make the tests pass"] };
       const judged = unwrap(
-        await submitVerdict.perform(app, verdict, crewAgent("qc", run, `q-${attempt}`, { task, epoch })),
+        await submitVerdict.perform(app, verdict, crewAgent("qc", run, `q-${attempt}`, { task, epoch, secret })),
       );
       expect(judged.outcome).toBe("FAIL");
       expect(judged.objections.join()).toContain(`${4 - attempt} tests failed`);
@@ -236,11 +232,12 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { app } = await newWorkspace({ engine });
     const { id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
-    const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
-    unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
+    const { epoch, secret } = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
+    unwrap(await app.attempts.begin({ task, epoch, secret }, "w-1"));
     const reason = "limit of 15 tool calls reached";
     expect(
-      unwrap(await app.attempts.failWork({ task, epoch }, { reason, partial: "half a bridge" }, spent, "crew")).state,
+      unwrap(await app.attempts.failWork({ task, epoch, secret }, { reason, partial: "half a bridge" }, spent, "crew"))
+        .state,
     ).toBe("qc_failed");
     unwrap(await app.attempts.settle(task, "crew"));
     const context = unwrap(await getTaskContext.perform(app, { id: task, kind: "worker" }, person())).context;
@@ -252,10 +249,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { app } = await newWorkspace({ engine });
     const { run, id } = await plannedRun(app, planOf([{ number: "0", max_retries: 0 }]));
     const task = id("0");
-    const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
-    unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
+    const { epoch, secret } = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
+    unwrap(await app.attempts.begin({ task, epoch, secret }, "w-1"));
     const reason = "limit of 15 tool calls reached";
-    unwrap(await app.attempts.failWork({ task, epoch }, { reason, partial: "half a bridge" }, spent, "crew"));
+    unwrap(await app.attempts.failWork({ task, epoch, secret }, { reason, partial: "half a bridge" }, spent, "crew"));
     expect(await app.tasks.find(task)).toMatchObject({
       epoch,
       result: { output: "half a bridge", score: null, feedback: reason },
@@ -294,16 +291,16 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { app } = await newWorkspace({ engine });
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
-    const old = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
-    unwrap(await app.attempts.begin({ task, epoch: old.epoch }, "w-1"));
+    const old = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
+    unwrap(await app.attempts.begin({ task, epoch: old.epoch, secret: old.secret }, "w-1"));
     unwrap(await app.tasks.release(task, "Ada", { force: true }));
     await work(app, task, "w-2", "mine");
-    const late = crewAgent("worker", run, "w-1", { task, epoch: old.epoch });
+    const late = crewAgent("worker", run, "w-1", { task, epoch: old.epoch, secret: old.secret });
     expect(await submitOutput.perform(app, { output: "late" }, late)).toMatchObject({ problem: { code: "conflict" } });
     expect(await ask.perform(app, { question: "may I?" }, late)).toMatchObject({ problem: { code: "conflict" } });
     expect(
       await app.attempts.completeWork(
-        { task, epoch: old.epoch },
+        { task, epoch: old.epoch, secret: old.secret },
         { hash: "h", filesChanged: [], branch: null, commit: null },
         spent,
         "w-1",
@@ -328,11 +325,11 @@ describe.each(engines)("attempts on %s", (engine) => {
     expect(await app.attempts.claimQc(task, "w-1")).toMatchObject({
       problem: { code: "denied", message: expect.stringContaining("may not verify it") },
     });
-    const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
+    const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-1"));
     for (const caller of [
       agent("engineer"),
-      crewAgent("worker", run, "w-1", { task, epoch }),
-      crewAgent("pm", run, "pm", { task, epoch }),
+      crewAgent("worker", run, "w-1", { task, epoch, secret }),
+      crewAgent("pm", run, "pm", { task, epoch, secret }),
     ])
       expect(await submitVerdict.perform(app, { ...passing(1, "done"), task, epoch }, caller)).toMatchObject({
         problem: { code: "denied" },
@@ -352,8 +349,8 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
     await work(app, task, "w-1", "done", "h1");
-    const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
-    unwrap(await submitVerdict.perform(app, passing(1, "done"), crewAgent("qc", run, "q-1", { task, epoch })));
+    const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-1"));
+    unwrap(await submitVerdict.perform(app, passing(1, "done"), crewAgent("qc", run, "q-1", { task, epoch, secret })));
     expect(await app.attempts.accept(task, "h2", "crew")).toMatchObject({
       problem: { code: "conflict", message: expect.stringContaining("changed after its verdict") },
     });
@@ -379,10 +376,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { run, id } = await plannedRun(app, planOf([{ number: "0", files: ["guide.md"] }]));
     const task = id("0");
     await work(app, task, "w-1", "done");
-    const { epoch } = unwrap(await app.attempts.claimQc(task, "q-1"));
+    const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-1"));
     const told = unwrap(await getTaskContext.perform(app, { id: task, kind: "qc" }, person())).context;
     expect(told).toMatch(/^2\. The open topic is answered: guide\.md at "Retry for ever\.": Say how often\.$/m);
-    const qc = crewAgent("qc", run, "q-1", { task, epoch });
+    const qc = crewAgent("qc", run, "q-1", { task, epoch, secret });
     const judged = unwrap(await submitVerdict.perform(app, passing(1, "done"), qc));
     expect(judged).toMatchObject({
       outcome: "FAIL",
@@ -394,9 +391,9 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { app } = await newWorkspace({ engine });
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
     const task = id("0");
-    const { epoch } = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
-    unwrap(await app.attempts.begin({ task, epoch }, "w-1"));
-    const worker = crewAgent("worker", run, "w-1", { task, epoch });
+    const { epoch, secret } = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
+    unwrap(await app.attempts.begin({ task, epoch, secret }, "w-1"));
+    const worker = crewAgent("worker", run, "w-1", { task, epoch, secret });
     unwrap(await app.runs.step(run, { type: "start" }, "crew"));
     const waiting = async () => unwrap(await inbox.perform(app, {}, person("reader")));
     expect(await waiting()).toEqual({ waiting: 0, proposals: [], runs: [] });
@@ -440,7 +437,9 @@ describe.each(engines)("attempts on %s", (engine) => {
 
 async function accept(app: Parameters<typeof work>[0], run: string, task: string) {
   await work(app, task, "w-0", "all well", "h0");
-  const { epoch } = unwrap(await app.attempts.claimQc(task, "q-0"));
-  unwrap(await submitVerdict.perform(app, passing(1, "all well"), crewAgent("qc", run, "q-0", { task, epoch })));
+  const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-0"));
+  unwrap(
+    await submitVerdict.perform(app, passing(1, "all well"), crewAgent("qc", run, "q-0", { task, epoch, secret })),
+  );
   unwrap(await app.attempts.accept(task, "h0", "crew"));
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -13,6 +13,7 @@ import { operations } from "../src/operation-list.ts";
 import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
 import { contextsOf } from "../src/store/queries/contexts.ts";
 import { verdictsOf } from "../src/store/queries/verdicts.ts";
+import type { Claim } from "../src/tasks/engine.ts";
 import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import {
   allEvents,
@@ -265,8 +266,8 @@ describe.each(engines)("a run on %s", (engine) => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);
     const { task_id: id } = await taskOf(app, run, "0");
-    const { epoch } = unwrap(await app.tasks.lock(id, "Ada")) as { epoch: number };
-    const submitted = { id, epoch, status: "submitted" as const, output: "by hand" };
+    const { epoch, secret } = unwrap(await app.tasks.lock(id, "Ada")) as Claim;
+    const submitted = { id, epoch, secret, status: "submitted" as const, output: "by hand" };
     unwrap(await operations.update_todo.perform(app, submitted, person()));
     expect(await executed(app, run, playing({}))).toMatchObject({
       state: "stopped",
@@ -278,9 +279,9 @@ describe.each(engines)("a run on %s", (engine) => {
     const { app } = await workspace(engine);
     const run = await newRun(app, [planned("0")]);
     const { task_id: task } = await taskOf(app, run, "0");
-    const claim = unwrap(await app.tasks.lock(task, "w-1")) as { epoch: number };
+    const { epoch, secret } = unwrap(await app.tasks.lock(task, "w-1")) as Claim;
     const whose = { run, task, part: "worker" as const, context: null, model: null, agent: "w-1" };
-    const meter = meterOf(app, { ...whose, epoch: claim.epoch }, { task: {}, attempt: {} });
+    const meter = meterOf(app, { ...whose, epoch, secret }, { task: {}, attempt: {} });
     const held = unwrap(await meter.reserve({ tokens: 10, usd: null }));
     unwrap(await app.tasks.release(task, "Ada", { force: true }));
     expect(await meter.reserve({ tokens: 10, usd: null })).toMatchObject({ problem: { details: { late: true } } });
@@ -331,6 +332,44 @@ describe.each(engines)("a run on %s", (engine) => {
     expect((await app.runs.tasks(run)).map((row) => row.task.state)).toEqual(["completed", "cancelled", "cancelled"]);
     expect(await cancelling).toMatchObject({ ok: true, value: { cancelled: 2 } });
     expect(await operations.cancel_run.perform(app, { id: run }, person())).toMatchObject({ ok: false });
+  });
+
+  test("P16: run clean deletes branches and checkouts of finished runs, and keeps accepted work until it is merged", async () => {
+    const { app, git, root, file } = await workspace(engine);
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    await executed(app, run, playing({ worker: writes(), qc: passes }));
+    const stray = `scriptorium/${run}/task-1.1/attempt-9-9`;
+    git("branch", stray);
+    const checkout = file(`.scriptorium/worktrees/${(await taskOf(app, run, "1.1")).task.id}-9`);
+    git("worktree", "add", "--detach", "--quiet", checkout);
+    const clean = async (input: object) => unwrap(await operations.clean_runs.perform(app, input, person()));
+    const branches = () => git("branch", "--list", "--format=%(refname:short)", "scriptorium/*").split("\n");
+    const accepted = acceptedBranch(run);
+    const kept = [{ branch: accepted, reason: "not merged into your branch" }];
+
+    expect(await clean({ dry_run: true })).toEqual({
+      deleted: false,
+      runs: [run],
+      branches: [stray],
+      checkouts: [checkout],
+      kept,
+    });
+    expect(branches()).toEqual([accepted, stray]);
+    expect(await clean({})).toMatchObject({ deleted: true, branches: [stray], kept });
+    expect(branches()).toEqual([accepted]);
+    expect(existsSync(checkout)).toBe(false);
+    expect(git("worktree", "list").split("\n")).toEqual([expect.stringContaining(root)]);
+
+    git("merge", "--quiet", "--no-edit", accepted);
+    expect(await clean({ id: run })).toMatchObject({ branches: [accepted], kept: [] });
+    expect(branches()).toEqual([""]);
+    expect(await clean({})).toMatchObject({ runs: [], branches: [], checkouts: [] });
+
+    const open = await newRun(app, [planned("0")]);
+    expect(await operations.clean_runs.perform(app, { id: open }, person())).toMatchObject({
+      ok: false,
+      problem: { code: "conflict", message: expect.stringContaining("only a finished run") },
+    });
   });
 
   test("what was decided and done goes into the logs of the book as the role of each agent, once; open topics are criteria", async () => {

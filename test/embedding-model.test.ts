@@ -32,7 +32,7 @@ test("model install brings the real model, search finds what shares no word, and
   const how = { cwd: root, env: { SCRIPTORIUM_MODEL_FOLDER: folder } };
   const again = await scriptoriumProcess(["model", "install", "--json"], how);
   expect(again.json()).toMatchObject({ folder, installed: false, embedded: expect.any(Number) });
-  expect(again.stderr).toContain("already there");
+  expect(again.stderr).toContain("already installed");
   const status = { model: localModel.name, wanted: localModel.name, pending: 0 };
   expect((await scriptoriumProcess(["model", "status", "--json"], how)).json()).toMatchObject(status);
   const [first] = (await scriptoriumProcess(["search", "car trouble", "--json"], how)).json<

@@ -10,6 +10,7 @@ import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operationNamed, operations } from "../src/operation-list.ts";
 import type { OperationName } from "../src/operation-loaders.ts";
+import type { Claim } from "../src/tasks/engine.ts";
 import { linksIn, linksInLog, linksWith } from "../src/wiki/pages/links.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person } from "./support/workspace.ts";
@@ -32,11 +33,12 @@ const edgesOf = async (app: App, id: string) => {
     .sort();
 };
 
-const underClaim = (role: string, task: string, epoch: number): Caller => ({
+const underClaim = (role: string, task: string, { epoch, secret }: Claim): Caller => ({
   kind: "agent",
   role,
   task,
   epoch,
+  secret,
   turn: newTurn("r-1", true),
 });
 
@@ -180,7 +182,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     expect(await edgesOf(app, a)).toEqual(["part_of run:r-1", `${b} depends_on`]);
     const claim = await app.tasks.claim("worker");
     if (!claim) throw new Error("nothing to claim");
-    const held = asking(app, underClaim("planner", first.id, claim.epoch));
+    const held = asking(app, underClaim("planner", first.id, claim));
     await held.ask("append_log", { id: "decisions", line: "the lease is 30 s" });
     await held.ask("memory_add_node", { type: "fact", id: "fact:lease", properties: { seconds: 30 } });
     await held.ask("memory_add_edge", { type: "about", from: "fact:lease", to: "entry:decisions" });
@@ -325,7 +327,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     );
     const old = unwrap(await app.tasks.lock(task.id, "one", 60_000));
     if (!("epoch" in old)) throw new Error("held");
-    const late = asking(app, underClaim("planner", task.id, old.epoch));
+    const late = asking(app, underClaim("planner", task.id, old));
     const { version } = await late.ask("memory_add_node", { type: "t", id: "a" });
     await late.ask("memory_add_node", { type: "t", id: "b" });
     const edge = await late.ask("memory_add_edge", { type: "r", from: "a", to: "b" });
@@ -361,7 +363,7 @@ describe.each(engines)("O1: what the workspace keeps, as nodes on %s", (engine) 
     expect((await allEvents(app)).filter((event) => event.kind === "task-write-refused")).toHaveLength(
       writes.length * 2,
     );
-    const holder = asking(app, underClaim("planner", task.id, now.epoch));
+    const holder = asking(app, underClaim("planner", task.id, now));
     for (const [name, input] of [writes[1], writes[3], writes[6]] as [OperationName, object][])
       await holder.ask(name, input);
     expect(await edgesOf(app, "a")).toEqual(["late b", "r b", `written_by task:${task.id}`]);

@@ -401,8 +401,8 @@ describe("what is wrong is said", () => {
       [["DELETE", "/api/tokens/t-none"], 404, /token t-none does not exist/],
       [["POST", "/api/sources", '{"name":"../x","content":""}'], 400, /\.\.\/x/],
       [["GET", "/api/none"], 404, /this route does not exist; \/api\/openapi.json/],
-      [["POST", "/api/search", "{}"], 404, /no such route/],
-      [["PATCH", "/api/entries/vision", "{}"], 404, /no such route/],
+      [["POST", "/api/search", "{}"], 404, /this route does not exist/],
+      [["PATCH", "/api/entries/vision", "{}"], 404, /this route does not exist/],
     ];
     for (const [[method, path, body], status, message] of table) {
       const answer = await ask(url, path, { method, token, headers: body === undefined ? {} : json, body });

@@ -24,7 +24,7 @@ describe.each(engines)("T8: a task that turns out to be wrong (%s)", (engine) =>
     const finish = async (id: string) => {
       const claim = unwrap(await tasks.lock(id, "w"));
       if (!("epoch" in claim)) throw new Error("held");
-      unwrap(await tasks.step(id, { type: "finish", output: `made ${id}` }, "w", claim.epoch));
+      unwrap(await tasks.step(id, { type: "finish", output: `made ${id}` }, "w", claim));
     };
     const wrong = await add("wrong");
     const child = await add("child", wrong);
@@ -52,7 +52,7 @@ describe.each(engines)("T8: a task that turns out to be wrong (%s)", (engine) =>
       blocked_by: [{ id: wrong }, { id: child }],
     });
     expect(await tasks.claim("anyone")).toBeUndefined();
-    expect(await tasks.step(inWork, { type: "finish", output: "late" }, "busy", claim.epoch)).toMatchObject({
+    expect(await tasks.step(inWork, { type: "finish", output: "late" }, "busy", claim)).toMatchObject({
       problem: { details: { late: true } },
     });
     expect((await allEvents(app)).map(({ kind }) => kind)).toContain("task-write-refused");
@@ -63,7 +63,7 @@ describe.each(engines)("T8: a task that turns out to be wrong (%s)", (engine) =>
     const order: string[] = [];
     for (let next = await tasks.claim("w"); next; next = await tasks.claim("w")) {
       order.push(next.task.title);
-      unwrap(await tasks.step(next.task.id, { type: "finish", output: "right" }, "w", next.epoch));
+      unwrap(await tasks.step(next.task.id, { type: "finish", output: "right" }, "w", next));
     }
     expect(order.slice(0, 2)).toEqual(["wrong", "child"]);
     expect(order).toHaveLength(5);

@@ -319,6 +319,7 @@ describe.each(engines)("R4: approval, on %s", (engine) => {
     const { id } = unwrap(await propose(app));
     const refusing: Effect = {
       prepare: async () => ok({}),
+      content: () => "",
       intent: () => ({ text: better }),
       apply: async () => refuse("conflict", "it changed"),
     };

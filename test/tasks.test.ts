@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
-import { type Strategy, taskEngine } from "../src/tasks/engine.ts";
+import { type Claim, type Strategy, taskEngine } from "../src/tasks/engine.ts";
 import {
   createTodo,
   getTaskContext,
@@ -18,6 +18,7 @@ import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
 type App = TestWorkspace["app"];
+type Locked = { epoch: number; secret: string; expires_at: string };
 const strategies: Strategy[] = ["queue", "lease", "optimistic"];
 const every = engines.flatMap((engine) => strategies.map((strategy) => ({ engine, strategy })));
 
@@ -40,7 +41,7 @@ describe.each(every)("O12: claims by $strategy on $engine", ({ engine, strategy 
           const claim = await tasks.claim(`w${worker}`);
           if (!claim) return;
           claimed.push(claim.task.id);
-          unwrap(await tasks.step(claim.task.id, { type: "finish", output: "ok" }, `w${worker}`, claim.epoch));
+          unwrap(await tasks.step(claim.task.id, { type: "finish", output: "ok" }, `w${worker}`, claim));
         }
       }),
     );
@@ -57,15 +58,15 @@ describe.each(every)("O12: claims by $strategy on $engine", ({ engine, strategy 
     expect(await tasks.claim("other")).toBeUndefined();
     await sleep(700);
     const late = { type: "finish", output: "late" } as const;
-    expect(await tasks.step(id, late, "sleeper", first?.epoch)).toMatchObject({
+    expect(await tasks.step(id, late, "sleeper", first)).toMatchObject({
       ok: false,
       problem: { code: "conflict" },
     });
     const second = await tasks.claim("other");
     expect(second).toMatchObject({ task: { id, holder: "other", attempt: 1 }, epoch: (first?.epoch ?? 0) + 1 });
-    expect(await tasks.step(id, late, "sleeper", first?.epoch)).toMatchObject({ ok: false });
-    expect(await tasks.renew(id, first?.epoch ?? 0)).toMatchObject({ ok: false });
-    expect(unwrap(await tasks.step(id, { type: "finish", output: "mine" }, "other", second?.epoch)).result.output).toBe(
+    expect(await tasks.step(id, late, "sleeper", first)).toMatchObject({ ok: false });
+    expect(await tasks.renew(id, first ?? {})).toMatchObject({ ok: false });
+    expect(unwrap(await tasks.step(id, { type: "finish", output: "mine" }, "other", second)).result.output).toBe(
       "mine",
     );
     const refused = (await allEvents(app)).filter((event) => event.kind === "task-write-refused");
@@ -101,8 +102,8 @@ describe.each(engines)("O18: dependencies (%s)", (engine) => {
       problem: { message: expect.stringContaining("waits for 2") },
     });
     for (const { id } of [a, b]) {
-      const claim = unwrap(await tasks.lock(id, "w")) as { epoch: number };
-      unwrap(await tasks.step(id, { type: "finish", output: "" }, "w", claim.epoch));
+      const claim = unwrap(await tasks.lock(id, "w")) as Claim;
+      unwrap(await tasks.step(id, { type: "finish", output: "" }, "w", claim));
     }
     expect(await tasks.claim("w")).toMatchObject({ task: { id: child.id } });
   });
@@ -142,16 +143,21 @@ describe.each(engines)("O1, O12: todos as agents use them (%s)", (engine) => {
     const { app } = await newWorkspace({ engine });
     const engineer = agent("engineer");
     const { id } = unwrap(await createTodo.perform(app, { title: "Write the docs" }, engineer));
-    const locked = unwrap(await lockTodo.perform(app, { id, agentId: "e-1" }, engineer));
-    expect(locked).toMatchObject({ status: "locked", epoch: 1 });
+    const locked = unwrap(await lockTodo.perform(app, { id, agentId: "e-1" }, engineer)) as Locked;
+    expect(locked).toMatchObject({
+      status: "locked",
+      epoch: 1,
+      secret: expect.stringMatching(/^secret-[0-9a-f]{32}$/),
+    });
+    const mine = { id, epoch: locked.epoch, secret: locked.secret };
     const held = unwrap(await lockTodo.perform(app, { id, agent_id: "e-2" }, engineer));
     expect(held).toMatchObject({ status: "held", holder: "e-1", alive: true });
     expect(await updateTodo.perform(app, { id, status: "completed" }, engineer)).toMatchObject({ ok: false });
-    expect(await updateTodo.perform(app, { id, epoch: 1, title: "Write all the docs" }, engineer)).toMatchObject({
+    expect(await updateTodo.perform(app, { ...mine, title: "Write all the docs" }, engineer)).toMatchObject({
       ok: true,
     });
     expect(
-      unwrap(await updateTodo.perform(app, { id, epoch: 1, status: "completed", output: "done" }, engineer)).state,
+      unwrap(await updateTodo.perform(app, { ...mine, status: "completed", output: "done" }, engineer)).state,
     ).toBe("completed");
     expect(unwrap(await listTodos.perform(app, {}, engineer)).todos).toMatchObject([
       { id, title: "Write all the docs", state: "completed" },
@@ -162,34 +168,36 @@ describe.each(engines)("O1, O12: todos as agents use them (%s)", (engine) => {
     const { app } = await newWorkspace({ engine });
     const engineer = agent("engineer");
     const { id } = unwrap(await createTodo.perform(app, { title: "x" }, engineer));
-    const first = unwrap(await lockTodo.perform(app, { id, agentId: "e-1", lease_seconds: 5 }, engineer)) as {
-      expires_at: string;
-    };
-    const longer = unwrap(
-      await lockTodo.perform(app, { id, agentId: "e-1", epoch: 1, lease_seconds: 500 }, engineer),
-    ) as { expires_at: string };
+    const lock = async (input: object) => unwrap(await lockTodo.perform(app, { id, ...input }, engineer)) as Locked;
+    const first = await lock({ agentId: "e-1", lease_seconds: 5 });
+    const { secret } = first;
+    const longer = await lock({ agentId: "e-1", epoch: 1, secret, lease_seconds: 500 });
+    expect(longer.secret).toBeUndefined();
     expect(Date.parse(longer.expires_at)).toBeGreaterThan(Date.parse(first.expires_at) + 400_000);
-    expect(unwrap(await unlockTodo.perform(app, { id, epoch: 1 }, engineer)).state).toBe("pending");
-    unwrap(await lockTodo.perform(app, { id, agent_id: "e-2" }, engineer));
+    expect(unwrap(await unlockTodo.perform(app, { id, epoch: 1, secret }, engineer)).state).toBe("pending");
+    const second = await lock({ agent_id: "e-2" });
     expect(await releaseTask.perform(app, { id }, engineer)).toMatchObject({ ok: false, problem: { code: "denied" } });
     expect(unwrap(await releaseTask.perform(app, { id }, person()))).toMatchObject({
       from: { holder: "e-2", alive: true },
       state: "pending",
     });
-    expect(await unlockTodo.perform(app, { id, epoch: 2 }, engineer)).toMatchObject({ ok: false });
+    expect(await unlockTodo.perform(app, { id, epoch: 2, secret: second.secret }, engineer)).toMatchObject({
+      ok: false,
+    });
   });
 
   test("C8: an agent neither cancels nor reopens, and completes no task of a run by itself", async () => {
     const { app } = await newWorkspace({ engine });
     const engineer = agent("engineer");
     const task = unwrap(await app.tasks.create({ ...wanted, run: "r-1" }, "pm"));
-    const { epoch } = unwrap(await lockTodo.perform(app, { id: task.id, agentId: "e" }, engineer)) as { epoch: number };
-    expect(await updateTodo.perform(app, { id: task.id, epoch, status: "completed" }, engineer)).toMatchObject({
+    const locked = unwrap(await lockTodo.perform(app, { id: task.id, agentId: "e" }, engineer)) as Locked;
+    const mine = { id: task.id, epoch: locked.epoch, secret: locked.secret };
+    expect(await updateTodo.perform(app, { ...mine, status: "completed" }, engineer)).toMatchObject({
       ok: false,
     });
-    expect(
-      unwrap(await updateTodo.perform(app, { id: task.id, epoch, status: "submitted", output: "o" }, engineer)).state,
-    ).toBe("worker_completed");
+    expect(unwrap(await updateTodo.perform(app, { ...mine, status: "submitted", output: "o" }, engineer)).state).toBe(
+      "worker_completed",
+    );
     for (const status of ["cancelled", "reopened"]) {
       expect(await updateTodo.perform(app, { id: task.id, status }, engineer)).toMatchObject({
         problem: { code: "denied" },
@@ -228,7 +236,7 @@ describe.each(engines)("T6: a stopped worker (%s)", (engine) => {
        const locked = await workspace.call("lock_todo", { id: ${JSON.stringify(id)}, agentId: "zombie", lease_seconds: 1 });
        process.stdout.write(JSON.stringify(locked.value) + "\\n");
        process.stdin.once("data", async () => {
-         const done = await workspace.call("update_todo", { id: ${JSON.stringify(id)}, epoch: locked.value.epoch, status: "completed", output: "from the dead" });
+         const done = await workspace.call("update_todo", { id: ${JSON.stringify(id)}, epoch: locked.value.epoch, secret: locked.value.secret, status: "completed", output: "from the dead" });
          process.stdout.write(JSON.stringify(done) + "\\n");
          await workspace.close();
          process.exit(0);
@@ -244,9 +252,9 @@ describe.each(engines)("T6: a stopped worker (%s)", (engine) => {
     expect(await heard(1)).toMatchObject({ status: "locked", epoch: 1 });
     child.kill("SIGSTOP");
     await sleep(1200);
-    const mine = unwrap(await app.tasks.lock(id, "living")) as { epoch: number };
+    const mine = unwrap(await app.tasks.lock(id, "living")) as Claim;
     expect(mine.epoch).toBe(2);
-    unwrap(await app.tasks.step(id, { type: "finish", output: "by the living" }, "living", mine.epoch));
+    unwrap(await app.tasks.step(id, { type: "finish", output: "by the living" }, "living", mine));
     child.kill("SIGCONT");
     child.stdin.write("go\n");
     expect(await heard(2)).toMatchObject({ ok: false, problem: { code: "conflict" } });

@@ -34,7 +34,7 @@ export async function workThrough(tasks: TaskEngine, workers: number, count: num
     let claims = await take(name);
     while (claims.length > 0 && done < count) {
       const [ended, next] = await Promise.all([
-        Promise.all(claims.map(({ task, epoch }) => tasks.step(task.id, { type: "finish", output: "" }, name, epoch))),
+        Promise.all(claims.map((claim) => tasks.step(claim.task.id, { type: "finish", output: "" }, name, claim))),
         take(name),
       ]);
       for (const one of ended) unwrap(one);

@@ -1,11 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/client";
 import { command, type Place } from "../support/place.ts";
 import { holds, type Row, type Table } from "../support/table.ts";
 import { newWorkspace, role } from "../support/workspace.ts";
+import { connectClient, memoryServer } from "./mcp-client.ts";
 
 const writes = 20;
 const numbers = Array.from({ length: writes }, (_, n) => n);
@@ -67,11 +66,9 @@ function memory(place: Place): Side {
     what: "MCP reference memory, create_entities",
     ours: false,
     async fresh() {
-      const file = join(place.folder("memory"), "memory.jsonl");
-      const manifest = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/package.json");
-      const script = join(dirname(manifest), "dist/index.js");
+      const { args, env, file } = memoryServer(place);
       return {
-        connect: () => connect(place, [script], { MEMORY_FILE_PATH: file }),
+        connect: () => connectClient(place, args, env),
         write: (client, n) =>
           call(client, "create_entities", {
             entities: [{ name: `mark-${n}.`, entityType: "note", observations: [`what ${n} says`] }],
@@ -89,7 +86,7 @@ function appends(place: Place): Side {
     async fresh() {
       const { root } = await newWorkspace(place, { entries: new Map([["vision", "Text.\n"]]), logs: ["journal"] });
       return {
-        connect: () => connect(place, [command("scriptorium"), "mcp", "--role", role, "--dir", root]),
+        connect: () => connectClient(place, [command("scriptorium"), "mcp", "--role", role, "--dir", root]),
         write: (client, n) => call(client, "append_log", { id: "journal", line: `mark-${n}.` }),
         kept: () => marksIn(readFileSync(join(root, "wiki/journal.md"), "utf8")),
       };
@@ -105,7 +102,7 @@ function commits(place: Place): Side {
       const ids = numbers.map((n) => `e${n}`);
       const { root } = await newWorkspace(place, { entries: new Map(ids.map((id) => [id, "Text.\n"])) });
       return {
-        connect: () => connect(place, [command("scriptorium"), "mcp", "--role", role, "--dir", root]),
+        connect: () => connectClient(place, [command("scriptorium"), "mcp", "--role", role, "--dir", root]),
         write: (client, n) => call(client, "commit_entry", { id: ids[n], content: `mark-${n}.\n`, version: 1 }),
         kept: () => marksIn(ids.map((id) => readFileSync(join(root, `wiki/${id}.md`), "utf8")).join("\n")),
       };
@@ -114,14 +111,6 @@ function commits(place: Place): Side {
 }
 
 const marksIn = (text: string) => numbers.filter((n) => text.includes(`mark-${n}.`)).length;
-
-async function connect(place: Place, args: string[], env: Record<string, string> = {}): Promise<Client> {
-  const client = new Client({ name: "bench", version: "1" });
-  const options = { command: process.execPath, args, env: { ...place.environment, ...env }, stderr: "ignore" as const };
-  await client.connect(new StdioClientTransport(options));
-  place.onLeave(() => client.close().catch(() => undefined));
-  return client;
-}
 
 async function call(client: Client, name: string, args: Record<string, unknown>): Promise<boolean> {
   const answer = await client.callTool({ name, arguments: args });

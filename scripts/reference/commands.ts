@@ -6,7 +6,7 @@ import { code, escaped, fenced, page, sentence, table } from "./markdown.ts";
 /** Options of every command; a page describes them once. */
 const shared = {
   scriptorium: /^(-h, --help|-V, --version|--json|--dir <\w+>)$/,
-  scribe: /^(-h, --help|--(role|dir|config|run|task|epoch) <\w+>)$/,
+  scribe: /^(-h, --help|--(role|dir|config|run|task|epoch|secret) <\w+>)$/,
 };
 
 const output =

@@ -37,7 +37,8 @@ async function output(program: Program, args: string[]): Promise<string> {
     },
   });
   const ignore = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const shell = { stdin: Readable.from([]), stdout: collect, stderr: ignore, env: {}, cwd: "/", exitCode: 0 };
+  const streams = { stdin: Readable.from([]), stdout: collect, stderr: ignore };
+  const shell = { ...streams, env: {}, cwd: "/", ancestors: () => [], exitCode: 0 };
   await program(args, shell);
   if (shell.exitCode !== 0 || text === "") throw new Error(`no help for ${args.join(" ")}`);
   return text;

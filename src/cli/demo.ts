@@ -15,7 +15,7 @@ import { catchStopSignals, type StopSignals } from "../kernel/stop-signals.ts";
 import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
-import { type Common, localPerson } from "./session.ts";
+import { type Common, gitPerson } from "./session.ts";
 import { dim, inert, json } from "./text.ts";
 
 type Options = Common & { open: boolean; keep: boolean };
@@ -81,7 +81,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
   try {
     say(`Watch it in your browser: ${server.link}\n`);
     if (options.open) openBrowser(server.link);
-    const person = await localPerson(app);
+    const person = await gitPerson(app);
     const shown = progress(options, process.stdout);
     app.host.onNews(shown.tell);
     say(`Request: ${demoRequest}`);

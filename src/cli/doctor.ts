@@ -7,7 +7,7 @@ import { doctor } from "../doctor/doctor.ts";
 import { type Diagnosis, diagnose, type Finding, findingsOf, purposes } from "../doctor/finding.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { machineTrouble } from "./machine-trouble.ts";
-import { type Common, localPerson, print } from "./session.ts";
+import { type Common, gitPerson, print } from "./session.ts";
 import { shell } from "./shell.ts";
 import { bold, dim, green, red, yellow } from "./text.ts";
 
@@ -55,7 +55,7 @@ async function checkWorkspace(config: Config, rebuild: boolean): Promise<Finding
     const app = await openApp(config);
     try {
       if (rebuild) await app.rebuild();
-      return unwrap(await doctor.perform(app, {}, await localPerson(app))).findings;
+      return unwrap(await doctor.perform(app, {}, await gitPerson(app))).findings;
     } finally {
       await app.close();
     }

@@ -3,15 +3,17 @@ import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { executeRun } from "../crew/execute-operations.ts";
 import type { Outcome } from "../crew/record/run-host.ts";
+import { currentBudget } from "../crew/rules/run-budget.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
+import type { Confirmation } from "./decide.ts";
 import { progress } from "./progress.ts";
-import { type Common, complain, localPerson, report, withApp } from "./session.ts";
-import { inertly, json, plural, table } from "./text.ts";
+import { type Common, complain, localPerson, perform, report, withApp } from "./session.ts";
+import { inert, inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
   new Command("execute")
@@ -25,7 +27,7 @@ export const executeCommand = (common: () => Common) =>
     .option("--dry-run", "show tasks, agents and limits without running anything")
     .action((run, { workers, budgetTokens, budgetUsd, dryRun }) =>
       withApp(common(), async (app) => {
-        const found = await runNamed(app, run);
+        const found = await runNamed(app, common(), run);
         if (!found.ok) return complain(common(), found.problem);
         if (dryRun) return showPlan(app, common(), found.value);
         await carryOut(app, common(), found.value, { workers, budgetTokens, budgetUsd });
@@ -42,7 +44,7 @@ export const workCommand = (common: () => Common) =>
         if (run && !(await app.runs.find(run)))
           return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
         const done = await watched(app, common(), async () =>
-          app.host.work(run, { workers, by: nameOf(await localPerson(app)) }),
+          app.host.work(run, { workers, by: nameOf(await localPerson(app, common())) }),
         );
         if (!done.ok) complain(common(), done.problem);
       }),
@@ -59,7 +61,7 @@ export const resumeCommand = (common: () => Common) =>
     .option("--no-budget-usd", "remove the budget in US dollars")
     .action((run, options) =>
       withApp(common(), async (app) => {
-        const found = await runNamed(app, run);
+        const found = await runNamed(app, common(), run);
         if (!found.ok) return complain(common(), found.problem);
         await carryOut(app, common(), found.value, options);
       }),
@@ -93,12 +95,30 @@ async function carryOut(
 ): Promise<void> {
   const budget = { budget_tokens: budgetFrom(budgetTokens), budget_usd: budgetFrom(budgetUsd) };
   const input = { id: run, workers, ...budget };
-  const done = await watched(app, options, async () => executeRun.perform(app, input, await localPerson(app)));
+  const done = await watched(app, options, async () => perform(app, options, executeRun, input, raising(input)));
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
   if (outcome.state !== "completed") process.exitCode = 1;
   process.stdout.write(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
 }
+
+type NewBudget = { id: string; budget_tokens: number | null | undefined; budget_usd: number | null | undefined };
+
+const raising = ({ id, budget_tokens, budget_usd }: NewBudget): Confirmation => ({
+  word: "raise",
+  async preview(app) {
+    const run = await app.runs.find(id);
+    if (!run) return noSuch(app.db.read, "run", id);
+    const current = currentBudget(run, app.config.crew.budget);
+    const change = (unit: string, before: number | null, after: number | null | undefined) =>
+      after === undefined ? [] : [`  ${unit}: ${before ?? "no limit"} → ${after ?? "no limit"}`];
+    const changes = [
+      ...change("tokens", current.tokens, budget_tokens),
+      ...change("US dollars", current.usd, budget_usd),
+    ];
+    return ok({ text: [`Raise the budget of ${id} and continue: ${inert(run.title)}`, ...changes].join("\n") });
+  },
+});
 
 /** Shows the progress of this process's runs while `work` goes on; Ctrl-C stops them. */
 async function watched<T>(app: App, options: Common, work: () => Promise<T>): Promise<T> {
@@ -136,7 +156,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
 }
 
 /** Finds a run by id or file; without a name, the newest that has not ended. */
-async function runNamed(app: App, name: string | undefined): Promise<Result<string>> {
+async function runNamed(app: App, common: Common, name: string | undefined): Promise<Result<string>> {
   if (name === undefined) {
     const open = (await app.runs.list(50)).find(({ state }) => ["planned", "running", "stopped"].includes(state));
     return open ? ok(open.id) : refuse("not_found", "no run can be executed; create one with: scriptorium plan");
@@ -150,14 +170,14 @@ async function runNamed(app: App, name: string | undefined): Promise<Result<stri
   if (!chain.ok) return chain;
   const known = await app.runs.find(chain.value.run);
   if (known && known.state !== "planned") return ok(known.id);
-  const by = nameOf(await localPerson(app));
+  const by = nameOf(await localPerson(app, common));
   const id = known?.id ?? (await app.runs.create(chain.value.request, by)).id;
   const adopted = await app.runs.adopt(id, chain.value.plan, by);
   return adopted.ok ? ok(id) : adopted;
 }
 
 async function showPlan(app: App, options: Common, run: string): Promise<void> {
-  const read = await app.runs.readBack(run, nameOf(await localPerson(app)));
+  const read = await app.runs.readBack(run, nameOf(await localPerson(app, options)));
   if (!read.ok) return complain(options, read.problem);
   const [{ dependenciesOf }, { boundsFor }, { configuredAgents }] = await Promise.all([
     import("../crew/rules/plan.ts"),

@@ -1,12 +1,14 @@
 import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
+import { ownerToken } from "../people/token-person.ts";
 import type { Surroundings } from "../setup/surroundings.ts";
 import { defaultTemplate, listTemplates } from "../wiki/init.ts";
 import { prove } from "./connect.ts";
 import { askWishes, confirmPlan } from "./init-dialogue.ts";
 import { type FullPlan, type InitOptions, namesIn, planInit, type Wishes } from "./init-plan.ts";
 import { type InitResult, resultJson, resultText } from "./init-result.ts";
+import { machineTrouble } from "./machine-trouble.ts";
 import { isInteractive } from "./prompts.ts";
 import { type Common, print, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
@@ -107,18 +109,21 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
     const done = await makeWorkspace(
       plan,
       shell().env,
-      // Listing indexes the new files as version 1.
-      () => withApp({ dir: plan.root }, async (app) => void (await app.entries.list())),
+      () =>
+        withApp({ dir: plan.root }, async (app) => {
+          // Listing indexes the new files as version 1.
+          await app.entries.list();
+          ownerToken(app.config.stateFolder);
+        }),
       stop.signal,
     );
     const proof = plan.clients && (await prove(plan.clients, plan));
     if (proof && !proof.ok) shell().exitCode = 1;
     return { done, proof };
   } catch (error) {
-    const { code, message: reason } = error as NodeJS.ErrnoException;
+    const { message: reason } = error as Error;
     // These have a message of their own for every command.
-    const isKnown = ["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(code ?? "");
-    if (error instanceof Refused || isKnown) throw error;
+    if (error instanceof Refused || machineTrouble(error) !== undefined) throw error;
     throw new Refused({ code: "refused", message: `init failed and left nothing behind: ${reason}` });
   } finally {
     for (const signal of signals) process.off(signal, abort);

@@ -70,7 +70,7 @@ export async function startHere(
   start: (caller: Caller) => Promise<Result<{ job_id: string }>>,
   wait: boolean,
 ): Promise<void> {
-  const caller = await localPerson(app);
+  const caller = await localPerson(app, options);
   const { serverIsUp } = await import("../jobs/presence.ts");
   const served = serverIsUp(app.config.stateFolder);
   const opened = served ? ok(undefined) : await openOwnQueue(app);

@@ -32,6 +32,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   memory_update_node: () => undefined,
   refresh_perspective: (input) =>
     `perspective refresh ${given(input, "source_path")} --persona ${given(input, "persona")}`,
+  release_task: (input) => `task release ${given(input, "id")} --force`,
   reject_proposal: (input) => `proposal reject ${given(input, "id")}`,
   reopen_topic: (input) => `topic reopen ${given(input, "id")}`,
   reply_topic: (input) => `topic reply ${given(input, "id")} --message <text>`,
@@ -61,6 +62,7 @@ const peopleOnly = new Set<NextOperation>([
   "list_users",
   "refresh_perspective",
   "reject_proposal",
+  "release_task",
   "reopen_topic",
   "request_revision",
   "show_proposal",

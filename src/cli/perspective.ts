@@ -40,7 +40,7 @@ export const perspectiveCommand = (common: () => Common) =>
         .action((page, { persona, force, wait }) => {
           const asked = { source_path: page, persona, force };
           return withApp(common(), async (app) => {
-            const known = await showPerspective.perform(app, asked, await localPerson(app));
+            const known = await showPerspective.perform(app, asked, await localPerson(app, common()));
             if (known.ok && !known.value.stale && !force) {
               const value = ok({ status: "fresh", job_id: null });
               return print(common(), value, () => `${page} is up to date for ${persona}`);

@@ -6,7 +6,7 @@ import type { Planned } from "../crew/record/run-host.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
-import { type Common, complain, localPerson, print, readInput, withApp } from "./session.ts";
+import { type Common, complain, localPerson, perform, print, readInput, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
 import { inert, table } from "./text.ts";
 
@@ -26,20 +26,20 @@ export const planCommand = (common: () => Common) =>
             code: "invalid",
             message: 'the request is empty; run: scriptorium plan "what you want done"',
           });
-        const planned = await plan(app, request, brief === true);
-        const opened = planned.ok && open ? await edited(app, planned.value) : planned;
+        const planned = await plan(app, common(), request, brief === true);
+        const opened = planned.ok && open ? await edited(app, common(), planned.value) : planned;
         print(common(), opened, described);
       }),
     );
 
-async function plan(app: App, request: string, brief: boolean): Promise<Result<Planned>> {
+async function plan(app: App, common: Common, request: string, brief: boolean): Promise<Result<Planned>> {
   const onSignal = () => void app.host.stop();
   for (const signal of stopSignals) process.once(signal, onSignal);
   const unsubscribe = app.host.onNews((news) => {
     if (news.kind === "model-retry") shell().stderr.write(`scriptorium: ${inert(news.reason ?? "")}\n`);
   });
   try {
-    const planned = await startRun.perform(app, { request, brief }, await localPerson(app));
+    const planned = await perform(app, common, startRun, { request, brief });
     if (!planned.ok) return planned;
     const { run, chain = app.runs.chainPath(run), tasks = [] } = planned.value;
     return ok({ run, chain, tasks });
@@ -50,7 +50,7 @@ async function plan(app: App, request: string, brief: boolean): Promise<Result<P
 }
 
 /** Opens the editor and adopts the edited plan; an invalid file stays as it is, for the person to correct. */
-async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
+async function edited(app: App, common: Common, planned: Planned): Promise<Result<Planned>> {
   const { VISUAL, EDITOR } = app.config.environment;
   const [program, ...args] = (VISUAL || EDITOR || "").split(" ").filter((word) => word !== "");
   if (!program)
@@ -66,7 +66,7 @@ async function edited(app: App, planned: Planned): Promise<Result<Planned>> {
     return refuse("refused", `${program} exited with code ${code}; the plan is in ${planned.chain}`, {
       run: planned.run,
     });
-  const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app)));
+  const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app, common)));
   if (!read.ok) return read;
   const tasks = (await app.runs.tasks(planned.run)).map(({ number, task }) => ({
     id: task.id,

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { version } from "../kernel/version.ts";
 import { summaries } from "./command-summaries.ts";
 import { commandNames, loadCommand } from "./commands.ts";
@@ -21,6 +21,7 @@ async function execute(argv: string[]): Promise<void> {
     .enablePositionalOptions()
     .option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)")
     .option("--json", "print one JSON value instead of text")
+    .option("--token <token>", "act as the person of this token (default: SCRIPTORIUM_TOKEN)")
     .showHelpAfterError("(see --help)")
     .addHelpText("after", examples);
 
@@ -57,7 +58,7 @@ Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1
 const helpLine = (text: string) =>
   text.charAt(0).toUpperCase() + (text.includes(". ") ? text.slice(1) : text.slice(1).replace(/\.$/, ""));
 
-/** --dir and --json may come before or after the command; usage errors are thrown, not exits. */
+/** --dir, --json and --token may come before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
     command.exitOverride().configureOutput(shellOutput).helpOption("-h, --help", "show this help");
@@ -69,12 +70,14 @@ function acceptEverywhere(program: Command): void {
       command.option("--json", "print one JSON value instead of text");
     if (!command.options.some((option) => option.long === "--dir"))
       command.option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)");
+    command.addOption(new Option("--token <token>").hideHelp());
     command.hook("preAction", (_this, action) => {
-      const { json, dir } = action.opts();
+      const { json, dir, token } = action.opts();
       if (json) program.setOptionValue("json", true);
       if (dir) program.setOptionValue("dir", dir);
+      if (token) program.setOptionValue("token", token);
       // They are not fields of the operation that the command passes its options to.
-      action.setOptionValue("json", undefined).setOptionValue("dir", undefined);
+      for (const name of ["json", "dir", "token"]) action.setOptionValue(name, undefined);
     });
   };
   walk(program);

@@ -1,6 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import type * as z from "zod";
 import { spellHidden } from "../kernel/hidden.ts";
+import { ok } from "../kernel/result.ts";
 import {
   approveProposal,
   commentProposal,
@@ -11,9 +12,10 @@ import {
   requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
+import type { Confirmation } from "./decide.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, readInput, report } from "./session.ts";
-import { bold, dim, green, plural, red, table, when, yellow } from "./text.ts";
+import { bold, dim, green, inertly, plural, red, table, when, yellow } from "./text.ts";
 
 export const proposalCommand = (common: () => Common) =>
   new Command("proposal")
@@ -36,7 +38,7 @@ export const proposalCommand = (common: () => Common) =>
       new Command("show")
         .description(showProposal.summary)
         .argument("<id>")
-        .action((id) => report(common(), showProposal, { id }, describe)),
+        .action((id) => report(common(), showProposal, { id }, (found) => describe(found))),
     )
     .addCommand(
       new Command("open")
@@ -65,8 +67,12 @@ export const proposalCommand = (common: () => Common) =>
           "approve only if the page is still at this source_sha, as shown by `proposal show --json`",
         )
         .action((id, { note, merge, onto }) =>
-          report(common(), approveProposal, { id, note, merge, onto }, (p) =>
-            p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p),
+          report(
+            common(),
+            approveProposal,
+            { id, note, merge, onto },
+            (p) => (p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p)),
+            confirmation("approve", id, onto),
           ),
         ),
     )
@@ -75,7 +81,7 @@ export const proposalCommand = (common: () => Common) =>
         .description(rejectProposal.summary)
         .argument("<id>")
         .option("--note <text>", "why")
-        .action((id, { note }) => report(common(), rejectProposal, { id, note }, decided)),
+        .action((id, { note }) => report(common(), rejectProposal, { id, note }, decided, confirmation("reject", id))),
     )
     .addCommand(
       new Command("comment")
@@ -101,6 +107,21 @@ export const proposalCommand = (common: () => Common) =>
         ),
     );
 
+/** A longer diff would move the warnings above it off the screen. */
+const mostDiffLines = 40;
+
+/** Approves exactly what was shown: another change of the page since then is a conflict. */
+const confirmation = (word: "approve" | "reject", id: string, onto?: string): Confirmation => ({
+  word,
+  async preview(app, person) {
+    const found = await showProposal.perform(app, { id }, person);
+    if (!found.ok) return found;
+    const { impact } = found.value;
+    const seen = word === "approve" && impact?.source_sha && onto === undefined ? { onto: impact.source_sha } : {};
+    return ok({ text: describe(inertly(found.value), mostDiffLines), pin: seen });
+  },
+});
+
 type Proposal = z.infer<typeof proposal>;
 
 const decided = (p: Proposal) => `${p.status} ${p.id}: ${p.kind} ${p.subject}`;
@@ -122,7 +143,7 @@ function listed({ proposals }: { proposals: Proposal[] }): string {
 
 type Shown = OutputOf<typeof showProposal>;
 
-const describe = (p: Shown) =>
+const describe = (p: Shown, mostLines = Number.POSITIVE_INFINITY) =>
   [
     bold(`${p.kind} ${p.subject}`),
     `${p.id}, ${p.status}, from ${p.proposed_by ?? "the agent"} at ${when(p.created_at)}`,
@@ -138,6 +159,7 @@ const describe = (p: Shown) =>
         `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${spellHidden(c.content)}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
+    ...(p.impact ? shownDiff(p.id, p.impact, mostLines) : []),
   ].join("\n");
 
 const field = ([key, value]: [string, unknown]) =>
@@ -154,9 +176,15 @@ function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
     ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
     ...hidden.map(({ line, characters }) => red(`line ${line} contains hidden characters: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,
-    "",
-    coloured(merge?.diff ?? impact.diff),
   ];
+}
+
+function shownDiff(id: string, { merge, diff: own }: NonNullable<Shown["impact"]>, mostLines: number): string[] {
+  const diff = merge?.diff ?? own;
+  const lines = diff.split("\n").length;
+  return lines > mostLines
+    ? [`read the diff (${lines} lines) with: scriptorium proposal show ${id}`]
+    : ["", coloured(diff)];
 }
 
 const becomes = {

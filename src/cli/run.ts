@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { cleanRuns } from "../crew/clean.ts";
 import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
@@ -10,7 +11,7 @@ import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, resume and cancel runs")
+    .description("list, inspect, resume, cancel and clean runs")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -53,7 +54,27 @@ export const runCommand = (common: () => Common) =>
         ),
     )
     .addCommand(resumeCommand(common) as unknown as Command)
-    .addCommand(cancelCommand(common) as unknown as Command);
+    .addCommand(cancelCommand(common) as unknown as Command)
+    .addCommand(cleanCommand(common) as unknown as Command);
+
+const cleanCommand = (common: () => Common) =>
+  new Command("clean")
+    .description(cleanRuns.summary)
+    .argument("[run]", "a finished run, also a failed one")
+    .option("--all", "all completed and cancelled runs")
+    .option("--unmerged", "also delete accepted work that is not merged into your branch")
+    .option("--dry-run", "only list what would be deleted")
+    .action((id, { all, unmerged, dryRun }, command) => {
+      if ((id === undefined) !== Boolean(all)) return command.error("error: name a run, or use --all");
+      return report(common(), cleanRuns, { id, unmerged, dry_run: dryRun }, cleaned);
+    });
+
+function cleaned({ deleted, branches, checkouts, kept }: OutputOf<typeof cleanRuns>): string {
+  const gone = [...branches.map((branch) => `branch ${branch}`), ...checkouts.map((folder) => `folder ${folder}`)];
+  const stays = kept.map(({ branch, reason }) => `kept branch ${branch}: ${reason}`);
+  if (gone.length === 0) return ["nothing to delete", ...stays].join("\n");
+  return [...gone.map((one) => `${deleted ? "deleted" : "would delete"} ${one}`), ...stays].join("\n");
+}
 
 type Line = { id: string; state: string; title: string; created_at: string };
 

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { AgentCall } from "../agent-call.ts";
+import { jobMark } from "../agents/agent-marks.ts";
 import { configName, findWorkspace, stateFolderOf } from "../config/environment.ts";
 import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/operation-description.ts";
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
@@ -10,7 +11,7 @@ import { manifest } from "../operation-manifest.ts";
 import { askServer, askTools } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
-import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
+import { claimSecret, runInShell, type Shell, shell, shellOutput } from "./shell.ts";
 import { json } from "./text.ts";
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
@@ -54,6 +55,8 @@ function commandFor(operation: OperationDescription): Command {
   if (!names.includes("run")) command.option("--run <id>", "the run you work for");
   if (!names.includes("task")) command.option("--task <id>", "the task you work on");
   if (!names.includes("epoch")) command.option("--epoch <n>", "the epoch of your claim", Number);
+  if (!names.includes("secret"))
+    command.option("--secret <text>", "the secret of your claim (default: SCRIPTORIUM_CLAIM_SECRET)");
   for (const { name, schema: field, required } of fields) {
     const value = field.type === "boolean" ? "" : field.type === "array" ? " <value...>" : " <value>";
     const about = name === fromStdin ? `${field.description}; read from stdin if left out` : field.description;
@@ -83,13 +86,19 @@ function fromJson(text: string): unknown {
   }
 }
 
-type Given = { role?: string; run?: string; task?: string; epoch?: number; dir?: string; config?: string } & Record<
-  string,
-  unknown
->;
+type Given = {
+  role?: string;
+  run?: string;
+  task?: string;
+  epoch?: number;
+  secret?: string;
+  dir?: string;
+  config?: string;
+} & Record<string, unknown>;
 
-async function perform(operation: string, fields: string[], given: Given): Promise<void> {
-  const { SCRIPTORIUM_SOCKET: tools, SCRIPTORIUM_JOB: job } = shell().env;
+async function perform(operation: string, fields: string[], options: Given): Promise<void> {
+  const given: Given = { ...claimSecret(), ...options };
+  const { SCRIPTORIUM_SOCKET: tools } = shell().env;
   const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
@@ -97,7 +106,8 @@ async function perform(operation: string, fields: string[], given: Given): Promi
     if (value !== undefined) input[field] = value;
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
-  const { role, run, task, epoch } = given;
+  const { role, run, task, epoch, secret } = given;
+  const job = unwrap(jobMark(shell().env, shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,
@@ -105,6 +115,7 @@ async function perform(operation: string, fields: string[], given: Given): Promi
     ...(run === undefined ? {} : { run }),
     ...(task === undefined ? {} : { task }),
     ...(epoch === undefined ? {} : { epoch }),
+    ...(secret === undefined ? {} : { secret }),
     ...(job ? { job } : {}),
   };
   const result = await ask(call);

@@ -20,7 +20,7 @@ export const searchCommand = (common: () => Common) =>
     .option("--rebuild", "rebuild the index first")
     .action(async (words, { limit, section, kind, rebuild }) => {
       await withApp(common(), async (app) => {
-        const person = await localPerson(app);
+        const person = await localPerson(app, common());
         if (rebuild) {
           const made = await rebuildSearch.perform(app, {}, person);
           if (!made.ok) return complain(common(), made.problem);

@@ -4,7 +4,7 @@ import { findWorkspace } from "../config/environment.ts";
 import type { Result } from "../kernel/result.ts";
 import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
 import { type Common, complain, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
+import { claimSecret, shell } from "./shell.ts";
 
 export const serveCommand = (common: () => Common) =>
   new Command("serve")
@@ -30,7 +30,7 @@ export const mcpCommand = (common: () => Common) =>
     .option("--role <role>", "role of the agent in schema.yaml (default: the only one)")
     .option("--run <id>", "run of the agent")
     .option("--task <id>", "task of the agent")
-    .option("--epoch <n>", "epoch of the agent's claim", Number)
+    .option("--epoch <n>", "epoch of the agent's claim; SCRIPTORIUM_CLAIM_SECRET has its secret", Number)
     .option("--tools <groups>", "tool groups to list beside core, such as graph,tasks; or all", toolGroupList)
     .option("--optional", "without a workspace or a role, connect without tools and explain instead of failing")
     .addHelpText("after", mcpHelp)
@@ -44,6 +44,7 @@ export const mcpCommand = (common: () => Common) =>
             ...(run ? { run } : {}),
             ...(task ? { task } : {}),
             ...(epoch === undefined ? {} : { epoch }),
+            ...claimSecret(),
             ...(tools ? { groups: tools } : {}),
           });
         });

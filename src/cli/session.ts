@@ -2,19 +2,21 @@ import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import type * as z from "zod";
+import { jobMark } from "../agents/agent-marks.ts";
 import type { App } from "../app.ts";
 import { findWorkspace } from "../config/environment.ts";
-import type { Caller } from "../kernel/caller.ts";
+import type { Person } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Problem, problemText, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
 import { crashAt } from "../store/disk/crash.ts";
+import type { Confirmation } from "./decide.ts";
 import { machineTrouble } from "./machine-trouble.ts";
 import { forPeople } from "./next-step.ts";
 import { shell } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */
-export type Common = { dir?: string; json?: boolean };
+export type Common = { dir?: string; json?: boolean; token?: string };
 
 /** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
 export async function withApp<T>(common: Common, work: (app: App) => Promise<T>): Promise<T> {
@@ -31,11 +33,47 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
   }
 }
 
-/** The person at this keyboard, as git knows them: they own the folder, so they may do everything. */
-export async function localPerson(app: App): Promise<Caller> {
+const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
+
+/**
+ * The person who runs this command: of the token they gave, else as git knows them. They own the folder, so they may
+ * do everything, except decide (`perform` asks for proof). An agent of a job is not that person.
+ */
+export async function localPerson(app: App, common: Common): Promise<Person> {
+  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  if (job !== undefined && (await app.jobs.find(job)))
+    throw new Refused({ code: "denied", message: `this command runs inside job ${job}; agents of jobs use scribe` });
+  const owner = await gitPerson(app);
+  const token = tokenOf(common);
+  if (!token) return owner;
+  const { personOfToken } = await import("../people/token-person.ts");
+  const found = await personOfToken(app, token, owner);
+  if (found.ok) return found.value;
+  const source = common.token ? "--token" : "SCRIPTORIUM_TOKEN";
+  throw new Refused({ ...found.problem, message: `${source}: ${found.problem.message}` });
+}
+
+/** The person whose git configuration this is. */
+export async function gitPerson(app: App): Promise<Person> {
   const known = await app.git.person();
   const name = known?.name ?? userInfo().username;
   return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
+}
+
+/** Performs an operation as the local person, who confirms it if it is a decision. */
+export async function perform<I extends z.ZodType, O extends z.ZodType>(
+  app: App,
+  common: Common,
+  operation: Operation<App, I, O>,
+  input: Typed<z.input<I>>,
+  confirmation?: Confirmation,
+): Promise<Result<z.output<O>>> {
+  const person = await localPerson(app, common);
+  if (!(await operation.isDecision(app, input))) return operation.perform(app, input, person);
+  const { decide } = await import("./decide.ts");
+  const decision = { operation, input, person, hasToken: Boolean(tokenOf(common)) };
+  const decided = await decide(app, decision, confirmation);
+  return decided.ok ? operation.perform(app, decided.value.input, decided.value.caller) : decided;
 }
 
 /** Input as typed at a shell: the operation checks choices and says which required option is missing. */
@@ -47,11 +85,9 @@ export async function report<I extends z.ZodType, O extends z.ZodType>(
   operation: Operation<App, I, O>,
   input: Typed<z.input<I>>,
   show: Show<z.output<O>>,
+  confirmation?: Confirmation,
 ): Promise<void> {
-  await withApp(common, async (app) => {
-    const result = await operation.perform(app, input, await localPerson(app));
-    print(common, result, show);
-  });
+  await withApp(common, async (app) => print(common, await perform(app, common, operation, input, confirmation), show));
 }
 
 /** Text for people, or that and what scripts get with --json if it is not the whole value. */

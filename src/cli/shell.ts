@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable, Writable } from "node:stream";
+import { ancestors, type ProcessInfo } from "../agents/ancestors.ts";
 import { type Environment, environment } from "../config/environment.ts";
 
 /** The streams, environment, folder and exit code of one command. */
@@ -9,6 +10,8 @@ export type Shell = {
   readonly stderr: Writable;
   readonly env: Environment;
   readonly cwd: string;
+  /** The processes that this command descends from, nearest first. */
+  ancestors(): readonly ProcessInfo[];
   exitCode: number;
 };
 
@@ -30,6 +33,7 @@ const processShell: Shell = {
   get cwd() {
     return process.cwd();
   },
+  ancestors: () => ancestors(),
   get exitCode() {
     return Number(process.exitCode ?? 0);
   },
@@ -42,6 +46,12 @@ const current = new AsyncLocalStorage<Shell>();
 
 /** The shell of the command that is running: one process may run several at once. */
 export const shell = (): Shell => current.getStore() ?? processShell;
+
+/** The secret of the caller's claim from the environment: an argument would show in the list of processes. */
+export function claimSecret(): { secret?: string } {
+  const secret = shell().env.SCRIPTORIUM_CLAIM_SECRET;
+  return secret ? { secret } : {};
+}
 
 export const runInShell = <T>(own: Shell | undefined, work: () => Promise<T>): Promise<T> =>
   own ? current.run(own, work) : work();

@@ -80,7 +80,7 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
   if (name && files.length > 1) return complain(common, refuse("invalid", "--name works with one file only").problem);
   if (files.length === 0) return complain(common, refuse("invalid", `no files found in ${paths.join(", ")}`).problem);
   await withApp(common, async (app) => {
-    const person = await localPerson(app);
+    const person = await localPerson(app, common);
     const added: z.infer<typeof addSource.output>[] = [];
     for (const { file, name: own } of files) {
       const size = file === "-" ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
@@ -102,7 +102,7 @@ const restMs = 200;
 /** Scans the whole folder after each change, so that missed file events are caught up. */
 async function watchFolder(common: Common, folder: string, once: boolean): Promise<void> {
   await withApp(common, async (app) => {
-    const person = await localPerson(app);
+    const person = await localPerson(app, common);
     const look = async () => {
       const followed = await followSources.perform(app, { folder }, person);
       if (!followed.ok) {

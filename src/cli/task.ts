@@ -1,5 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import { overturnTask } from "../crew/overturn.ts";
+import { ok } from "../kernel/result.ts";
 import {
   createTodo,
   getTaskContext,
@@ -11,9 +12,11 @@ import {
   updateTodo,
 } from "../tasks/operations.ts";
 import { stateNamed, wordsFor } from "../tasks/state-words.ts";
+import type { Confirmation } from "./decide.ts";
+import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
-import { shell } from "./shell.ts";
-import { bold, table } from "./text.ts";
+import { claimSecret, shell } from "./shell.ts";
+import { bold, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
@@ -62,7 +65,12 @@ export const taskCommand = (common: () => Common) =>
         .requiredOption("--as <name>", "your name")
         .action((id, { as }) =>
           report(common(), lockTodo, { id, agent_id: as }, (got) => {
-            if (got.status === "locked") return `${id} is claimed until ${got.expires_at} (epoch ${got.epoch})`;
+            if (got.status === "locked")
+              return [
+                `${id} is claimed until ${got.expires_at} (epoch ${got.epoch})`,
+                `secret: ${got.secret}`,
+                "Writing to the task or releasing it needs the epoch and the secret, which is shown only here.",
+              ].join("\n");
             shell().exitCode = 1;
             return `${id} is held by ${got.holder} since ${got.since} until ${got.until}${got.alive ? "" : " (the lease has expired)"}`;
           }),
@@ -73,8 +81,9 @@ export const taskCommand = (common: () => Common) =>
         .description("Release a task that you hold; with --force, release it for another holder.")
         .argument("<id>")
         .option("--epoch <n>", "epoch of your claim", Number)
+        .option("--secret <text>", "secret of your claim (default: SCRIPTORIUM_CLAIM_SECRET)")
         .option("--force", "release the claim of another holder")
-        .action((id, { epoch, force }) =>
+        .action((id, { epoch, secret, force }) =>
           force
             ? report(
                 common(),
@@ -82,7 +91,12 @@ export const taskCommand = (common: () => Common) =>
                 { id },
                 (t) => `released from ${t.from?.holder}; ${id} is ${wordsFor(t.state)}`,
               )
-            : report(common(), unlockTodo, { id, epoch }, (t) => `${id} is ${wordsFor(t.state)}`),
+            : report(
+                common(),
+                unlockTodo,
+                { id, epoch, ...claimSecret(), ...(secret === undefined ? {} : { secret }) },
+                (t) => `${id} is ${wordsFor(t.state)}`,
+              ),
         ),
     )
     .addCommand(
@@ -114,7 +128,9 @@ export const taskCommand = (common: () => Common) =>
         .argument("<id>")
         .requiredOption("--reason <text>", "what is wrong; the next worker reads it")
         .option("--confirm", "apply the change")
-        .action((id, { reason, confirm }) => report(common(), overturnTask, { id, reason, confirm }, fallout)),
+        .action((id, { reason, confirm }) =>
+          report(common(), overturnTask, { id, reason, confirm }, fallout, overturning(id, reason)),
+        ),
     )
     .addCommand(
       new Command("cancel")
@@ -130,6 +146,15 @@ export const taskCommand = (common: () => Common) =>
           ),
         ),
     );
+
+const overturning = (id: string, reason: string): Confirmation => ({
+  word: "overturn",
+  async preview(app, person) {
+    const found = await overturnTask.perform(app, { id, reason, confirm: false }, person);
+    if (!found.ok) return found;
+    return ok({ text: [`Overturn task ${id}: ${inert(reason)}`, ...affected(inertly(found.value))].join("\n") });
+  },
+});
 
 type Line = { id: string; title: string; state: string; priority: number; holder?: string; waits_for?: number };
 
@@ -151,22 +176,15 @@ const lost = new Set(["failed", "stale", "cancelled"]);
 
 type Named = { id: string; title: string };
 
-const fallout = (found: {
-  stale: Named[];
-  stopped: Named[];
-  waiting: Named[];
-  overturned: boolean;
-  message: string;
-}) => {
-  const will = found.overturned ? "" : "would be ";
+type Fallout = OutputOf<typeof overturnTask>;
+
+const fallout = (found: Fallout) => [found.message, ...affected(found)].join("\n");
+
+function affected({ overturned, stale, stopped, waiting }: Fallout): string[] {
+  const will = overturned ? "" : "would be ";
   const lines = (state: string, tasks: Named[]) => tasks.map(({ id, title }) => `  ${will}${state}: ${id} ${title}`);
-  return [
-    found.message,
-    ...lines("stale", found.stale),
-    ...lines("stopped", found.stopped),
-    ...lines("blocked", found.waiting),
-  ].join("\n");
-};
+  return [...lines("stale", stale), ...lines("stopped", stopped), ...lines("blocked", waiting)];
+}
 
 function described(
   t: Line & {

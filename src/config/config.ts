@@ -133,6 +133,12 @@ export const configFile = z.strictObject({
     })
     .default({})
     .describe("Search by meaning"),
+  approvals: z
+    .enum(["recorded", "signed"], { error: "expected recorded or signed" })
+    .default("recorded")
+    .describe(
+      "`recorded`: an approval names the person. `signed`: it is also signed with their SSH or GPG key, as `user.signingkey` and `gpg.format` of git say, in the database and on the commit; `doctor` verifies it",
+    ),
   port: z
     .int()
     .min(0)
@@ -159,6 +165,7 @@ export type Config = {
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
   modelFolder: string;
+  approvals: "recorded" | "signed";
   port: number;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
@@ -205,6 +212,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
+    approvals: value.approvals,
     port: value.port,
     stateFolder,
     environment: env,

@@ -3,6 +3,8 @@
  * from these lists, and a test compares them with the names that the source uses.
  */
 export const userVariables = {
+  SCRIPTORIUM_CLAIM_SECRET:
+    "Secret of the claim that `scribe`, `scriptorium mcp --task` and `scriptorium task release` write under. Unlike `--secret`, it is not visible in the list of processes.",
   SCRIPTORIUM_DATABASE_URL:
     "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
   SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",
@@ -12,6 +14,8 @@ export const userVariables = {
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
+  SCRIPTORIUM_TOKEN:
+    "Token of a person, for scripts: commands act as that person, and decisions such as `proposal approve` need no confirmation. `--token` overrides it.",
 } as const;
 
 /** Set by Scriptorium for the processes it starts; users do not set them. */

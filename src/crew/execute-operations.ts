@@ -4,6 +4,7 @@ import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { CrewApp } from "./record/crew-app.ts";
+import { currentBudget, raisesBudget } from "./rules/run-budget.ts";
 
 export const startRun = operation({
   name: "start_run",
@@ -37,6 +38,11 @@ export const executeRun = operation({
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/runs/{id}/execute" },
+  decision: async (app: CrewApp, { id, budget_tokens, budget_usd }) => {
+    const run = await app.runs.find(id);
+    const asked = { tokens: budget_tokens, usd: budget_usd };
+    return run !== undefined && raisesBudget(currentBudget(run, app.config.crew.budget), asked);
+  },
   input: z.object({
     id: z.string().max(64).describe("Id of the run, such as run-…"),
     budget_tokens: z

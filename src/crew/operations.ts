@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { type Caller, nameOf } from "../kernel/caller.ts";
+import { type Caller, claimFor, nameOf } from "../kernel/caller.ts";
 import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { NamedClaim } from "../store/fence.ts";
 import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
 import { longestOutput } from "../tasks/transition.ts";
@@ -17,6 +18,11 @@ const taskId = z
   .optional()
   .describe("Id of your task; required unless your connection is bound to it");
 const epoch = z.int().min(1).optional().describe("The epoch of your claim");
+const secret = z
+  .string()
+  .max(200)
+  .optional()
+  .describe("The secret of your claim; needed if you claimed with lock_todo");
 const line = z.string().trim().min(1).max(1000);
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of nodes and entries that you used");
 
@@ -25,17 +31,17 @@ export const actorOf = (caller: Caller) =>
   caller.kind === "agent" && caller.crew ? caller.crew.agent : nameOf(caller);
 
 /** The claim a write is made under. The task that the system bound the caller to overrides its input. */
-function fenceOf(caller: Caller, said: { task?: string | undefined; epoch?: number | undefined }): Result<Fence> {
+function fenceOf(caller: Caller, said: { task?: string | undefined } & NamedClaim): Result<Fence> {
   const bound = caller.kind === "agent" ? caller : undefined;
   const task = bound?.task ?? said.task;
-  const epoch = bound?.epoch ?? said.epoch;
+  const { epoch, secret } = claimFor(caller, task, said);
   if (bound?.task !== undefined && said.task !== undefined && said.task !== bound.task)
     return refuse("denied", `your connection is bound to task ${bound.task}, not to ${said.task}`);
   if (task === undefined || epoch === undefined)
-    return refuse("invalid", "task and epoch: missing; expected the task you hold and the epoch of your claim", {
+    return refuse("invalid", "task and epoch: missing; expected those of your claim, with its secret", {
       next: [{ operation: "lock_todo", to: "claim a task" }],
     });
-  return ok({ task, epoch });
+  return ok({ task, epoch, secret });
 }
 
 export const submitPlan = operation({
@@ -91,6 +97,7 @@ export const submitOutput = operation({
   input: z.object({
     task: taskId,
     epoch,
+    secret,
     output: z
       .string()
       .min(1)
@@ -111,11 +118,11 @@ export const submitOutput = operation({
     cites,
   }),
   output: z.object({ status: z.literal("submitted"), attempt: z.int(), message: z.string() }),
-  async run(app: CrewApp, { task, epoch, ...said }, caller) {
+  async run(app: CrewApp, { task, epoch, secret, ...said }, caller) {
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew && crew.part !== "worker")
       return refuse("denied", `only a worker can submit output; you are ${crew.part}`);
-    const fence = fenceOf(caller, { task, epoch });
+    const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
     if (!crew) {
       const held = await findTask(app.db.read, fence.value.task);
@@ -123,7 +130,7 @@ export const submitOutput = operation({
         return refuse("invalid", "this task does not belong to a run", {
           next: [{ operation: "update_todo", input: { id: held.id, status: "completed" }, to: "complete it" }],
         });
-      const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller));
+      const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller), actorOf(caller));
       if (!begun.ok) return begun;
     }
     const kept = await app.attempts.submitOutput(fence.value, said, actorOf(caller));
@@ -171,6 +178,7 @@ export const submitVerdict = operation({
     .object({
       task: taskId,
       epoch,
+      secret,
       verdict: z.enum(["PASS", "FAIL"]).describe("Your judgement"),
       score: z.int().min(0).max(100).describe("0 to 100; at least 80 to pass"),
       feedback: z.string().trim().min(1).max(2000).describe("Two or three sentences"),
@@ -205,10 +213,10 @@ export const submitVerdict = operation({
         });
     }),
   output: z.object({ outcome: z.enum(["PASS", "FAIL"]), objections: z.array(z.string()), state: z.string() }),
-  async run(app: CrewApp, { task, epoch, caused_by, required_fixes, ...said }, caller) {
+  async run(app: CrewApp, { task, epoch, secret, caused_by, required_fixes, ...said }, caller) {
     if (caller.kind !== "agent" || caller.crew?.part !== "qc")
       return refuse("denied", "only the verifier that the run started for this task can submit a verdict");
-    const fence = fenceOf(caller, { task, epoch });
+    const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
     const judged = await app.attempts.submitVerdict(
       fence.value,
@@ -237,12 +245,13 @@ export const ask = operation({
   input: z.object({
     task: taskId,
     epoch,
+    secret,
     question: z.string().trim().min(1).max(4000).optional().describe("One question"),
     id: z.string().max(64).optional().describe("Id of an earlier question, to read its answer"),
   }),
   output: z.object({ id: z.string(), status: z.enum(["asked", "answered"]), answer: z.string().nullable() }),
-  async run(app: CrewApp, { task, epoch, question, id }, caller) {
-    const fence = fenceOf(caller, { task, epoch });
+  async run(app: CrewApp, { task, epoch, secret, question, id }, caller) {
+    const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
     return askQuestion(app, fence.value, { question, id }, actorOf(caller));
   },

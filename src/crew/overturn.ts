@@ -24,6 +24,7 @@ export const overturnTask = operation({
   callers: collaborators,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/overturn" },
+  decision: (_app: CrewApp, { confirm }) => confirm,
   input: z.object({
     id: z.string().max(64).describe("Id of the task"),
     reason: z

@@ -29,6 +29,7 @@ export const revertRun = operation({
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/revert" },
+  decision: (_app: CrewApp, { confirm }) => confirm,
   input: z.object({
     run: z.string().min(1).max(200).optional().describe("Revert what was written in this run"),
     task: z.string().min(1).max(64).optional().describe("Revert only what was written for this task"),

@@ -6,6 +6,7 @@ import { diagnose, diagnosis, findingsOf } from "./finding.ts";
 import { checkAttempts, checkClock, checkDatabase, checkRows, checkTasks } from "./workspace/database.ts";
 import { checkFiles, checkLinks, checkLogs, checkSources } from "./workspace/entries.ts";
 import { checkHistory, checkMirror, checkRepository } from "./workspace/history.ts";
+import { checkSignatures } from "./workspace/signatures.ts";
 
 /** The workspace alone: what it needs from the machine is checked by `checkMachine`, for the person at its keyboard. */
 export const doctor = operation({
@@ -25,6 +26,7 @@ export const doctor = operation({
       ...(await checkRepository(app)),
       await checkHistory(app),
       ...(await checkMirror(app)),
+      ...(await checkSignatures(app)),
       ...(await checkSources(app)),
       await checkDatabase(app),
       await checkRows(app),

@@ -3,7 +3,7 @@ import type { NextOperation } from "../kernel/next-step.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
 import { appendEvent, appendEvents, type NewEvent } from "../store/events.ts";
-import { holdClaim, recordingLate } from "../store/fence.ts";
+import { type Claimant, holdClaim, recordingRefused } from "../store/fence.ts";
 import { noSuch } from "../store/no-such.ts";
 import {
   countEdges,
@@ -38,7 +38,10 @@ const bulk = 1000;
  */
 export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "newId">, caller: Caller) {
   const actor = nameOf(caller);
-  const by = caller.kind === "agent" ? { name: actor, task: caller.task, epoch: caller.epoch } : { name: actor };
+  const by: Claimant =
+    caller.kind === "agent"
+      ? { name: actor, task: caller.task, epoch: caller.epoch, secret: caller.secret }
+      : { name: actor };
   const stamp = () => now().toISOString();
 
   /** Runs a change in one transaction under the caller's claim; `written` is the context to save with it. */
@@ -46,7 +49,7 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
     what: string,
     work: (tx: Query, written: WriteContext) => Promise<Result<T>>,
   ): Promise<Result<T>> =>
-    recordingLate({ db, now }, by, what, () =>
+    recordingRefused({ db, now }, by, what, () =>
       db.write(async (tx) => {
         const held = await holdClaim(tx, db.engine, by);
         return held.ok ? work(tx, { ...provenance(caller), ...held.value }) : held;

@@ -60,8 +60,8 @@ async function answer(c: Context<Env>, app: App, operation: Operation<App>, sign
   const body = await readBody(c);
   if (body instanceof Response) return body;
   const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
-  const { tokenId } = c.get("principal");
-  const result = await operation.perform(app, input, signIn.callerFor(tokenId, ""));
+  const { tokenId, person } = c.get("principal");
+  const result = await operation.perform(app, input, person ?? signIn.callerFor(tokenId, ""));
   if (result.ok) return c.json(result.value as object, 200);
   return refusalAnswer(c, result.problem);
 }

@@ -31,11 +31,12 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
     const rank = user ? lowerRank(user.role, token.role as Rank) : (token.role as Rank);
     const person: Person = { kind: "person", name: token.name, rank, ...(user?.email ? { email: user.email } : {}) };
     people.set(token.id, person);
-    return { tokenId: token.id, byCookie, person };
+    return { tokenId: token.id, byCookie, person: { ...person, proof: byCookie ? "session" : "token" } };
   }
 
   async function byToken(text: string): Promise<Principal | undefined> {
-    if (sameToken(text, workspaceToken)) return { tokenId: owner, byCookie: false, person: self };
+    if (sameToken(text, workspaceToken))
+      return { tokenId: owner, byCookie: false, person: { ...self, proof: "token" } };
     const token = await app.tokens.find(text);
     return token && remember(token, false);
   }
@@ -45,7 +46,7 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
     const expected = Buffer.from(proofOf(id));
     const given = Buffer.from(proof);
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-    if (id === owner) return { tokenId: owner, byCookie: true, person: self };
+    if (id === owner) return { tokenId: owner, byCookie: true, person: { ...self, proof: "session" } };
     const token = await app.tokens.findById(id);
     return token && remember(token, true);
   }
@@ -72,7 +73,10 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
       return c.redirect(addressOf(c), 303);
     },
 
-    /** The caller of a token. An agent's turn belongs to its token and MCP session. */
+    /**
+     * The caller of a token over MCP. An agent's turn belongs to its token and MCP session. A person has no proof
+     * here: an agent is at the other end of an MCP connection, whoever's token it has.
+     */
     callerFor(tokenId: string, session: string): Caller {
       const person = people.get(tokenId);
       if (person) return person;

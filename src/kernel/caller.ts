@@ -16,12 +16,17 @@ const order: Rank[] = ["reader", "collaborator", "admin"];
 /** A token may allow less than its person may do, never more. */
 export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.indexOf(b) ? a : b);
 
-export type Person = { kind: "person"; name: string; email?: string; rank: Rank };
+/** How a person showed that they make a decision themselves: a browser session, a token of theirs, or a typed word. */
+type Proof = "session" | "token" | "terminal";
+
+export type Person = { kind: "person"; name: string; email?: string; rank: Rank; proof?: Proof };
 export type Agent = {
   kind: "agent";
   role: string;
   task?: string;
   epoch?: number;
+  /** Proves the claim with this epoch; the crew sets it for the agents that it starts. */
+  secret?: string;
   /** The job that it was started for, if any. */
   job?: string;
   turn: Turn;
@@ -42,6 +47,16 @@ export const newTurn = (run?: string, lasting = false): Turn => ({
   reads: new Set(),
   over: false,
 });
+
+/** The claim that a caller names for a write to a task. A session that is bound to the task overrides the input. */
+export function claimFor(
+  caller: Caller,
+  task: string | undefined,
+  said: { epoch?: number | undefined; secret?: string | undefined },
+): { epoch?: number | undefined; secret?: string | undefined } {
+  if (caller.kind === "person" || caller.task === undefined || caller.task !== task) return said;
+  return { epoch: caller.epoch ?? said.epoch, secret: caller.secret ?? said.secret };
+}
 
 export const nameOf = (caller: Caller) => (caller.kind === "person" ? caller.name : caller.role);
 

@@ -26,6 +26,7 @@ export const nextOperations = [
   "memory_update_node",
   "refresh_perspective",
   "reject_proposal",
+  "release_task",
   "reopen_topic",
   "reply_topic",
   "request_revision",

@@ -16,6 +16,8 @@ export type OperationDescription = {
   callers: readonly CallerKind[];
   group: ToolGroup;
   audience?: Audience;
+  /** True for an operation that needs a person's proof. */
+  decision?: boolean;
   input: JsonSchema;
 };
 

@@ -32,14 +32,23 @@ export type Definition<A, I extends z.ZodType, O extends z.ZodType> = Effect & {
   /** The agents that it is listed for; all that may call it if left out. It decides the list, not access. */
   audience?: Audience;
   http?: { method: "get" | "put" | "post" | "delete"; path: `/${string}` };
+  /**
+   * True for decisions, which need a person's proof: a call without one is refused. A function says which inputs are
+   * decisions, where others only preview one or do less.
+   */
+  decision?: boolean | ((app: A, input: z.output<I>) => boolean | Promise<boolean>);
   input: I;
   output: O;
   run(app: A, input: z.output<I>, caller: Caller): Promise<Result<z.output<O>>>;
 };
 
 export type Operation<A = never, I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> = Effect &
-  Omit<Definition<A, I, O>, "run" | keyof Effect> & {
-    /** The only entry point: the caller's rank and the input are checked here and nowhere else. */
+  Omit<Definition<A, I, O>, "run" | "decision" | keyof Effect> & {
+    /** Whether a call may be a decision; `isDecision` tells for one input. */
+    decision: boolean;
+    /** Whether a call with this input needs a person's proof; an invalid input does not, because it is refused anyway. */
+    isDecision(app: A, raw: unknown): Promise<boolean>;
+    /** The only entry point: the caller's rank and proof and the input are checked here and nowhere else. */
     perform(app: A, raw: unknown, caller: Caller): Promise<Result<z.output<O>>>;
   };
 
@@ -50,10 +59,18 @@ export const collaborators = ["collaborator", "admin"] as const;
 
 export function operation<A, I extends z.ZodType, O extends z.ZodType>({
   run,
+  decision = false,
   ...definition
 }: Definition<A, I, O>): Operation<A, I, O> {
+  const decides = async (app: A, input: z.output<I>) =>
+    typeof decision === "function" ? decision(app, input) : decision;
   return {
     ...definition,
+    decision: decision !== false,
+    async isDecision(app, raw) {
+      const input = definition.input.safeParse(raw);
+      return input.success && decides(app, input.data);
+    },
     async perform(app, raw, caller) {
       const kind = kindOf(caller);
       if (!definition.callers.includes(kind)) {
@@ -67,10 +84,20 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
         const issues = input.error.issues.map(briefly);
         return refuse("invalid", listOf(issues), { issues });
       }
+      if (!hasProof(caller) && (await decides(app, input.data))) return unproven(definition.name);
       return run(app, input.data, caller);
     },
   };
 }
+
+/** An agent never proves to be a person, also where an operation lists agents among its callers. */
+const hasProof = (caller: Caller) => caller.kind === "person" && caller.proof !== undefined;
+
+const unproven = (name: string) =>
+  refuse(
+    "denied",
+    `${name} is a decision of a person; make it in a signed-in browser, at a terminal, or with a person's token`,
+  );
 
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`);
 
@@ -85,7 +112,7 @@ const briefly = (issue: z.core.$ZodIssue): Issue => ({
 
 /** The part of an operation that a face needs before it calls it. */
 export function describeOperation(operation: Operation): OperationDescription {
-  const { name, summary, guidance, effect, callers, group, audience, input } = operation;
+  const { name, summary, guidance, effect, callers, group, audience, decision, input } = operation;
   const { $schema: _dialect, ...schema } = jsonSchema(input);
   return {
     name,
@@ -95,6 +122,7 @@ export function describeOperation(operation: Operation): OperationDescription {
     callers,
     group,
     ...(audience === undefined ? {} : { audience }),
+    ...(decision ? { decision } : {}),
     input: schema,
   };
 }

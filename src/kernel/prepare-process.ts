@@ -1,14 +1,10 @@
-import module from "node:module";
-
-/** Call before importing the program: modules loaded earlier are not in the compile cache, and an old Node cannot load them. */
+/** Call before loading the commands, which an old Node cannot load. */
 export function prepareProcess(): void {
   refuseOldNode(process.versions.node);
   // Ignore EPIPE, e.g. when output is piped into `head`, and EIO of a terminal that was closed.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE" && !(error.code === "EIO" && process.stdout.isTTY)) throw error;
   });
-  // Node 22 and newer keep compiled code between runs.
-  (module as { enableCompileCache?: () => void }).enableCompileCache?.();
 }
 
 /** `engines` in package.json names the same release. */

@@ -15,6 +15,7 @@ import { version } from "../kernel/version.ts";
 import { isOperation, loaders } from "../operation-loaders.ts";
 import { manifest } from "../operation-manifest.ts";
 import { instructions } from "./instructions.ts";
+import { sessionClaims } from "./session-claims.ts";
 
 /**
  * What the caller may do, as MCP tools, and the entries as resources. The list has the core tools and those of
@@ -29,13 +30,15 @@ export async function mcpServer(app: App, caller: Caller, groups: readonly ToolG
   );
   const allowed = manifest.filter(({ callers }) => callers.includes(kindOf(caller)));
   const callable = allowed.map(({ name }) => name);
+  const claims = sessionClaims();
   const isAllowed = (step: NextOperation) => callable.includes(step);
   serveTools(server, {
     listed: allowed.filter((operation) => isListed(operation, caller, groups, schema)),
     callable,
     async call(name, raw): Promise<Result<unknown>> {
       if (!isOperation(name)) return refuse("not_found", `no tool ${name}`);
-      const result: Result<unknown> = await (await loaders[name]()).perform(app, raw, caller);
+      const result: Result<unknown> = await (await loaders[name]()).perform(app, claims.withSecret(name, raw), caller);
+      claims.remember(name, raw, result);
       return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
     },
   });

@@ -21,6 +21,7 @@ export type StdioOptions = {
   run?: string;
   task?: string;
   epoch?: number;
+  secret?: string;
   groups?: readonly ToolGroup[];
 };
 
@@ -30,13 +31,14 @@ export async function serveMcp(app: App, options: StdioOptions): Promise<Result<
   if (!schema.ok) return schema;
   const role = chooseRole(schema.value, options.role, `${app.config.wiki}/schema.yaml`);
   if (!role.ok) return role;
-  const { run, task, epoch } = options;
+  const { run, task, epoch, secret } = options;
   const caller: Caller = {
     kind: "agent",
     role: role.value,
     turn: newTurn(run, true),
     ...(task ? { task } : {}),
     ...(epoch === undefined ? {} : { epoch }),
+    ...(secret === undefined ? {} : { secret }),
   };
   const recording = setInterval(
     () => void app.recorder.record().catch((error) => app.log.error({ error }, "record-failed")),

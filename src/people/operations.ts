@@ -40,6 +40,7 @@ export const createToken = operation({
   callers: ["admin"],
   group: "admin",
   http: { method: "post", path: "/tokens" },
+  decision: true,
   input: z.object({
     kind: z.enum(["agent", "person"]).describe("Whether the token is for an agent or a person"),
     role: z.string().min(1).max(64).optional().describe("For an agent: role in schema.yaml"),
@@ -99,6 +100,7 @@ export const revokeToken = operation({
   callers: ["admin"],
   group: "admin",
   http: { method: "delete", path: "/tokens/{id}" },
+  decision: true,
   input: z.object({ id: z.string().max(64).describe("Id of the token") }),
   output: z.object({ id: z.string() }),
   run: (app: PeopleApp, { id }, caller) => app.tokens.revoke(id, nameOf(caller)),
@@ -123,6 +125,7 @@ export const addUser = operation({
   callers: ["admin"],
   group: "admin",
   http: { method: "post", path: "/people" },
+  decision: true,
   input: z.object({
     name: userName,
     email: z.email().max(200).optional().describe("Email address for commits they approve"),
@@ -159,6 +162,7 @@ export const changeUser = operation({
   callers: ["admin"],
   group: "admin",
   http: { method: "put", path: "/people/{name}" },
+  decision: true,
   input: z.object({ name: userName, rank }),
   output: user,
   async run(app: PeopleApp, { name, rank }, caller) {
@@ -175,6 +179,7 @@ export const removeUser = operation({
   callers: ["admin"],
   group: "admin",
   http: { method: "delete", path: "/people/{name}" },
+  decision: true,
   input: z.object({ name: userName }),
   output: user,
   async run(app: PeopleApp, { name }, caller) {

@@ -171,6 +171,8 @@ export interface ProposalRow {
   job_id: string | null;
   /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
   approval: string | null;
+  /** The approval as signed by its person; null without `approvals: signed`. */
+  signature: string | null;
 }
 
 export interface ProposalCommentRow {
@@ -258,6 +260,8 @@ export interface TaskRow {
   /** In milliseconds of the store's clock, like `lease_until`. */
   claimed_at: number | null;
   lease_until: number | null;
+  /** SHA-256 of the secret of the claim; null while nobody holds the task. */
+  secret_hash: string | null;
   result: string;
   version: number;
   /**

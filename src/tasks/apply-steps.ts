@@ -1,11 +1,11 @@
 import type { EventKind } from "../kernel/event-kinds.ts";
-import { ok, type Result } from "../kernel/result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { NewClaim } from "../store/claim-secret.ts";
 import type { Database, Query } from "../store/database.ts";
 import type { WrittenEvent } from "../store/events.ts";
 import { type Change, type Lease, saveTasks } from "../store/queries/claims.ts";
 import { waitAgain } from "../store/queries/descendants.ts";
 import { freeDependents, lockShape, tellDescendants } from "../store/queries/tasks.ts";
-import { changedMeanwhile } from "./holder.ts";
 import { isLost, type State, type Task } from "./task.ts";
 import { type Next, type Step, transition } from "./transition.ts";
 
@@ -15,7 +15,7 @@ export type TaskStep = {
   step: Step;
   actor: string;
   /** For steps that begin a claim. */
-  leaseMs?: number | undefined;
+  claim?: NewClaim | undefined;
   /** The task comes from the claim cache and was not read again. */
   underClaim?: boolean;
 };
@@ -31,11 +31,11 @@ export async function applySteps(
   const decided = steps.map((step) => ({ step, next: transition(step.task, step.step) }));
   const changes = decided.flatMap(({ step, next }) => (next.ok ? changeOf(step, next.value, at) : []));
   const leases = await saveTasks(tx, engine, changes);
-  const answers = decided.map(({ step: { task }, next }): Result<Task> => {
+  const answers = decided.map(({ step, next }): Result<Task> => {
     if (!next.ok) return next;
-    const lease = leases.get(task.num);
-    if (!lease) return changedMeanwhile(task.id);
-    return ok(taskAfter(task, next.value, lease, at));
+    const lease = leases.get(step.task.num);
+    if (!lease) return changedMeanwhile(step.task.id);
+    return ok(taskAfter(step, next.value, lease, at));
   });
   await updateDependents(
     tx,
@@ -46,26 +46,42 @@ export async function applySteps(
 }
 
 export function changeOf(step: TaskStep, next: Next, at: string): Change {
-  const { task, leaseMs = 0, underClaim = false } = step;
-  const { num, version, epoch, awaited, blockersLeft } = task;
+  const { task, underClaim = false } = step;
+  const { num, version, epoch, secretHash, awaited, blockersLeft } = task;
+  const claim = begun(step, next);
   return {
-    row: { num, version, epoch, awaited: awaited ? 1 : 0, blockers_left: blockersLeft },
-    to: { ...next, result: JSON.stringify(next.result) },
-    leaseMs: next.holder === null ? null : Math.round(leaseMs),
+    row: { num, version, epoch, secret_hash: secretHash, awaited: awaited ? 1 : 0, blockers_left: blockersLeft },
+    to: {
+      state: next.state,
+      attempt: next.attempt,
+      epoch: next.epoch,
+      holder: next.holder,
+      secret_hash: claim?.secretHash ?? null,
+      result: JSON.stringify(next.result),
+    },
+    leaseMs: claim?.leaseMs ?? null,
     underClaim,
     event: eventOf(step, next, at),
   };
 }
 
+/** The claim that a step begins; null for a step that ends one. */
+function begun({ claim, step }: TaskStep, { holder }: Next): NewClaim | null {
+  if (holder === null) return null;
+  if (!claim) throw new Error(`a ${step.type} needs a lease and a secret`);
+  return claim;
+}
+
 /** Assigns each field by name: spreading two objects into one takes longer than SQLite takes to save the row. */
-export const taskAfter = (task: Task, next: Next, lease: Lease, at: string): Task => ({
-  ...task,
+export const taskAfter = (step: TaskStep, next: Next, lease: Lease, at: string): Task => ({
+  ...step.task,
   state: next.state,
   attempt: next.attempt,
   epoch: next.epoch,
   holder: next.holder,
   result: next.result,
-  version: task.version + 1,
+  version: step.task.version + 1,
+  secretHash: begun(step, next)?.secretHash ?? null,
   claimedAt: lease.claimed_at,
   leaseUntil: lease.lease_until,
   updatedAt: at,
@@ -78,6 +94,12 @@ function eventOf({ task: { id, run }, step, actor }: TaskStep, next: Next, at: s
   const kind: EventKind = `task-${step.type}`;
   return { at, actor, kind, subject: `task:${id}`, data };
 }
+
+/** The refusal of a write that lost a race. */
+export const changedMeanwhile = (id: string) =>
+  refuse("conflict", `task ${id} changed since it was read; nothing was saved`, {
+    next: [{ operation: "get_task_context", input: { id }, to: "read it again" }],
+  });
 
 const losing = (from: State, to: State) => Number(isLost(to)) - Number(isLost(from));
 

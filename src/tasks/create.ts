@@ -92,6 +92,7 @@ async function insert(
       holder: null,
       claimed_at: null,
       lease_until: null,
+      secret_hash: null,
       result: "{}",
       version: 1,
       created_at: at,

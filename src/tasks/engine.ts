@@ -1,7 +1,8 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { newClaim } from "../store/claim-secret.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { recordLate } from "../store/fence.ts";
+import { checkClaim, type Held, heldBy, iso, type NamedClaim, recordingRefused } from "../store/fence.ts";
 import { noSuch } from "../store/no-such.ts";
 import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/queries/claims.ts";
 import {
@@ -13,9 +14,10 @@ import {
   type StoredTask,
   saveWords,
 } from "../store/queries/tasks.ts";
+import { changedMeanwhile } from "./apply-steps.ts";
 import { batched } from "./batched.ts";
+import { claimCache } from "./claim-cache.ts";
 import { createTasks, type NewTask, turnAt } from "./create.ts";
-import { changedMeanwhile, claimCache, fence, type Held, heldBy, iso } from "./holder.ts";
 import {
   type ClaimRequest,
   claimOf,
@@ -32,7 +34,8 @@ import type { Step } from "./transition.ts";
 
 export type Strategy = "queue" | "lease" | "optimistic";
 
-export type Claim = { task: Task; epoch: number; expiresAt: string };
+/** Every write under the claim carries epoch and secret. No read returns the secret. */
+export type Claim = { task: Task; epoch: number; secret: string; expiresAt: string };
 type Deps = {
   db: Database;
   strategy: Strategy;
@@ -56,9 +59,9 @@ const mostTries = 50;
 const situationMs = 200;
 
 /**
- * Tasks and their claims. A claim is a holder, a lease by the store's clock, and an epoch that grows
- * with every claim; a write under a claim names its epoch and is refused once a newer one exists,
- * however late its worker wakes up. Concurrent requests of one process share a transaction, steps
+ * Tasks and their claims. A claim is a holder, a lease by the store's clock, an epoch that grows with every
+ * claim, and a secret that only the claimer gets. A write under a claim carries both; it is refused once a newer
+ * claim exists, however late its worker wakes up. Concurrent requests of one process share a transaction, steps
  * before claims: a worker that ends a task and claims the next needs one commit.
  */
 export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 }: Deps) {
@@ -135,16 +138,22 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
     return false;
   }
 
-  const heldClaim = (task: Task): Claim => ({ task, epoch: task.epoch, expiresAt: iso(task.leaseUntil) });
+  const heldClaim = (task: Task, secret: string): Claim => ({
+    task,
+    epoch: task.epoch,
+    secret,
+    expiresAt: iso(task.leaseUntil),
+  });
 
   /** Each is correct between processes and machines; they differ in lock contention. */
   const strategies: Record<Strategy, (worker: string, run: string | undefined) => Promise<Claim | undefined>> = {
     /** Reads and claims in one transaction with skipped locks: workers never meet at a task. */
     async queue(worker, run) {
-      const task = (await ask({ want: { worker, run, leaseMs } })) as Task | undefined;
+      const { secret, claim } = newClaim(leaseMs);
+      const task = (await ask({ want: { worker, run, claim } })) as Task | undefined;
       if (!task) return undefined;
       cache.put(task);
-      return heldClaim(task);
+      return heldClaim(task, secret);
     },
     /** Reads, then claims that task; a worker that comes second gets the holder. */
     lease: (worker, run) =>
@@ -157,8 +166,9 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
       amongReady(run, async ({ id, version }, known) => {
         const decide = (task: Task): Result<Step> =>
           task.version === version ? ok({ type: "claim", by: worker }) : refuse("conflict", "the task has changed");
-        const taken = await askMove({ id, actor: worker, decide, leaseMs, known });
-        return taken.ok ? heldClaim(taken.value) : undefined;
+        const { secret, claim } = newClaim(leaseMs);
+        const taken = await askMove({ id, actor: worker, decide, claim, known });
+        return taken.ok ? heldClaim(taken.value, secret) : undefined;
       }),
   };
 
@@ -215,39 +225,51 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
   }
 
   async function lockNow(id: string, worker: string, ms: number, known?: Task): Promise<Result<Claim | Held>> {
-    const locked = await askMove({ ...claimOf(id, worker, ms), known });
-    if (locked.ok) return ok(heldClaim(locked.value));
+    const { secret, claim } = newClaim(ms);
+    const locked = await askMove({ ...claimOf(id, worker, claim), known });
+    if (locked.ok) return ok(heldClaim(locked.value, secret));
     const { details } = locked.problem;
     return details && "holder" in details ? ok(details as Held) : locked;
   }
 
-  /** One step of a task: under a claim, which `epoch` names, or of a task that has no holder. */
-  async function step(id: string, wanted: Step, actor: string, epoch?: number): Promise<Result<Task>> {
-    const done = await askMove({ ...fencedStep(id, wanted, actor, epoch), known: cache.get(id, epoch) });
-    if (!done.ok && done.problem.details?.late)
-      await recordLate({ db, now }, { actor, task: id, step: wanted.type, epoch });
-    return done;
+  /** One step of a task: under a claim, or of a task that has no holder. */
+  async function step(id: string, wanted: Step, actor: string, under: NamedClaim = {}): Promise<Result<Task>> {
+    return recording(id, actor, wanted.type, under, async () => {
+      const done = await askMove({ ...fencedStep(id, wanted, actor, under), known: cache.get(id, under.epoch) });
+      if (!done.ok) cache.drop(id);
+      return done;
+    });
   }
+
+  const recording = <T>(
+    id: string,
+    actor: string,
+    what: string,
+    { epoch }: NamedClaim,
+    write: () => Promise<Result<T>>,
+  ) => recordingRefused({ db, now }, { name: actor, task: id, epoch }, what, write);
 
   /** Changes title, description and priority, under the same fence as a step. */
   async function edit(
     id: string,
     change: { title?: string; description?: string; priority?: number },
     actor: string,
-    epoch?: number,
+    under: NamedClaim = {},
   ): Promise<Result<Task>> {
-    return db.write(async (tx): Promise<Result<Task>> => {
-      const [row] = await lockTasks(tx, engine, [id]);
-      if (!row) return noSuch(tx, "task", id);
-      const fenced = fence(fromRow(row), Number(row.now), epoch);
-      if (!fenced.ok) return fenced;
-      const at = now().toISOString();
-      const turn = change.priority === undefined ? {} : { turn_at: turnAt(row.created_at, change.priority) };
-      const saved = await saveWords(tx, row, { ...change, ...turn }, at);
-      if (!saved) return changedMeanwhile(id);
-      await appendEvent(tx, { at, actor, kind: "task-edited", subject: `task:${id}`, data: change });
-      return ok(fromRow(saved));
-    });
+    return recording(id, actor, "edit", under, () =>
+      db.write(async (tx): Promise<Result<Task>> => {
+        const [row] = await lockTasks(tx, engine, [id]);
+        if (!row) return noSuch(tx, "task", id);
+        const allowed = checkClaim(fromRow(row), Number(row.now), under);
+        if (!allowed.ok) return allowed;
+        const at = now().toISOString();
+        const turn = change.priority === undefined ? {} : { turn_at: turnAt(row.created_at, change.priority) };
+        const saved = await saveWords(tx, row, { ...change, ...turn }, at);
+        if (!saved) return changedMeanwhile(id);
+        await appendEvent(tx, { at, actor, kind: "task-edited", subject: `task:${id}`, data: change });
+        return ok(fromRow(saved));
+      }),
+    );
   }
 
   /** Creates all of them or none; they may name each other by `key`. */
@@ -270,33 +292,38 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
       return claim;
     },
 
-    async renew(id: string, epoch: number, ms = leaseMs): Promise<Result<{ expiresAt: string }>> {
-      const until = await db.write((tx) => renewLease(tx, engine, { id, epoch, ms }));
-      if (until !== undefined) return ok({ expiresAt: iso(until) });
-      return refuse("conflict", `task ${id}: the claim with epoch ${epoch} has ended`, {
-        late: true,
-        next: [{ operation: "lock_todo", input: { id }, to: "claim it again" }],
+    async renew(id: string, { epoch, secret }: NamedClaim, ms = leaseMs): Promise<Result<{ expiresAt: string }>> {
+      return db.write(async (tx): Promise<Result<{ expiresAt: string }>> => {
+        if (epoch !== undefined && secret !== undefined) {
+          const until = await renewLease(tx, engine, { id, epoch, secret, ms });
+          if (until !== undefined) return ok({ expiresAt: iso(until) });
+        }
+        const [row] = await lockTasks(tx, engine, [id]);
+        if (!row) return noSuch(tx, "task", id);
+        const allowed = checkClaim(fromRow(row), Number(row.now), { epoch, secret });
+        return allowed.ok ? changedMeanwhile(id) : allowed;
       });
     },
 
-    /** Releases a task; with `force`, whoever holds it. Returns the claim that ended. */
+    /** Releases a task: under its claim or, with `force`, whoever holds it. Returns the claim that ended. */
     async release(
       id: string,
       actor: string,
-      how: { epoch: number } | { force: true },
+      how: NamedClaim | { force: true },
     ): Promise<Result<{ task: Task; from: Held }>> {
       let from: Held | undefined;
+      const isForced = "force" in how;
       const decide = (task: Task, clock: number): Result<Step> => {
         if (task.holder === null)
           return refuse("conflict", `task ${id} is not claimed; it is ${wordsFor(shownState(task))}`);
         from = heldBy(task, clock);
-        if ("epoch" in how && how.epoch !== task.epoch) {
-          const message = `task ${id}: the claim with epoch ${how.epoch} has ended; ${task.holder} holds epoch ${task.epoch}`;
-          return refuse("conflict", message, { late: true });
-        }
-        return ok({ type: "release", reason: "force" in how ? `released by ${actor}` : "released" });
+        if (isForced) return ok({ type: "release", reason: `released by ${actor}`, forced: true, from: task.holder });
+        // A claim whose lease has expired can still be released by its holder.
+        const allowed = checkClaim(task, Number.NEGATIVE_INFINITY, how);
+        return allowed.ok ? ok({ type: "release", reason: "released" }) : allowed;
       };
-      const released = await askMove({ id, actor, decide });
+      const release = () => askMove({ id, actor, decide });
+      const released = isForced ? await release() : await recording(id, actor, "release", how, release);
       return released.ok ? ok({ task: released.value, from: from as Held }) : released;
     },
 

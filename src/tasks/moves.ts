@@ -1,11 +1,12 @@
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { NewClaim } from "../store/claim-secret.ts";
 import type { Database, Query } from "../store/database.ts";
+import { checkClaim, heldBy, type NamedClaim } from "../store/fence.ts";
 import { noSuch } from "../store/no-such.ts";
 import { type ClaimEffect, saveAndClaim } from "../store/queries/claim-at-once.ts";
 import { expiredTasks, readyTasks, roomOfRuns, type Situation } from "../store/queries/claims.ts";
 import { lockTasks } from "../store/queries/tasks.ts";
 import { affectsDependents, applySteps, changeOf, type TaskStep, taskAfter } from "./apply-steps.ts";
-import { fence, heldBy } from "./holder.ts";
 import { fromRow, states, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
@@ -16,35 +17,35 @@ export type Move = {
   /** Chooses the step once the task is read, or refuses. `clock` is the store's time, for the fence. */
   decide(task: Task, clock: number): Result<Step>;
   /** For steps that begin a claim. */
-  leaseMs?: number;
+  claim?: NewClaim;
   /** The task as it was last read. If its row has not changed since, it is not read again. */
   known?: Task | undefined;
 };
 
 /** A worker's request for any ready task, of one run or of all. */
-export type ClaimRequest = { worker: string; run: string | undefined; leaseMs: number };
+export type ClaimRequest = { worker: string; run: string | undefined; claim: NewClaim };
 
 export type MoveDeps = { engine: Database["engine"]; now(): Date };
 
 const expiredPerTransaction = 50;
-/** Passed to `decide` for a task that is not read again: the predicate of the UPDATE checks its lease. */
+/** Passed to `decide` for a task that is not read again: the predicate of the UPDATE checks its lease and secret. */
 const checkedByTheStore = Number.NEGATIVE_INFINITY;
 
-/** A step under the claim of `epoch`, or without `epoch` a step of a task that has no holder. */
-export const fencedStep = (id: string, step: Step, actor: string, epoch?: number): Move => ({
+/** A step under the claim, or without one a step of a task that has no holder. */
+export const fencedStep = (id: string, step: Step, actor: string, under: NamedClaim = {}): Move => ({
   id,
   actor,
   decide(task, clock) {
-    const fenced = fence(task, clock, epoch);
-    return fenced.ok ? ok(step) : fenced;
+    const allowed = checkClaim(task, clock, under);
+    return allowed.ok ? ok(step) : allowed;
   },
 });
 
 /** A claim on this task and no other: to work on it or, once there is output, to verify it. */
-export const claimOf = (id: string, worker: string, leaseMs: number): Move => ({
+export const claimOf = (id: string, worker: string, claim: NewClaim): Move => ({
   id,
   actor: worker,
-  leaseMs,
+  claim,
   decide(task, clock) {
     const held = heldBy(task, clock);
     if (task.holder !== null && held.alive)
@@ -77,9 +78,9 @@ export async function move(tx: Query, deps: MoveDeps, moves: Move[]): Promise<Re
 function decidedUnread(moves: Move[]): (TaskStep & { move: Move })[] {
   const [first = new Map<string, Move>()] = roundsOf(moves.filter(({ known }) => known));
   return [...first.values()].flatMap((move) => {
-    const { known: task, actor, leaseMs } = move;
+    const { known: task, actor, claim } = move;
     const step = task && move.decide(task, checkedByTheStore);
-    return task && step?.ok ? { task, step: step.value, actor, leaseMs, move, underClaim: task.holder !== null } : [];
+    return task && step?.ok ? { task, step: step.value, actor, claim, move, underClaim: task.holder !== null } : [];
   });
 }
 
@@ -91,7 +92,7 @@ async function moveAfterRead(tx: Query, deps: MoveDeps, round: Map<string, Move>
     const row = rows.get(id);
     const task = row && fromRow(row);
     const step = task ? move.decide(task, Number(row.now)) : await noSuch(tx, "task", id);
-    if (task && step.ok) steps.push({ task, step: step.value, actor: move.actor, leaseMs: move.leaseMs, move });
+    if (task && step.ok) steps.push({ task, step: step.value, actor: move.actor, claim: move.claim, move });
     else if (!step.ok) answers.set(move, step);
   }
   const admitted = await withinLimits(tx, deps, steps);
@@ -144,7 +145,7 @@ export async function claimReady(
     const tasks = await readyWithinLimits(tx, deps, run, asking.length, room);
     const steps = tasks.map((task, index): TaskStep & { want: ClaimRequest } => {
       const want = asking[index] as ClaimRequest;
-      return { task, step: { type: "claim", by: want.worker }, actor: want.worker, leaseMs: want.leaseMs, want };
+      return { task, step: { type: "claim", by: want.worker }, actor: want.worker, claim: want.claim, want };
     });
     const saved = await applySteps(tx, deps, steps);
     steps.forEach(({ want }, index) => {
@@ -210,14 +211,18 @@ export async function stepAndClaim(
     return next.ok && !affectsDependents(step.task, next.value.state) ? { step, next: next.value } : [];
   });
   const changes = simple.map(({ step, next }) => changeOf(step, next, at));
-  const wanting = wants.map(({ worker, leaseMs }) => ({ holder: worker, leaseMs: Math.round(leaseMs) }));
+  const wanting = wants.map(({ worker, claim }) => ({
+    holder: worker,
+    leaseMs: claim.leaseMs,
+    secretHash: claim.secretHash,
+  }));
   if (changes.length + wanting.length === 0) return { moved: new Map(), given: [] };
   const asked = { changes, wants: wanting, run: wants[0]?.run, at, effect: claimEffect };
   const { saved, claimed } = await db.write((query) => saveAndClaim(query, asked), { oneStatement: true });
   const moved = new Map<Move, Task>();
   for (const { step, next } of simple) {
     const lease = saved.get(step.task.num);
-    if (lease) moved.set(step.move, taskAfter(step.task, next, lease, at));
+    if (lease) moved.set(step.move, taskAfter(step, next, lease, at));
   }
   return {
     moved,

@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { nameOf } from "../kernel/caller.ts";
+import { claimFor, nameOf } from "../kernel/caller.ts";
 import { collaborators, everyone, operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { recordingRefused } from "../store/fence.ts";
 import { noSuch } from "../store/no-such.ts";
 import { reopen } from "./overturn.ts";
 import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
@@ -10,6 +11,11 @@ import type { Step } from "./transition.ts";
 
 const id = z.string().max(64).describe("Id of the task, as in list_todos");
 const epoch = z.int().min(1).optional().describe("The epoch from lock_todo; required while you hold the task");
+const secret = z
+  .string()
+  .max(200)
+  .optional()
+  .describe("The secret from lock_todo; required with epoch, unless this MCP session made the claim");
 const title = z.string().trim().min(1, "a task needs a title").max(300).describe("What to do, in one line");
 const description = z.string().max(20_000).describe("When it is done, and what to look at");
 const agentId = z.string().trim().min(1).max(200);
@@ -84,8 +90,9 @@ export const lockTodo = operation({
   name: "lock_todo",
   summary: "Claim a task, so that nobody else works on it.",
   guidance:
-    "Call it before you start work on a task. `locked`: it is yours until expires_at; keep the epoch, every write to the task needs it. " +
-    "`held`: someone else holds it; choose another task. Call it again with your epoch to extend the lease.",
+    "Call it before you start work on a task. `locked`: it is yours until expires_at; keep epoch and secret, every write to the task needs both. " +
+    "The secret is shown once; do not save it in entries or outputs. " +
+    "`held`: someone else holds it; choose another task. Call it again with your epoch and secret to extend the lease.",
   effect: "writes",
   touches: ["task"],
   callers: writers,
@@ -97,19 +104,25 @@ export const lockTodo = operation({
       agent_id: agentId.optional().describe("Your name, shown as the holder"),
       agentId: agentId.optional().describe("Old name of agent_id"),
       epoch,
+      secret,
       lease_seconds: z
         .number()
         .min(1)
         .max(86_400)
         .optional()
-        .describe("Lease duration in seconds; renewed by lock_todo with the epoch"),
+        .describe("Lease duration in seconds; renewed by lock_todo with epoch and secret"),
     })
     .refine(({ agent_id, agentId }) => (agent_id ?? agentId) !== undefined, {
       path: ["agent_id"],
       error: "missing; expected your name",
     }),
   output: z.union([
-    z.object({ status: z.literal("locked"), epoch: z.int(), expires_at: z.string() }),
+    z.object({
+      status: z.literal("locked"),
+      epoch: z.int(),
+      secret: z.string().optional().describe("Proves that the claim is yours; only in the answer that made the claim"),
+      expires_at: z.string(),
+    }),
     z.object({
       status: z.literal("held"),
       holder: z.string(),
@@ -118,16 +131,24 @@ export const lockTodo = operation({
       alive: z.boolean(),
     }),
   ]),
-  async run(app: TasksApp, { id, agent_id, agentId, epoch, lease_seconds }) {
+  async run(app: TasksApp, { id, agent_id, agentId, epoch, secret, lease_seconds }, caller) {
     const ms = lease_seconds === undefined ? undefined : lease_seconds * 1000;
     if (epoch !== undefined) {
-      const renewed = await app.tasks.renew(id, epoch, ms);
+      const claim = claimFor(caller, id, { epoch, secret });
+      const claimant = { name: nameOf(caller), task: id, epoch };
+      const renewed = await recordingRefused(app, claimant, "renew", () => app.tasks.renew(id, claim, ms));
       return renewed.ok ? ok({ status: "locked" as const, epoch, expires_at: renewed.value.expiresAt }) : renewed;
     }
     const locked = await app.tasks.lock(id, agent_id ?? agentId ?? "", ms);
     if (!locked.ok) return locked;
     if (!("epoch" in locked.value)) return ok({ status: "held" as const, ...locked.value });
-    return ok({ status: "locked" as const, epoch: locked.value.epoch, expires_at: locked.value.expiresAt });
+    const { value: claim } = locked;
+    return ok({
+      status: "locked" as const,
+      epoch: claim.epoch,
+      secret: claim.secret,
+      expires_at: claim.expiresAt,
+    });
   },
 });
 
@@ -141,10 +162,10 @@ export const unlockTodo = operation({
   callers: writers,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/unlock" },
-  input: z.object({ id, epoch: z.int().min(1).describe("The epoch from lock_todo") }),
+  input: z.object({ id, epoch: z.int().min(1).describe("The epoch from lock_todo"), secret }),
   output: z.object({ id: z.string(), state: z.string() }),
-  async run(app: TasksApp, { id, epoch }, caller) {
-    const released = await app.tasks.release(id, nameOf(caller), { epoch });
+  async run(app: TasksApp, { id, ...said }, caller) {
+    const released = await app.tasks.release(id, nameOf(caller), claimFor(caller, id, said));
     return released.ok ? ok({ id, state: shownState(released.value.task) }) : released;
   },
 });
@@ -157,6 +178,7 @@ export const releaseTask = operation({
   callers: collaborators,
   group: "tasks",
   http: { method: "post", path: "/tasks/{id}/release" },
+  decision: true,
   input: z.object({ id }),
   output: z.object({
     id: z.string(),
@@ -192,8 +214,8 @@ export const updateTodo = operation({
   name: "update_todo",
   summary: "Complete a task that you hold, or edit its title, description or priority.",
   guidance:
-    "To complete: status `completed` with `output` and your epoch. A task of a run is `submitted` instead, and verified before it counts. " +
-    'Example: {"id": "task-01", "epoch": 1, "status": "completed", "output": "Added retry; npm test passes"}',
+    "To complete: status `completed` with `output` and your epoch and secret. A task of a run is `submitted` instead, and verified before it counts. " +
+    'Example: {"id": "task-01", "epoch": 1, "secret": "<from lock_todo>", "status": "completed", "output": "Added retry; npm test passes"}',
   effect: "writes",
   touches: ["task"],
   callers: writers,
@@ -202,6 +224,7 @@ export const updateTodo = operation({
   input: z.object({
     id,
     epoch,
+    secret,
     title: title.optional(),
     description: description.optional(),
     priority: priority.optional(),
@@ -218,8 +241,9 @@ export const updateTodo = operation({
     state: z.string(),
     reopened: z.array(z.string()).optional().describe("Stale tasks that were reopened with it"),
   }),
-  async run(app: TasksApp, { id, epoch, status, output, ...words }, caller) {
+  async run(app: TasksApp, { id, epoch, secret, status, output, ...words }, caller) {
     const actor = nameOf(caller);
+    const claim = claimFor(caller, id, { epoch, secret });
     const change = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined));
     if (status === undefined && Object.keys(change).length === 0)
       return refuse("invalid", "nothing to change: send status, title, description or priority");
@@ -228,7 +252,7 @@ export const updateTodo = operation({
       return refuse("denied", `only a person may set a task to ${status}`);
     }
     let task: Result<Task> | undefined;
-    if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, epoch);
+    if (Object.keys(change).length > 0) task = await app.tasks.edit(id, change, actor, claim);
     if (task && !task.ok) return task;
     if (status === "reopened") {
       const opened = await app.db.write((tx) => reopen(tx, { engine: app.db.engine, now: app.now }, id, actor));
@@ -236,7 +260,7 @@ export const updateTodo = operation({
       const also = opened.value.also.map((other) => other.id);
       return ok({ id, state: shownState(opened.value.task), ...(also.length > 0 ? { reopened: also } : {}) });
     }
-    if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, epoch);
+    if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, claim);
     if (!task) return refuse("invalid", "nothing to change");
     return task.ok ? ok({ id, state: shownState(task.value) }) : task;
   },
@@ -266,7 +290,7 @@ export const getTaskContext = operation({
   input: z.object({ id }),
   output: line.extend({
     description: z.string(),
-    epoch: z.int(),
+    epoch: z.int().describe("Number of the last claim"),
     result: z.record(z.string(), z.unknown()),
     dependencies: z.array(
       z.object({ id: z.string(), title: z.string(), state: z.string(), output: z.string().optional() }),

@@ -18,10 +18,10 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
   }
 
   function jobFor(claim: Claim, worker: string, claimMs: number): Job {
-    const { task, epoch } = claim;
+    const { task, epoch, secret } = claim;
     let lease: ReturnType<typeof keepLease> | undefined;
     async function store(step: Step): Promise<JobResult> {
-      const stored = await tasks.step(task.id, step, worker, epoch);
+      const stored = await tasks.step(task.id, step, worker, claim);
       if (!stored.ok) return "late";
       return step.type === "release" ? "released" : "done";
     }
@@ -29,7 +29,7 @@ export function workerPool({ db, tasks, execute, name, run, leaseMs }: Deps) {
       task: task.id,
       claimMs,
       async run(signal, storing) {
-        lease = keepLease(tasks, { task: task.id, epoch, leaseMs }, signal);
+        lease = keepLease(tasks, { task: task.id, epoch, secret, leaseMs }, signal);
         try {
           const step = await execute(claim, lease.signal);
           const stored = store(step);

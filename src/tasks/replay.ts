@@ -2,8 +2,8 @@ import type { Event } from "../store/events.ts";
 import { isLost, type Task } from "./task.ts";
 import { type Step, transition } from "./transition.ts";
 
-/** A task rebuilt from its events. Leases are left out: renewals write no event. */
-export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil">;
+/** A task rebuilt from its events. Leases are left out because renewals write no event, secrets because no event has them. */
+export type Replayed = Omit<Task, "num" | "claimedAt" | "leaseUntil" | "secretHash">;
 
 type Created = Pick<Task, "run" | "title" | "description" | "priority"> & {
   depends_on: string[];

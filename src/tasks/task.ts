@@ -31,11 +31,13 @@ export type Task = {
   maxRetries: number;
   blockersLeft: number;
   lostBlockers: number;
-  /** Grows with every claim. A write under an older one is refused. */
+  /** Grows with every claim. It names a claim; `secretHash` proves it. */
   epoch: number;
   holder: string | null;
   claimedAt: number | null;
   leaseUntil: number | null;
+  /** Of the claim that holds it. Answers never show it. */
+  secretHash: string | null;
   /** Output, score, feedback and reasons of the last steps. */
   result: Record<string, unknown>;
   version: number;
@@ -76,6 +78,7 @@ export const fromRow = (row: StoredTask): Task => ({
   holder: row.holder,
   claimedAt: row.claimed_at,
   leaseUntil: row.lease_until,
+  secretHash: row.secret_hash,
   result: parseJsonOr(row.result, { unreadable: true }),
   version: row.version,
   awaited: row.awaited === 1,

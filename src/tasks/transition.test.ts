@@ -20,6 +20,7 @@ const fresh: Task = {
   holder: null,
   claimedAt: null,
   leaseUntil: null,
+  secretHash: null,
   result: {},
   version: 1,
   awaited: false,

@@ -19,7 +19,8 @@ import type { State, Task } from "./task.ts";
  */
 export type Step =
   | { type: "claim"; by: string }
-  | { type: "release"; reason: string }
+  /** `forced` if another than the holder ended the claim; `from` is then the holder. */
+  | { type: "release"; reason: string; forced?: true; from?: string }
   | { type: "submit"; output: string }
   | { type: "finish"; output: string }
   /** `output` is the unfinished work, for the next worker. */

@@ -24,6 +24,8 @@ export type Author = {
   run?: string;
   task?: string;
   epoch?: number;
+  /** Proves the claim with this epoch; never stored. */
+  secret?: string;
   /** The decision of a person that the text waited for. */
   approval?: Approval;
   /** Set by a revert: the writes that it undoes and the version that it restores. */

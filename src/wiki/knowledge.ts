@@ -2,7 +2,7 @@ import type { Caller, Turn } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
-import { recordingLate } from "../store/fence.ts";
+import { recordingRefused } from "../store/fence.ts";
 import { lastStep, saveHandoff, waitingFor } from "../store/queries/handoffs.ts";
 import { checkText, handsOver, mayRead, mayWrite, nextFocus, requireSection } from "./contract.ts";
 import type { Author, Entry, EntryMetadata, EntryStore } from "./entry.ts";
@@ -76,6 +76,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
           ...(caller.turn.run ? { run: caller.turn.run } : {}),
           ...(caller.task ? { task: caller.task } : {}),
           ...(caller.epoch === undefined ? {} : { epoch: caller.epoch }),
+          ...(caller.secret === undefined ? {} : { secret: caller.secret }),
         };
 
   return {
@@ -116,7 +117,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       const text = checkText(content);
       if (!text.ok) return text;
       const by = author();
-      const done = await recordingLate(deps, by, "commit_entry", () => entries.commit(id, content, version, by));
+      const done = await recordingRefused(deps, by, "commit_entry", () => entries.commit(id, content, version, by));
       return done.ok ? ok({ status: "success", version: done.value.version }) : done;
     },
 
@@ -126,7 +127,7 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
       const may = mayWrite(entered.value, role, id, "append");
       if (!may.ok) return may;
       const by = author();
-      const done = await recordingLate(deps, by, "append_log", () => entries.append(id, line, by));
+      const done = await recordingRefused(deps, by, "append_log", () => entries.append(id, line, by));
       return done.ok ? ok({ status: "success", ...done.value }) : done;
     },
 

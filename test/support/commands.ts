@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
+import type { ProcessInfo } from "../../src/agents/ancestors.ts";
 import type { Shell } from "../../src/cli/shell.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { silent } from "../../src/kernel/log.ts";
 import { unwrap } from "../../src/kernel/result.ts";
-import { testEnvironment } from "./workspace.ts";
+import { orphaned } from "./orphan.ts";
+import { ownerEnvironment, testEnvironment } from "./workspace.ts";
 
 const dist = new URL("../../dist/", import.meta.url).pathname;
 
@@ -17,7 +19,19 @@ export type Ran = {
   stderr: string;
   json: <T = Record<string, unknown>>() => T;
 };
-type How = { cwd: string; input?: string; env?: Record<string, string> };
+type How = {
+  cwd: string;
+  input?: string;
+  env?: Record<string, string>;
+  /** The processes that the command descends from: by default none, also when an agent runs the tests. */
+  ancestors?: ProcessInfo[];
+};
+
+/** A command of a person with the owner's token, unless the test gives another or "". */
+const environmentIn = (args: string[], { cwd, env }: How) => {
+  const dir = args.includes("--dir") ? (args[args.indexOf("--dir") + 1] ?? "") : "";
+  return { ...testEnvironment(), ...ownerEnvironment(resolve(cwd, dir)), ...env };
+};
 
 /** Runs a command in this process: the same as a process of its own, but for signals and the end of the process. */
 export const scriptorium = async (args: string[], how: How) =>
@@ -29,15 +43,26 @@ export const scribe = async (args: string[], how: How) =>
 export const scriptoriumProcess = (args: string[], how: How) => run("scriptorium.js", args, how);
 export const scribeProcess = (args: string[], how: How) => run("scribe.js", args, how);
 
+/** Runs a command as it ships, as a process that descends from no agent, also when an agent runs the tests. */
+export function scriptoriumOfPerson(args: string[], how: How): Promise<Ran> {
+  const [program, words] = orphaned([process.execPath, join(dist, "scriptorium.js"), ...args]);
+  return collect(spawn(program, words, { cwd: how.cwd, env: environmentIn(args, how) }), how.input);
+}
+
 async function inProcess(
   command: (args: string[], shell: Shell) => Promise<void>,
   args: string[],
-  { cwd, input, env }: How,
+  how: How,
 ): Promise<Ran> {
+  const { cwd, input, env, ancestors = [] } = how;
   if (env?.SCRIPTORIUM_CRASH_AT) throw new Error("this would kill the test's own process");
   const [stdout, stderr] = [new Collector(), new Collector()];
   const stdin = Readable.from(input ? [Buffer.from(input)] : []);
-  const shell = { stdin, stdout, stderr, env: { ...testEnvironment(), ...env }, cwd, exitCode: 0 };
+  const shell: Shell = {
+    ...{ stdin, stdout, stderr, cwd, exitCode: 0 },
+    env: environmentIn(args, how),
+    ancestors: () => ancestors,
+  };
   await command(args, shell);
   return ran(shell.exitCode, null, stdout.text(), stderr.text());
 }
@@ -58,9 +83,11 @@ const ran = (code: Ran["code"], signal: Ran["signal"], stdout: string, stderr: s
   json: () => JSON.parse(stdout),
 });
 
-function run(bin: string, args: string[], { cwd, input, env }: How): Promise<Ran> {
+const run = (bin: string, args: string[], how: How) =>
+  collect(start(bin, args, how.cwd, environmentIn(args, how)), how.input);
+
+function collect(child: ChildProcess, input: string | undefined): Promise<Ran> {
   return new Promise((done, fail) => {
-    const child = start(bin, args, cwd, env);
     let stdout = "";
     let stderr = "";
     child.stdout?.on("data", (chunk) => (stdout += chunk));

@@ -15,7 +15,7 @@ const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
 export const overStdio = (
   root: string,
   role: string | undefined,
-  { era = "2025-11-25", args = [] }: { era?: Era; args?: string[] } = {},
+  { era = "2025-11-25", args = [], env = {} }: { era?: Era; args?: string[]; env?: Record<string, string> } = {},
 ) =>
   connect(
     era,
@@ -23,7 +23,7 @@ export const overStdio = (
       command: process.execPath,
       args: [command, "mcp", ...(role ? ["--role", role] : []), ...args],
       cwd: root,
-      env: testEnvironment(),
+      env: { ...testEnvironment(), ...env },
       stderr: "pipe",
     }),
   );

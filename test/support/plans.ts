@@ -3,6 +3,7 @@ import type { Spent } from "../../src/crew/record/facts.ts";
 import { type Plan, plan } from "../../src/crew/rules/plan.ts";
 import { type Caller, type CrewPart, newTurn } from "../../src/kernel/caller.ts";
 import { unwrap } from "../../src/kernel/result.ts";
+import type { Claim } from "../../src/tasks/engine.ts";
 
 type Shape = Partial<Plan["tasks"][number]> & { number: string };
 
@@ -27,7 +28,7 @@ export const crewAgent = (
   part: CrewPart,
   run: string,
   agent: string,
-  at: { task?: string; epoch?: number } = {},
+  at: { task?: string; epoch?: number; secret?: string } = {},
 ): Caller => ({
   kind: "agent",
   role: part,
@@ -62,8 +63,8 @@ export async function plannedRun(app: App, wanted: Plan, request = "Make it so")
 
 /** A worker claims the task, submits, and is done. */
 export async function work(app: App, task: string, worker: string, output: string, hash = `hash of ${output}`) {
-  const claim = unwrap(await app.tasks.lock(task, worker)) as { epoch: number };
-  const fence = { task, epoch: claim.epoch };
+  const { epoch, secret } = unwrap(await app.tasks.lock(task, worker)) as Claim;
+  const fence = { task, epoch, secret };
   unwrap(await app.attempts.begin(fence, worker));
   unwrap(await app.attempts.submitOutput(fence, { output, statements: [], decisions: [], cites: [] }, worker));
   unwrap(await app.attempts.completeWork(fence, { hash, filesChanged: [], branch: null, commit: null }, spent, worker));

@@ -6,6 +6,7 @@ import { planned } from "./crew.ts";
 import { crewMind } from "./crew-mind.ts";
 import { type Block, missingLine, stepsOf } from "./doc-blocks.ts";
 import { startModelServer } from "./model-wire.ts";
+import { orphaned } from "./orphan.ts";
 import { testEnvironment } from "./workspace.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
@@ -61,7 +62,7 @@ type Ran = { output: string; code: number | null };
 /** Runs a command to its end; the next one starts in the folder where it ended. */
 async function runOnce(command: string, stage: Stage): Promise<Ran> {
   const left = join(stage.folder, "cwd");
-  const ran = await collect(shell(`set -e -o pipefail\ntrap 'pwd > ${left}' EXIT\n${command}`, stage)).ended;
+  const ran = await collect(orphan(`set -e -o pipefail\ntrap 'pwd > ${left}' EXIT\n${command}`, stage)).ended;
   stage.cwd = readFileSync(left, "utf8").trim();
   return ran;
 }
@@ -82,6 +83,10 @@ async function keepRunning(command: string, ready: string, stage: Stage): Promis
 
 const shell = (script: string, { cwd, env }: Stage) =>
   spawn("bash", ["-c", script], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+
+/** A reader's shell belongs to no agent. */
+const orphan = (script: string, { cwd, env }: Stage) =>
+  spawn(...orphaned(["bash", "-c", script]), { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
 
 function collect(child: ChildProcess): { ended: Promise<Ran>; printed(): string } {
   let output = "";
@@ -117,8 +122,11 @@ function prepareHome(folder: string): Record<string, string> {
   writeFileSync(join(folder, "package.json"), '{ "name": "scriptorium" }');
   // A free port, because pages name the default one and other tests may use it.
   const port = 'case "$1" in serve) set -- "$@" --port 0;; esac';
+  // A reader confirms decisions at their terminal; here the owner's token takes its place.
+  const token = `d=$PWD; while [ "$d" != / ] && [ ! -e "$d/.scriptorium/token" ]; do d=$(dirname "$d"); done
+if [ -e "$d/.scriptorium/token" ]; then export SCRIPTORIUM_TOKEN="$(cat "$d/.scriptorium/token")"; fi`;
   const programs = {
-    scriptorium: `${port}\nexec "${process.execPath}" "${join(root, "dist/scriptorium.js")}" "$@"`,
+    scriptorium: `${port}\n${token}\nexec "${process.execPath}" "${join(root, "dist/scriptorium.js")}" "$@"`,
     scribe: `exec "${process.execPath}" "${join(root, "dist/scribe.js")}" "$@"`,
     "example-agent": readFileSync(join(root, "test/fixtures/example-agent.sh"), "utf8"),
   };

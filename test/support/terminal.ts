@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { onTestFinished } from "vitest";
+import { orphaned } from "./orphan.ts";
 import { testEnvironment } from "./workspace.ts";
 
 const command = new URL("../../dist/scriptorium.js", import.meta.url).pathname;
@@ -14,17 +15,18 @@ export const keys = {
 };
 
 /**
- * Runs scriptorium at a real terminal, which `script` of util-linux makes. `answer` waits for a text on the screen
+ * Runs scriptorium at a real terminal, which `script` of util-linux makes, as a process of no agent. `answer` waits for a text on the screen
  * and types; texts are looked for after the last one that was found.
  */
 export function atTerminal(args: string[], { cwd, env = {} }: { cwd: string; env?: Record<string, string> }) {
   // The terminal that script makes has no size.
   const line = `stty cols 100 rows 60; exec ${[process.execPath, command, ...args].map((word) => `'${word}'`).join(" ")}`;
-  const child = spawn("script", ["-qefc", line, "/dev/null"], {
+  const [program, words] = orphaned(["script", "-qefc", line, "/dev/null"]);
+  const child = spawn(program, words, {
     cwd,
     env: { ...testEnvironment(), TERM: "xterm", ...env },
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  onTestFinished(() => void child.kill("SIGTERM"));
   let screen = "";
   let seen = 0;
   let wake = () => {};

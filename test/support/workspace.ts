@@ -7,8 +7,10 @@ import pg from "pg";
 import { inject, onTestFinished } from "vitest";
 import { type App, openApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { findWorkspace, stateFolderOf } from "../../src/config/environment.ts";
 import { type Caller, newTurn } from "../../src/kernel/caller.ts";
 import { unwrap } from "../../src/kernel/result.ts";
+import { ownerToken } from "../../src/people/token-person.ts";
 import type { Database } from "../../src/store/database.ts";
 import { historyRef } from "../../src/store/git/recorder.ts";
 import { initWorkspace } from "../../src/wiki/init.ts";
@@ -209,6 +211,14 @@ async function makeTemplate(root: string, url: string, { store, schema }: Kind):
   // A schema that is wrong on purpose has no index.
   const app = config.ok ? await openApp(config.value).catch(() => undefined) : undefined;
   await app?.close();
+  ownerToken(stateFolderOf(root));
+}
+
+/** The token of the person whose workspace it is, in the environment of a command; nothing outside a workspace. */
+export function ownerEnvironment(folder: string): Record<string, string> {
+  const root = findWorkspace(folder);
+  const file = root.ok ? join(stateFolderOf(root.value), "token") : "";
+  return existsSync(file) ? { SCRIPTORIUM_TOKEN: read(file).trim() } : {};
 }
 
 export const agent = (role: string, run?: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });
@@ -218,6 +228,7 @@ export const person = (rank: "reader" | "collaborator" | "admin" = "admin"): Cal
   name: gitPerson.name,
   email: gitPerson.email,
   rank,
+  proof: "token",
 });
 
 export const read = (path: string) => readFileSync(path, "utf8");

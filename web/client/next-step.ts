@@ -25,6 +25,7 @@ const places: Record<NextOperation, string | undefined> = {
   memory_update_node: undefined,
   refresh_perspective: "press Write it",
   reject_proposal: "press Reject",
+  release_task: "press Release claim",
   reopen_topic: "press Reopen",
   reply_topic: "press Reply",
   request_revision: "press Request revision",

@@ -5,7 +5,7 @@ import type { CrewPart } from "../../kernel/caller.ts";
 import { ok, type Problem, type Result, refuse } from "../../kernel/result.ts";
 import { type Database, keepWrites } from "../../store/database.ts";
 import { appendEvent, type NewEvent } from "../../store/events.ts";
-import { type Claimant, holdClaim, recordingLate } from "../../store/fence.ts";
+import { type Claimant, holdClaim, recordingRefused } from "../../store/fence.ts";
 import { lockRun } from "../../store/queries/runs.ts";
 import { insertSpend, pendingOn, type Sums, settleSpend, spentOn } from "../../store/queries/spends.ts";
 
@@ -18,6 +18,8 @@ type Purpose = {
   run: string;
   task: string | null;
   epoch: number | null;
+  /** Proves the claim with this epoch; never stored. */
+  secret?: string | undefined;
   part: CrewPart;
   context: string | null;
   model: string | null;
@@ -145,9 +147,9 @@ export function meterOf(
 
   return {
     async reserve(wanted) {
-      const claimant = { name: agent, task: task ?? undefined, epoch: epoch ?? undefined };
+      const claimant = { name: agent, task: task ?? undefined, epoch: epoch ?? undefined, secret: purpose.secret };
       for (;;) {
-        const reserved = await recordingLate({ db, now }, claimant, "spend", () => reserveUnder(claimant, wanted));
+        const reserved = await recordingRefused({ db, now }, claimant, "spend", () => reserveUnder(claimant, wanted));
         if (!reserved.ok) return reserved;
         if (reserved.value !== "wait") {
           const { id, ...rest } = reserved.value;

@@ -10,6 +10,8 @@ export type Assignment = {
   part: "worker" | "qc";
   run: string;
   task: { id: string; epoch: number; attempt: number };
+  /** Of the claim on the task. */
+  secret: string;
   agent: string;
   model: string | undefined;
   system: string;

@@ -29,6 +29,11 @@ export type Start = {
   part: CrewPart;
   run: string;
   task?: { id: string; epoch: number; attempt: number };
+  /**
+   * Proves the claim on the task. Beside `task` instead of in it: `task` is recorded with what the agent is sent. The
+   * agent itself does not see it; its session carries it.
+   */
+  secret?: string;
   agent: string;
   /** The model that the plan recommends; the configuration overrides it. */
   model?: string | undefined;
@@ -81,6 +86,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     kind: "agent",
     role: role ?? part,
     ...(task ? { task: task.id, epoch: task.epoch } : {}),
+    ...(given.secret === undefined ? {} : { secret: given.secret }),
     turn: newTurn(run, true),
     crew: { run, part, agent, context: id },
   };
@@ -201,7 +207,7 @@ const notRun = (error: string): RunResult => ({
 /** The meter of one agent; it remembers a refusal, because an exhausted budget does not fail the attempt. */
 function metered(
   app: CrewApp,
-  { run, task, part, agent }: Start,
+  { run, task, secret, part, agent }: Start,
   context: string,
   model: string | undefined,
   signal: AbortSignal,
@@ -211,7 +217,7 @@ function metered(
     task: { tokens: budget.task_tokens, usd: budget.task_usd },
     attempt: { tokens: budget.attempt_tokens, usd: budget.attempt_usd },
   };
-  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null };
+  const claim = { task: task?.id ?? null, epoch: task?.epoch ?? null, secret };
   const meter = meterOf(app, { run, ...claim, part, context, model: model ?? null, agent }, allowances, signal);
   let refused: Problem | undefined;
   return {

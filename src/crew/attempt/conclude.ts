@@ -29,7 +29,7 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
     const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
     if (!merged.ok) {
       const reason = merged.problem.message;
-      await app.attempts.refuseAccepted({ task: task.id, epoch: attempt.epoch }, reason, actor);
+      await app.attempts.refuseAccepted(attempt, reason, actor);
       crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
       return settle(crew, detail, task, actor);
     }

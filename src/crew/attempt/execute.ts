@@ -12,6 +12,7 @@ import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import type { Run } from "../rules/run.ts";
+import { currentBudget } from "../rules/run-budget.ts";
 import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
@@ -53,12 +54,11 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   return finish(crew, run, stopped, options);
 }
 
-/** The configured budget is the default of a run that has not started; after that the run has its own, or none. */
 function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Options) {
-  const { run_tokens = null, run_usd = null } = run.startedAt === null ? config.crew.budget : {};
+  const current = currentBudget(run, config.crew.budget);
   return {
-    budget_tokens: budgetTokens === undefined ? (run.budgetTokens ?? run_tokens) : budgetTokens,
-    budget_usd: budgetUsd === undefined ? (run.budgetUsd ?? run_usd) : budgetUsd,
+    budget_tokens: budgetTokens === undefined ? current.tokens : budgetTokens,
+    budget_usd: budgetUsd === undefined ? current.usd : budgetUsd,
   };
 }
 

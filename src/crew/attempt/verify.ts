@@ -7,6 +7,7 @@ import { keepLease } from "../../tasks/lease.ts";
 import { passAt } from "../../tasks/transition.ts";
 import { preambleFor } from "../agent/preamble.ts";
 import { runForTask } from "../agent/run-for-task.ts";
+import type { Fence } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
@@ -28,17 +29,18 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
   const claimed = await record.claimQc(id, verifier, leaseMs);
   if (!claimed.ok) return claimed.problem.code === "not_found" ? stop(claimed.problem.message) : lost;
-  const { epoch, attempt } = claimed.value;
+  const { epoch, secret, attempt } = claimed.value;
+  const fence = { task: id, epoch, secret };
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "qc-started", ...about, attempt: attempt.attempt });
 
-  const lease = keepLease(app.tasks, { task: id, epoch, leaseMs }, outer);
+  const lease = keepLease(app.tasks, { ...fence, leaseMs }, outer);
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
   const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));
   const tree = checkout(crew, async () => trees.open(name, await at()));
   const give = async (said: Said): Promise<StageResult> => {
-    const judged = await record.submitVerdict({ task: id, epoch }, said, [], verifier);
+    const judged = await record.submitVerdict(fence, said, [], verifier);
     if (!judged.ok) return lost;
     tellVerdict(crew, about, attempt, said, judged.value);
     return done;
@@ -49,13 +51,15 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     const desk = deskAt(crew, checked.folder, true, name, lease.signal);
     const checks = await runChecks(criteria, { ...desk, checkMs: desk.commandMs });
     await checked.remove();
-    if (lease.signal.aborted) return giveBack(crew, { id, verifier, epoch }, lease);
+    if (lease.signal.aborted) return giveBack(crew, fence, verifier, lease);
     const deliverableHash = attempt.deliverable_hash ?? "";
-    await record.recordChecks(
-      { task: id, epoch: attempt.epoch },
+    const recorded = await record.recordChecks(
+      fence,
+      attempt,
       checks.map((one) => ({ ...one, deliverableHash })),
       verifier,
     );
+    if (!recorded.ok) return lost;
     const passed = checks.filter((check) => check.passed).length;
     if (checks.length > 0)
       crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
@@ -63,7 +67,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     if (passed < checks.length) return give(failedChecks(criteria, checks));
 
     for (let tries = 1; tries <= maxVerifiers; tries++) {
-      const verification = { detail, attempt, epoch, verifier, folder: tree.folder, name };
+      const verification = { detail, attempt, fence, verifier, folder: tree.folder, name };
       const ended = await askVerifier(crew, verification, lease, outer);
       if (ended) return ended;
       if (await hasVerdict(crew, attempt)) {
@@ -82,7 +86,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
 type Verification = {
   detail: RunTask;
   attempt: Attempt;
-  epoch: number;
+  fence: Fence & { secret: string };
   verifier: string;
   folder: () => Promise<string>;
   name: string;
@@ -91,13 +95,13 @@ type Verification = {
 /** Undefined if the verifier ended by itself, with or without a verdict. */
 async function askVerifier(
   crew: Crew,
-  { detail, attempt, epoch, verifier, folder, name }: Verification,
+  { detail, attempt, fence, verifier, folder, name }: Verification,
   lease: ReturnType<typeof keepLease>,
   outer: AbortSignal,
 ): Promise<StageResult | undefined> {
   const id = detail.task_id;
   const stopRun = async (reason: string): Promise<StageResult> => {
-    await giveBack(crew, { id, verifier, epoch }, lease);
+    await giveBack(crew, fence, verifier, lease);
     return stop(reason);
   };
   const context = await contextFor(crew.app, id, "qc");
@@ -109,7 +113,8 @@ async function askVerifier(
     {
       part: "qc",
       run: detail.run_id,
-      task: { id, epoch, attempt: attempt.attempt },
+      task: { id, epoch: fence.epoch, attempt: attempt.attempt },
+      secret: fence.secret,
       agent: verifier,
       model: undefined,
       system: system.value,
@@ -121,7 +126,7 @@ async function askVerifier(
     lease.signal,
   );
   if (!ran.ok) return stopRun(ran.problem.message);
-  if (lease.lost() || outer.aborted) return giveBack(crew, { id, verifier, epoch }, lease);
+  if (lease.lost() || outer.aborted) return giveBack(crew, fence, verifier, lease);
   const { outOfBudget, result } = ran.value;
   if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
   if (result.ended === "spawn-error") return stopRun(result.error ?? "the verifier could not be started");
@@ -130,11 +135,12 @@ async function askVerifier(
 
 async function giveBack(
   crew: Crew,
-  { id, verifier, epoch }: { id: string; verifier: string; epoch: number },
+  fence: Fence,
+  verifier: string,
   lease: ReturnType<typeof keepLease>,
 ): Promise<StageResult> {
   if (lease.lost()) return lost;
-  await crew.app.tasks.release(id, verifier, { epoch });
+  await crew.app.tasks.release(fence.task, verifier, fence);
   return released("the run was stopped");
 }
 

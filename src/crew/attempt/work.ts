@@ -30,11 +30,11 @@ import type { Collected, Worktree } from "./worktree.ts";
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<StageResult> {
   const { app, trees } = crew;
   const record = app.attempts;
-  const { task, epoch } = claim;
-  const fence = { task: task.id, epoch };
+  const { task, epoch, secret } = claim;
+  const fence = { task: task.id, epoch, secret };
   const detail = await runTask(app.db.read, task.id);
   if (!detail) {
-    await app.tasks.release(task.id, worker, { epoch });
+    await app.tasks.release(task.id, worker, claim);
     return stop(`task ${task.id} does not belong to a plan`);
   }
   const begun = await record.begin(fence, worker);
@@ -45,7 +45,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
 
   const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer);
   const release = async (reason: string): Promise<void> => {
-    await app.tasks.release(task.id, worker, { epoch });
+    await app.tasks.release(task.id, worker, claim);
     crew.tell({ kind: "released", ...about, attempt, reason });
   };
   const stopRun = async (reason: string): Promise<StageResult> => {
@@ -70,6 +70,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
         part: "worker",
         run: detail.run_id,
         task: { id: task.id, epoch, attempt },
+        secret,
         agent: worker,
         model: detail.model ?? undefined,
         system: system.value,

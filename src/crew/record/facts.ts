@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Statement } from "../../store/crew-tables.ts";
 
-/** The claim that a write is made under. A newer claim on the task refuses the write. */
-export type Fence = { task: string; epoch: number };
+/** The claim that a write is made under. A newer claim on the task refuses the write, and so does another secret. */
+export type Fence = { task: string; epoch: number; secret: string | undefined };
 
 /** Usage of one agent; null is unknown. */
 export type Spent = {

@@ -1,9 +1,12 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { checkClaim, recordingRefused } from "../../store/fence.ts";
 import { noSuch } from "../../store/no-such.ts";
 import { findQuestion, findSameQuestion, insertQuestion, saveAnswer } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { lockTasks } from "../../store/queries/tasks.ts";
+import { fromRow } from "../../tasks/task.ts";
 import type { CrewApp } from "./crew-app.ts";
 import type { Fence } from "./facts.ts";
 
@@ -21,18 +24,12 @@ export async function askQuestion(
     return found?.task_id === fence.task ? ok(stateOf(found)) : noSuch(app.db.read, "question", id);
   }
   if (question === undefined) return refuse("invalid", "question: missing; expected your question");
-  return app.db.write(async (tx): Promise<Result<QuestionState>> => {
+  const save = async (tx: Query): Promise<Result<QuestionState>> => {
     const [task] = await lockTasks(tx, app.db.engine, [fence.task]);
     const detail = await runTask(tx, fence.task);
     if (!task || !detail) return refuse("not_found", `task ${fence.task} does not exist or does not belong to a run`);
-    if (task.epoch !== fence.epoch || task.holder === null)
-      return refuse(
-        "conflict",
-        `task ${fence.task}: the claim with epoch ${fence.epoch} has ended; nothing was saved`,
-        {
-          late: true,
-        },
-      );
+    const allowed = checkClaim(fromRow(task), Number(task.now), fence);
+    if (!allowed.ok) return allowed;
     const before = await findSameQuestion(tx, fence.task, question);
     if (before) return ok(stateOf(before));
     const at = app.now().toISOString();
@@ -54,7 +51,8 @@ export async function askQuestion(
       data: { id: row.id, run: row.run_id, question },
     });
     return ok({ id: row.id, status: "asked", answer: null });
-  });
+  };
+  return recordingRefused(app, { name: actor, ...fence }, "ask", () => app.db.write(save));
 }
 
 export async function answer(

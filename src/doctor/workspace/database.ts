@@ -46,7 +46,7 @@ export async function checkTasks(app: CrewApp): Promise<Finding> {
   try {
     const replayed = replayTasks(await taskEvents(app.db.read));
     const rows = await app.tasks.list({ limit: Number.MAX_SAFE_INTEGER });
-    const differing = rows.filter(({ num: _, claimedAt: __, leaseUntil: ___, ...task }) => {
+    const differing = rows.filter(({ num: _, claimedAt: __, leaseUntil: ___, secretHash: ____, ...task }) => {
       return !isDeepStrictEqual(replayed.get(task.id), task);
     });
     if (differing.length === 0)

@@ -9,9 +9,8 @@ import {
   type StoredProposal,
   setApproval,
 } from "../../store/queries/proposals.ts";
-import { type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
-
-export type Approver = { name: string; email?: string };
+import { type Approver, type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
+import { type SignApproval, statementOf } from "./signature.ts";
 
 export type ApprovalOptions = { note?: string | undefined; merge?: boolean | undefined; onto?: string | undefined };
 
@@ -26,6 +25,8 @@ export type ApprovalOptions = { note?: string | undefined; merge?: boolean | und
 export interface Effect<Plan extends object = object> {
   /** Reads files and git and returns the plan, or why the proposal cannot be approved. Changes nothing. */
   prepare(proposal: WholeProposal, approver: Approver, options: ApprovalOptions): Promise<Result<Plan>>;
+  /** Names the content that the plan writes, by its hash. */
+  content(plan: Plan): string;
   /** The part of the plan that `resume` needs; without it a crash undoes the approval. */
   intent?(plan: Plan): Record<string, unknown>;
   /** Runs inside the transaction that marks the proposal approved; awaits only its own queries. */
@@ -36,9 +37,15 @@ export interface Effect<Plan extends object = object> {
   resume?(proposal: WholeProposal, approver: Approver, intent: Record<string, unknown>): Promise<Plan | undefined>;
 }
 
-type Deps = { db: Database; effects: Record<string, Effect>; now(): Date };
+type Deps = {
+  db: Database;
+  effects: Record<string, Effect>;
+  now(): Date;
+  /** Set where approvals must be signed. */
+  sign?: SignApproval | undefined;
+};
 
-export function proposalDecisions({ db, effects, now }: Deps) {
+export function proposalDecisions({ db, effects, now, sign }: Deps) {
   function effectOf(kind: string): Effect {
     const effect = effects[kind];
     if (!effect) throw new Error(`no effect is defined for proposals of kind ${kind}`);
@@ -59,20 +66,26 @@ export function proposalDecisions({ db, effects, now }: Deps) {
     return ok(wholeProposal(row));
   }
 
-  type Decision = { status: "approved" | "rejected"; by: Approver; note: string | undefined };
+  type Decision = {
+    status: "approved" | "rejected";
+    by: Approver;
+    note: string | undefined;
+    signature?: string | undefined;
+  };
 
-  async function decide(tx: Query, id: string, { status, by, note }: Decision, at: string) {
-    const decided = await decideProposal(tx, id, { status, at, by: by.name, note });
+  async function decide(tx: Query, id: string, { status, by, note, signature }: Decision, at: string) {
+    const decided = await decideProposal(tx, id, { status, at, by: by.name, note, signature });
     if (!decided) return refuse("conflict", `someone else just decided proposal ${id}`);
     const { kind, subject, topic_id } = decided;
     const event = { at, actor: by.name, kind: `proposal-${status}` as const, subject: `proposal:${id}` };
-    await appendEvent(tx, { ...event, data: { kind, subject, topic_id, note: note ?? null } });
+    const signed = signature === undefined ? {} : { signed: true };
+    await appendEvent(tx, { ...event, data: { kind, subject, topic_id, note: note ?? null, ...signed } });
     return ok(decided);
   }
 
   async function applyEffect(
     { id, kind }: WholeProposal,
-    { by, note }: Pick<Decision, "by" | "note">,
+    approval: Omit<Decision, "status">,
     plan: object,
   ): Promise<Result<Proposal>> {
     const effect = effectOf(kind);
@@ -80,7 +93,7 @@ export function proposalDecisions({ db, effects, now }: Deps) {
     try {
       const done = await db.write(async (tx): Promise<Result<StoredProposal>> => {
         const at = now().toISOString();
-        const decided = await decide(tx, id, { status: "approved", by, note }, at);
+        const decided = await decide(tx, id, { status: "approved", ...approval }, at);
         if (!decided.ok) return decided;
         const applied = await effect.apply(tx, plan, at);
         return applied.ok ? decided : applied;
@@ -100,9 +113,12 @@ export function proposalDecisions({ db, effects, now }: Deps) {
       const effect = effectOf(found.value.kind);
       const plan = await effect.prepare(found.value, by, options);
       if (!plan.ok) return plan;
+      const signed = await sign?.(statementOf(found.value, effect.content(plan.value), by), by);
+      if (signed && !signed.ok) return signed;
+      const approval = { by, note, signature: signed?.value };
       const intent = effect.intent?.(plan.value);
-      if (intent) await db.write((tx) => setApproval(tx, id, { by, note, ...intent }));
-      const done = await applyEffect(found.value, { by, note }, plan.value);
+      if (intent) await db.write((tx) => setApproval(tx, id, { ...approval, ...intent }));
+      const done = await applyEffect(found.value, approval, plan.value);
       // Otherwise the next start would take a person's own later edit to the same text for this approval.
       if (!done.ok && intent) await db.write((tx) => setApproval(tx, id, null));
       return done;
@@ -121,9 +137,9 @@ export function proposalDecisions({ db, effects, now }: Deps) {
       for (const row of await begunApprovals(db.read)) {
         if (row.approval === null) continue;
         const proposal = wholeProposal(row);
-        const { by, note, ...intent } = row.approval as { by: Approver; note?: string };
+        const { by, note, signature, ...intent } = row.approval as { by: Approver; note?: string; signature?: string };
         const plan = await effectOf(row.kind).resume?.(proposal, by, { ...intent, note });
-        if (plan) await applyEffect(proposal, { by, note }, plan);
+        if (plan) await applyEffect(proposal, { by, note, signature }, plan);
       }
     },
   };

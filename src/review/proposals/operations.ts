@@ -190,6 +190,7 @@ export const approveProposal = operation({
   callers: collaborators,
   group: "review",
   http: { method: "post", path: "/proposals/{id}/approve" },
+  decision: true,
   input: z.object({
     id,
     note: note.describe("A note for the record"),
@@ -215,6 +216,7 @@ export const rejectProposal = operation({
   callers: collaborators,
   group: "review",
   http: { method: "post", path: "/proposals/{id}/reject" },
+  decision: true,
   input: z.object({ id, note: note.describe("The reason, for the author") }),
   output: proposal,
   async run(app: ReviewApp, { id, note }, caller) {

@@ -19,9 +19,9 @@ import {
 import type { PageReader } from "../../wiki/pages/pages.ts";
 import { readIfThere } from "../../wiki/stores/look.ts";
 import { replaceBlob } from "../../wiki/stores/replace-blob.ts";
-import type { Approver, Effect } from "./approve.ts";
+import type { Effect } from "./approve.ts";
 import { approvedText, nameProblem } from "./page-proposal.ts";
-import type { WholeProposal } from "./proposal.ts";
+import type { Approver, WholeProposal } from "./proposal.ts";
 
 type Deps = {
   db: Database;
@@ -71,6 +71,8 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       }
       return ok({ path, entry: entry?.id, text: text.value, base: blob, author: author.value });
     },
+
+    content: ({ text }) => blobOf(text),
 
     intent: ({ text, base }) => ({ text, blob: blobOf(text), base }),
 

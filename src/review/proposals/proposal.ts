@@ -1,5 +1,7 @@
 import type { FullProposal, StoredProposal } from "../../store/queries/proposals.ts";
 
+export type Approver = { name: string; email?: string };
+
 export type Proposal = {
   id: string;
   kind: string;

@@ -13,8 +13,9 @@ import {
   supersedeProposals,
 } from "../../store/queries/proposals.ts";
 import type { ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
-import { type Approver, type Effect, proposalDecisions } from "./approve.ts";
-import { type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
+import { type Effect, proposalDecisions } from "./approve.ts";
+import { type Approver, type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
+import type { SignApproval } from "./signature.ts";
 
 export type Comment = { id: string; author: string; content: string; wantsRevision: boolean; at: string };
 
@@ -30,16 +31,22 @@ export type NewPageProposal = {
   data: Record<string, unknown>;
 };
 
-type Deps = { db: Database; effects: Record<string, Effect>; now(): Date; newId(prefix: string): string };
+type Deps = {
+  db: Database;
+  effects: Record<string, Effect>;
+  now(): Date;
+  newId(prefix: string): string;
+  sign?: SignApproval | undefined;
+};
 
 const mostRevisions = 100;
 const mostListed = 200;
 const mostComments = 500;
 
 /** Changes that wait for a person. Nothing an agent sends can decide one. */
-export function proposalStore({ db, effects, now, newId }: Deps) {
+export function proposalStore({ db, effects, now, newId, sign }: Deps) {
   return {
-    ...proposalDecisions({ db, effects, now }),
+    ...proposalDecisions({ db, effects, now, sign }),
 
     async open(
       kind: string,

@@ -12,6 +12,7 @@ import {
 } from "../queries/git-queue.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
+import { importSigned, type SignCommit } from "./signed-import.ts";
 
 /**
  * Turns queued versions into git commits, in order, one process at a time.
@@ -37,7 +38,7 @@ const batchSize = 500;
 type Row = QueuedVersion;
 type Outcome = { recorded: number; waits: string | undefined };
 
-export function openRecorder(db: Database, git: Git, lockFile: string): Recorder {
+export function openRecorder(db: Database, git: Git, lockFile: string, sign?: SignCommit): Recorder {
   async function record(): Promise<Outcome> {
     if (!(await hasQueued(db.read))) return { recorded: 0, waits: undefined };
     const lock = openLock(lockFile);
@@ -46,7 +47,7 @@ export function openRecorder(db: Database, git: Git, lockFile: string): Recorder
       let recorded = 0;
       for (;;) {
         const fresh = await recordHistory(db, git);
-        const waits = await recordBranch(db, git);
+        const waits = await recordBranch(db, git, sign);
         recorded += fresh;
         if (fresh < batchSize) return { recorded, waits };
       }
@@ -126,7 +127,7 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
   return commits;
 }
 
-async function recordBranch(db: Database, git: Git): Promise<string | undefined> {
+async function recordBranch(db: Database, git: Git, sign: SignCommit | undefined): Promise<string | undefined> {
   const rows = await queuedForBranch(db.read);
   if (!rows.some((row) => row.by_person === 0)) return undefined;
 
@@ -141,7 +142,7 @@ async function recordBranch(db: Database, git: Git): Promise<string | undefined>
     const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
     const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
     const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
-    if (wanted.length > 0 && !(await moveBranch(git, head as { branch: string; commit?: string }, wanted, prefix))) {
+    if (wanted.length > 0 && !(await moveBranch(git, head as Tip, wanted, prefix, sign))) {
       if (attempt >= 10) return "the branch keeps changing";
       continue;
     }
@@ -175,9 +176,13 @@ const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
   isCommitted(row, rows, atHead) ||
   rows.some((earlier) => earlier.path === row.path && earlier.seq < row.seq && earlier.blob === row.only_on);
 
-async function moveBranch(git: Git, head: { branch: string; commit?: string }, rows: Row[], prefix: string) {
+type Tip = { branch: string; commit?: string };
+
+async function moveBranch(git: Git, head: Tip, rows: Row[], prefix: string, sign: SignCommit | undefined) {
   const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
-  const commit = await importCommits(git, head.commit, commits);
+  const commit = await (sign
+    ? importSigned(git, head.commit, commits, sign)
+    : importCommits(git, head.commit, commits));
   crashPoint("branch-imported");
   return git.moveRef(head.branch, commit, head.commit ?? null, "scriptorium: record");
 }

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { NewClaim } from "../claim-secret.ts";
 import { clock } from "../clock.ts";
 import type { Query } from "../database.ts";
 import { givenBy, inColumns, type Lists, prepared } from "../prepared.ts";
@@ -21,7 +22,7 @@ export type ClaimEffect = { state: Record<string, string>; attempt: number; epoc
 type Batch = {
   changes: Change[];
   /** The claimants, each for any ready task. */
-  wants: { holder: string; leaseMs: number }[];
+  wants: ({ holder: string } & NewClaim)[];
   run: string | undefined;
   at: string;
   effect: ClaimEffect;
@@ -41,6 +42,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
   const rows = await (run === undefined ? anyRun : oneRun)(query, {
     holders: wants.map(({ holder }) => holder),
     leases: wants.map(({ leaseMs }) => leaseMs),
+    hashes: wants.map(({ secretHash }) => secretHash),
     limit: wants.length,
     now: at,
     run: run ?? "",
@@ -61,6 +63,7 @@ export async function saveAndClaim(query: Query, { changes, wants, run, at, effe
 type Given = Lists<SentChange> & {
   holders: string[];
   leases: number[];
+  hashes: string[];
   limit: number;
   now: string;
   run: string;
@@ -80,7 +83,8 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
       WITH ${withChanges ? sql`${savedOf(givenBy(sentColumns, slot))},` : sql``} claimed AS (
         UPDATE tasks SET state = ${slot("states")}::text::json ->> tasks.state,
           attempt = tasks.attempt + ${slot("more_attempts")}::int, epoch = tasks.epoch + ${slot("more_epochs")}::int,
-          holder = (${slot("holders")}::text[])[turns.place], version = tasks.version + 1,
+          holder = (${slot("holders")}::text[])[turns.place],
+          secret_hash = (${slot("hashes")}::text[])[turns.place], version = tasks.version + 1,
           updated_at = ${slot("now")}, claimed_at = ${clock.postgres},
           lease_until = ${clock.postgres} + (${slot("leases")}::bigint[])[turns.place]
         FROM unnest(ARRAY(

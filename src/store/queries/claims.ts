@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { hashOfSecret } from "../claim-secret.ts";
 import { clock, clockByNow, storeClock } from "../clock.ts";
 import type { Database, Query } from "../database.ts";
 import { insertEach, type WrittenEvent } from "../events.ts";
@@ -72,13 +73,13 @@ const expired = onEach<{ limit: number }, StoredTask>(
 export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
   expired[engine](tx, { limit });
 
-type Changed = "state" | "attempt" | "epoch" | "holder" | "result";
+type Changed = "state" | "attempt" | "epoch" | "holder" | "secret_hash" | "result";
 type Engines<T> = Record<Engine, T>;
 
 /** A change of a task with its event. */
 export type Change = {
   /** The row as it was read; nothing is saved when it has changed. */
-  row: Pick<StoredTask, "num" | "version" | "epoch" | "awaited" | "blockers_left">;
+  row: Pick<StoredTask, "num" | "version" | "epoch" | "secret_hash" | "awaited" | "blockers_left">;
   to: Pick<StoredTask, Changed>;
   /** The new lease; null when the task is released. */
   leaseMs: number | null;
@@ -91,7 +92,8 @@ export type Lease = Pick<StoredTask, "claimed_at" | "lease_until">;
 
 /**
  * Saves each change over the row that was read, with its event, and returns the leases of those that were
- * saved. The fence is in the predicate: a worker whose lease went to another changes nothing.
+ * saved. The fence is in the predicate: a worker whose lease went to another changes nothing. It compares the
+ * secret as well as the epoch, because a failover to a lagging replica can hand out an epoch a second time.
  */
 export const saveTasks = (tx: Query, engine: Engine, changes: Change[]): Promise<Map<number, Lease>> =>
   changes.length === 0 ? Promise.resolve(new Map()) : saving[engine](tx, changes);
@@ -123,29 +125,34 @@ const saveRow = withEach<{ change: Change; now: number }>(
   (part) => sql`
     UPDATE tasks SET state = ${part(({ change }) => change.to.state)},
       attempt = ${part(({ change }) => change.to.attempt)}, epoch = ${part(({ change }) => change.to.epoch)},
-      holder = ${part(({ change }) => change.to.holder)}, result = ${part(({ change }) => change.to.result)},
+      holder = ${part(({ change }) => change.to.holder)},
+      secret_hash = ${part(({ change }) => change.to.secret_hash)}, result = ${part(({ change }) => change.to.result)},
       version = version + 1, updated_at = ${part(({ change }) => change.event.at)},
       claimed_at = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).claimed_at)},
       lease_until = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).lease_until)}
     WHERE num = ${part(({ change }) => change.row.num)} AND version = ${part(({ change }) => change.row.version)}
-      AND epoch = ${part(({ change }) => change.row.epoch)} AND awaited = ${part(({ change }) => change.row.awaited)}
+      AND epoch = ${part(({ change }) => change.row.epoch)}
+      AND secret_hash IS ${part(({ change }) => change.row.secret_hash)}
+      AND awaited = ${part(({ change }) => change.row.awaited)}
       AND blockers_left = ${part(({ change }) => change.row.blockers_left)}
       AND coalesce(lease_until, 0) >= ${part(({ change, now }) => (change.underClaim ? now : 0))}`,
 );
 
 export type SentChange = Pick<StoredTask, "num" | "version" | "awaited" | "blockers_left" | Changed> &
-  WrittenEvent & { seen: number; lease_ms: number | null; under_claim: 0 | 1 };
+  WrittenEvent & { seen: number; seen_hash: string | null; lease_ms: number | null; under_claim: 0 | 1 };
 
 export const sent = ({ row, to, leaseMs, underClaim, event }: Change): SentChange => ({
   num: row.num,
   version: row.version,
   seen: row.epoch,
+  seen_hash: row.secret_hash,
   awaited: row.awaited,
   blockers_left: row.blockers_left,
   state: to.state,
   attempt: to.attempt,
   epoch: to.epoch,
   holder: to.holder,
+  secret_hash: to.secret_hash,
   result: to.result,
   lease_ms: leaseMs,
   under_claim: underClaim ? 1 : 0,
@@ -160,12 +167,14 @@ export const sentColumns: Columns<SentChange> = {
   num: "bigint",
   version: "bigint",
   seen: "bigint",
+  seen_hash: "text",
   awaited: "int",
   blockers_left: "bigint",
   state: "text",
   attempt: "bigint",
   epoch: "bigint",
   holder: "text",
+  secret_hash: "text",
   result: "text",
   lease_ms: "bigint",
   under_claim: "int",
@@ -180,11 +189,12 @@ export const sentColumns: Columns<SentChange> = {
 export const savedOf = (given: RawBuilder<unknown>) => sql`
   saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
-      result = given.result, version = tasks.version + 1, updated_at = given.at,
+      secret_hash = given.secret_hash, result = given.result, version = tasks.version + 1, updated_at = given.at,
       claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
       lease_until = ${clock.postgres} + given.lease_ms
     FROM ${given}
     WHERE tasks.num = given.num AND tasks.version = given.version AND tasks.epoch = given.seen
+      AND tasks.secret_hash IS NOT DISTINCT FROM given.seen_hash
       AND tasks.awaited = given.awaited AND tasks.blockers_left = given.blockers_left
       AND (given.under_claim = 0 OR tasks.lease_until >= ${clockByNow.postgres})
     RETURNING tasks.num, tasks.claimed_at, tasks.lease_until,
@@ -199,21 +209,21 @@ export const saveList = withAll<SentChange, Lease & { num: number }>(
     SELECT num, claimed_at, lease_until FROM saved`,
 );
 
-const renewRow = onEach<{ id: string; epoch: number; ms: number }, { lease_until: number }>(
+const renewRow = onEach<{ id: string; epoch: number; hash: string; ms: number }, { lease_until: number }>(
   (engine, slot) => sql`
     UPDATE tasks SET lease_until = ${clockByNow[engine]} + ${slot("ms")}
-    WHERE id = ${slot("id")} AND epoch = ${slot("epoch")} AND holder IS NOT NULL
+    WHERE id = ${slot("id")} AND epoch = ${slot("epoch")} AND secret_hash = ${slot("hash")} AND holder IS NOT NULL
       AND lease_until >= ${clockByNow[engine]}
     RETURNING lease_until`,
 );
 
-/** Renews a lease if the epoch still holds the task. */
+/** Renews a lease if the claim with this epoch and secret still holds the task. */
 export async function renewLease(
   tx: Query,
   engine: Engine,
-  { id, epoch, ms }: { id: string; epoch: number; ms: number },
+  { id, epoch, secret, ms }: { id: string; epoch: number; secret: string; ms: number },
 ): Promise<number | undefined> {
-  const [row] = await renewRow[engine](tx, { id, epoch, ms: Math.round(ms) });
+  const [row] = await renewRow[engine](tx, { id, epoch, hash: hashOfSecret(secret), ms: Math.round(ms) });
   return row?.lease_until;
 }
 

@@ -3,7 +3,7 @@ import { parseJsonOr } from "../json.ts";
 import type { ProposalCommentRow, ProposalRow } from "../tables.ts";
 
 /** A proposal without its texts, with its data parsed. */
-export type StoredProposal = Omit<ProposalRow, "data" | "text" | "base_text" | "approval"> & {
+export type StoredProposal = Omit<ProposalRow, "data" | "text" | "base_text" | "approval" | "signature"> & {
   data: Record<string, unknown>;
 };
 
@@ -12,6 +12,7 @@ export type FullProposal = StoredProposal & {
   text: string | null;
   base_text: string | null;
   approval: Record<string, unknown> | null;
+  signature: string | null;
 };
 
 /** The columns that a proposal is opened with; those left out are null. */
@@ -84,6 +85,7 @@ export async function insertProposal(tx: Query, fields: NewProposal): Promise<St
       decided_by: null,
       note: null,
       approval: null,
+      signature: null,
     })
     .onConflict((conflict) => conflict.doNothing())
     .returning(briefColumns)
@@ -91,22 +93,34 @@ export async function insertProposal(tx: Query, fields: NewProposal): Promise<St
   return row && brief(row);
 }
 
-type Decision = { status: "approved" | "rejected"; at: string; by: string; note: string | undefined };
+type Decision = {
+  status: "approved" | "rejected";
+  at: string;
+  by: string;
+  note: string | undefined;
+  signature: string | undefined;
+};
 
 /** Decides an open proposal; undefined when it is no longer open. */
 export async function decideProposal(
   tx: Query,
   id: string,
-  { status, at, by, note }: Decision,
+  { status, at, by, note, signature }: Decision,
 ): Promise<StoredProposal | undefined> {
   const row = await tx
     .updateTable("proposals")
-    .set({ status, decided_at: at, decided_by: by, note: note ?? null })
+    .set({ status, decided_at: at, decided_by: by, note: note ?? null, signature: signature ?? null })
     .where("id", "=", id)
     .where("status", "=", "open")
     .returning(briefColumns)
     .executeTakeFirst();
   return row && brief(row);
+}
+
+/** Approved proposals, newest first. */
+export async function approvedProposals(query: Query, limit: number): Promise<FullProposal[]> {
+  const rows = query.selectFrom("proposals").selectAll().where("status", "=", "approved");
+  return (await rows.orderBy("decided_at", "desc").limit(limit).execute()).map(full);
 }
 
 /** Supersedes the open proposals for a topic. */

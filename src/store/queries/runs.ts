@@ -36,6 +36,13 @@ export const listRuns = async (query: Query, limit: number, after?: string): Pro
     .execute();
 };
 
+/** Runs in one of these states, oldest first. */
+export const runsIn = (query: Query, states: RunRow["state"][]): Promise<{ id: string }[]> =>
+  query.selectFrom("runs").select("id").where("state", "in", states).orderBy("created_at").orderBy("id").execute();
+
+export const taskIdsOf = async (query: Query, run: string): Promise<string[]> =>
+  (await query.selectFrom("tasks").select("id").where("run", "=", run).execute()).map(({ id }) => id);
+
 export const insertRun = (tx: Query, row: RunRow) => tx.insertInto("runs").values(row).execute();
 
 /** Saves over the version that was read; false when someone else saved first. */

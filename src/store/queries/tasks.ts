@@ -32,6 +32,7 @@ export const columnNames = [
   "holder",
   "claimed_at",
   "lease_until",
+  "secret_hash",
   "result",
   "version",
   "awaited",

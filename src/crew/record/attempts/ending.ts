@@ -12,7 +12,7 @@ import { fromRow, type Task } from "../../../tasks/task.ts";
 import type { Step } from "../../../tasks/transition.ts";
 import { errorContext, failureOf } from "../../rules/failure.ts";
 import { type CrewDeps, moving } from "../deps.ts";
-import { type Fence, known } from "../facts.ts";
+import { known } from "../facts.ts";
 import { attemptLedger } from "./ledger.ts";
 
 /** The end of an attempt that was judged or stopped. */
@@ -41,7 +41,11 @@ export function endingRecord(deps: CrewDeps) {
   }
 
   /** Fails an attempt that passed but cannot be accepted, e.g. because it does not merge. */
-  async function refuseAccepted({ task: id, epoch }: Fence, reason: string, actor: string): Promise<Result<Task>> {
+  async function refuseAccepted(
+    { task_id: id, epoch }: Pick<Attempt, "task_id" | "epoch">,
+    reason: string,
+    actor: string,
+  ): Promise<Result<Task>> {
     return db.write(async (tx) => {
       const verdict = (await verdictsOf(tx, { task: id })).at(-1);
       const task = await findTask(tx, id);

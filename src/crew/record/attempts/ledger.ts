@@ -2,7 +2,7 @@ import { refuse } from "../../../kernel/result.ts";
 import type { Query } from "../../../store/database.ts";
 import { appendEvent, type NewEvent } from "../../../store/events.ts";
 import type { CrewDeps } from "../deps.ts";
-import type { Spent } from "../facts.ts";
+import type { Fence, Spent } from "../facts.ts";
 
 /** The clock and the events of attempts. */
 export function attemptLedger({ now }: Pick<CrewDeps, "now">) {
@@ -14,7 +14,7 @@ export function attemptLedger({ now }: Pick<CrewDeps, "now">) {
   };
 }
 
-export const late = (id: string, epoch: number) =>
+export const late = ({ task: id, epoch }: Fence) =>
   refuse("conflict", `task ${id}: the claim with epoch ${epoch} has ended or is for another stage; nothing was saved`, {
     late: true,
   });

@@ -1,8 +1,9 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import { snakeKeys } from "../../../kernel/wire.ts";
+import { newClaim } from "../../../store/claim-secret.ts";
 import type { CheckResultRow } from "../../../store/crew-tables.ts";
 import type { Query } from "../../../store/database.ts";
-import { recordingLate } from "../../../store/fence.ts";
+import { holdClaim, recordingRefused } from "../../../store/fence.ts";
 import { type Attempt, attemptsOf, lastAttempt, updateAttempt } from "../../../store/queries/attempts.ts";
 import { runTask } from "../../../store/queries/runs.ts";
 import { checksOf, insertVerdict, saveChecks } from "../../../store/queries/verdicts.ts";
@@ -24,14 +25,15 @@ export function verificationRecord(deps: CrewDeps) {
     id: string,
     verifier: string,
     leaseMs = claims.leaseMs,
-  ): Promise<Result<{ epoch: number; attempt: Attempt }>> {
+  ): Promise<Result<{ epoch: number; secret: string; attempt: Attempt }>> {
     return db.write(async (tx) => {
       const attempt = await lastAttempt(tx, id);
       if (!attempt) return refuse("not_found", `task ${id} has no attempt to verify`);
       if (attempt.worker === verifier)
         return refuse("denied", `${verifier} did the work on task ${id} and may not verify it`);
       await freeExpired(tx, moving(deps));
-      const claimed = await moveOne(tx, moving(deps), claimOf(id, verifier, leaseMs));
+      const { secret, claim } = newClaim(leaseMs);
+      const claimed = await moveOne(tx, moving(deps), claimOf(id, verifier, claim));
       if (!claimed.ok) return claimed;
       if (claimed.value.state !== "qc_executing") return refuse("conflict", `task ${id} is not ready to be verified`);
       const { epoch } = claimed.value;
@@ -48,17 +50,18 @@ export function verificationRecord(deps: CrewDeps) {
         epoch,
         deliverable: attempt.deliverable_hash,
       });
-      return ok({ epoch, attempt: { ...attempt, ...change } });
+      return ok({ epoch, secret, attempt: { ...attempt, ...change } });
     });
   }
 
-  /** Stores the results of the plan's checks on the deliverable with this hash. */
+  /** Stores the results of the plan's checks on an attempt, under the verifier's claim. */
   async function recordChecks(
-    { task, epoch }: Fence,
+    fence: Fence,
+    { task_id: task, epoch }: Attempt,
     results: (CheckResult & { durationMs: number })[],
     actor: string,
-  ): Promise<void> {
-    if (results.length === 0) return;
+  ): Promise<Result<true>> {
+    if (results.length === 0) return ok(true);
     const at = stamp();
     const rows = results.map(
       (one): CheckResultRow => ({
@@ -72,13 +75,19 @@ export function verificationRecord(deps: CrewDeps) {
         at,
       }),
     );
-    await db.write(async (tx) => {
-      await saveChecks(tx, rows);
-      await event(tx, actor, "checks-run", task, {
-        epoch,
-        results: results.map(({ criterion, passed }) => ({ criterion, passed })),
-      });
-    });
+    const claimant = { name: actor, ...fence };
+    return recordingRefused(deps, claimant, "checks", () =>
+      db.write(async (tx) => {
+        const held = await holdClaim(tx, db.engine, claimant);
+        if (!held.ok) return held;
+        await saveChecks(tx, rows);
+        await event(tx, actor, "checks-run", task, {
+          epoch,
+          results: results.map(({ criterion, passed }) => ({ criterion, passed })),
+        });
+        return ok(true as const);
+      }),
+    );
   }
 
   /** Stores a verdict under the verifier's claim; the rules decide whether it is a PASS. */
@@ -88,13 +97,13 @@ export function verificationRecord(deps: CrewDeps) {
     causedBy: string[],
     verifier: string,
   ): Promise<Result<Judged & { task: Task }>> {
-    return recordingLate(deps, { name: verifier, ...fence }, "verdict", () =>
+    return recordingRefused(deps, { name: verifier, ...fence }, "verdict", () =>
       db.write(async (tx) => {
         const attempt = (await attemptsOf(tx, { task: fence.task })).find(
           (row) => row.qc_epoch === fence.epoch && row.phase === "qc_executing",
         );
         const detail = await runTask(tx, fence.task);
-        if (!attempt || !detail) return late(fence.task, fence.epoch);
+        if (!attempt || !detail) return late(fence);
         const checks = (await checksOf(tx, fence.task, attempt.epoch)).map(checkFrom);
         const judged = judge({
           said,
@@ -109,7 +118,7 @@ export function verificationRecord(deps: CrewDeps) {
         const passes = judged.outcome === "PASS";
         const { score, feedback } = said;
         const step = { type: passes ? ("pass" as const) : ("reject" as const), score, feedback };
-        const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, verifier, fence.epoch));
+        const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, verifier, fence));
         if (!moved.ok) return moved;
         await storeVerdict(tx, attempt, { said, judged, causedBy }, verifier);
         const phase = passes ? "qc_passed" : "qc_failed";

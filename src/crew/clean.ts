@@ -1,0 +1,126 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { appendEvent } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
+import { heldIn } from "../store/queries/crew-queue.ts";
+import { runsIn, taskIdsOf } from "../store/queries/runs.ts";
+import { actorOf } from "./operations.ts";
+import type { CrewApp } from "./record/crew-app.ts";
+import { acceptedBranch } from "./rules/branches.ts";
+
+const kept = z.object({ branch: z.string(), reason: z.string() });
+
+export const cleanRuns = operation({
+  name: "clean_runs",
+  summary:
+    "Delete branches and checkouts of finished runs. Reports stay, and so does accepted work that is not merged.",
+  effect: "destroys",
+  touches: ["run"],
+  callers: collaborators,
+  group: "runs",
+  http: { method: "post", path: "/runs/clean" },
+  input: z.object({
+    id: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("Id of a finished run, such as run-…; all completed and cancelled runs if left out"),
+    unmerged: z.boolean().default(false).describe("Also delete accepted work that is not merged into your branch"),
+    dry_run: z.boolean().default(false).describe("Only list what would be deleted"),
+  }),
+  output: z.object({
+    deleted: z.boolean().describe("False for a dry run"),
+    runs: z.array(z.string()).describe("The runs that had something to delete"),
+    branches: z.array(z.string()),
+    checkouts: z.array(z.string()).describe("Folders of attempts"),
+    kept: z.array(kept).describe("Branches that stay, with the reason"),
+  }),
+  async run(app: CrewApp, { id, unmerged, dry_run: dryRun }, caller) {
+    const runs = id === undefined ? await cleanable(app) : await oneRun(app, id);
+    if (!runs.ok) return runs;
+    const found = await Promise.all(runs.value.map((run) => leftovers(app, run, unmerged)));
+    const some = found.filter(({ branches, checkouts }) => branches.length + checkouts.length > 0);
+    if (!dryRun) for (const one of some) await remove(app, one, actorOf(caller));
+    return ok({
+      deleted: !dryRun,
+      runs: some.map(({ run }) => run),
+      branches: found.flatMap(({ branches }) => branches),
+      checkouts: found.flatMap(({ checkouts }) => checkouts),
+      kept: found.flatMap((one) => one.kept),
+    });
+  },
+});
+
+/** A failed run can be resumed from its attempts: it is cleaned only when a person names it. */
+async function cleanable({ db }: CrewApp): Promise<Result<string[]>> {
+  return ok((await runsIn(db.read, ["completed", "cancelled"])).map(({ id }) => id));
+}
+
+async function oneRun({ db, runs }: CrewApp, id: string): Promise<Result<string[]>> {
+  const run = await runs.find(id);
+  if (!run) return noSuch(db.read, "run", id);
+  if (["completed", "cancelled", "failed"].includes(run.state)) return ok([id]);
+  return refuse("conflict", `run ${id} is ${run.state}; only a finished run can be cleaned`, {
+    next: [{ operation: "cancel_run", input: { id }, to: "end it first" }],
+  });
+}
+
+type Leftovers = { run: string; branches: string[]; checkouts: string[]; kept: z.infer<typeof kept>[] };
+
+async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: boolean): Promise<Leftovers> {
+  const listed = await git.text([
+    "for-each-ref",
+    "--format=%(refname:short)%00%(worktreepath)",
+    `refs/heads/scriptorium/${run}/`,
+  ]);
+  const branches = listed.split("\n").flatMap((line) => {
+    const [branch = "", checkedOut = ""] = line.split("\0");
+    return branch === "" ? [] : [{ branch, checkedOut }];
+  });
+  const folder = join(config.stateFolder, "worktrees");
+  const [names, tasks, held] = await Promise.all([
+    readdir(folder).catch((): string[] => []),
+    taskIdsOf(db.read, run),
+    heldIn(db.read, run),
+  ]);
+  const busy = new Set(held.map((task) => task.id));
+  const free = new Set(tasks.filter((id) => !busy.has(id)));
+  const taskOf = (name: string) => name.replace(/-\d+(-qc(-checks)?)?$/, "");
+  const checkouts = names.filter((name) => free.has(taskOf(name))).map((name) => join(folder, name));
+  const stays: Leftovers["kept"] = [];
+  for (const { branch, checkedOut } of branches) {
+    const reason = await reasonToKeep(branch, checkedOut);
+    if (reason !== undefined) stays.push({ branch, reason });
+  }
+  const isKept = (branch: string) => stays.some((one) => one.branch === branch);
+  return { run, checkouts, kept: stays, branches: branches.map((one) => one.branch).filter((one) => !isKept(one)) };
+
+  async function reasonToKeep(branch: string, checkedOut: string): Promise<string | undefined> {
+    if (checkedOut !== "" && !checkouts.includes(checkedOut)) return `checked out in ${checkedOut}`;
+    if (branch !== acceptedBranch(run) || unmerged) return undefined;
+    const merged = (await git.run(["merge-base", "--is-ancestor", branch, "HEAD"])).code === 0;
+    return merged ? undefined : "not merged into your branch";
+  }
+}
+
+async function remove(
+  { db, git, now }: CrewApp,
+  { run, branches, checkouts }: Leftovers,
+  actor: string,
+): Promise<void> {
+  for (const folder of checkouts) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  await git.pruneWorktrees();
+  for (const branch of branches) await git.deleteRef(`refs/heads/${branch}`);
+  await db.write((tx) =>
+    appendEvent(tx, {
+      at: now().toISOString(),
+      actor,
+      kind: "run-cleaned",
+      subject: `run:${run}`,
+      data: { branches, checkouts: checkouts.length },
+    }),
+  );
+}

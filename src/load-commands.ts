@@ -1,0 +1,78 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import module, { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+// Node 18 has no `constants` to import by name, and is refused with a sentence, not with a stack trace.
+import vm from "node:vm";
+import type { Commands } from "./commands.ts";
+import { cacheFolder, environment } from "./config/environment.ts";
+
+/** The file name of the bundle, which contains a hash of its content. The build defines it. */
+declare const commandsFile: string;
+
+/**
+ * Loads the commands. Compiling them is a third of a cold start, so the compiled code is kept between runs: by
+ * Node 22 and newer itself, on Node 20 by `compiledOnce`.
+ */
+export function loadCommands(command = ""): Commands {
+  const file = fileURLToPath(new URL(commandsFile, import.meta.url));
+  const { enableCompileCache } = module as { enableCompileCache?: () => void };
+  if (!enableCompileCache) return compiledOnce(file, command);
+  enableCompileCache();
+  return createRequire(file)(file);
+}
+
+/**
+ * Each command has a cache of its own, with the functions that it uses.
+ *
+ * V8 compares the code in the cache with the length of the source and with its own version only: the name of the
+ * cache file has to identify the content of the bundle. Whoever can write the cache runs code as this user, so it
+ * is used only if it belongs to the user.
+ */
+function compiledOnce(file: string, command: string): Commands {
+  const name = /^[a-z-]{1,40}$/.test(command) ? command : "other";
+  const key = `${commandsFile}-${process.version}-${process.arch}`;
+  const cache = join(cacheFolder(environment()), "code", `${key}-${name}`);
+  const cachedData = readOwn(cache);
+  const head = "(function (exports, require, module, __filename, __dirname) {";
+  // The bundle is ASCII; a one-byte string is read and compiled in half the time.
+  const script = new vm.Script(`${head}${readFileSync(file, "latin1")}\n})`, {
+    filename: file,
+    ...(cachedData ? { cachedData } : {}),
+    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  const loaded = { exports: {} as Commands };
+  script.runInThisContext()(loaded.exports, createRequire(file), loaded, file, dirname(file));
+  if (!cachedData || script.cachedDataRejected) process.once("exit", () => save(cache, key, script.createCachedData()));
+  return loaded.exports;
+}
+
+function readOwn(file: string): Buffer | undefined {
+  try {
+    const { uid, mode } = statSync(file);
+    return uid === (process.getuid?.() ?? uid) && (mode & 0o022) === 0 ? readFileSync(file) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const mostCaches = 20;
+
+/** A cache that cannot be written costs time, nothing else. Caches of other builds are removed. */
+function save(file: string, key: string, data: Buffer): void {
+  const folder = dirname(file);
+  const draft = `${file}.${process.pid}`;
+  let isWritten = false;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+    const there = readdirSync(folder);
+    const old = there.length >= mostCaches ? there : there.filter((name) => !name.startsWith(key));
+    for (const name of old) rmSync(join(folder, name), { force: true });
+    writeFileSync(draft, data, { flag: "wx", mode: 0o600 });
+    isWritten = true;
+    renameSync(draft, file);
+  } catch {
+    if (isWritten) rmSync(draft, { force: true });
+  }
+}
