@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CallSocket, openCallSocket } from "../agents/call-socket.ts";
+import { type NetworkPolicy, networkPolicy } from "../agents/network/policy.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { Sandbox } from "../agents/sandbox/access.ts";
 import type { SandboxPolicy } from "../agents/sandbox.ts";
@@ -168,7 +169,9 @@ async function runAgent(
       cwd: folder.root,
       env: { ...env, SCRIPTORIUM_JOB: job.id, SCRIPTORIUM_SOCKET: calls.path },
       ...(server ? { mcp: server.mcp } : {}),
-      ...(sandbox && sandbox.name !== "none" ? { sandboxPolicy: policyFor(deps.setup, sandbox, folder, calls) } : {}),
+      ...(sandbox && sandbox.name !== "none"
+        ? { sandboxPolicy: policyFor(deps.setup, sandbox, networkPolicy(app.config, "agent"), folder, calls) }
+        : {}),
       limits: {
         wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
         afterResultMs,
@@ -188,12 +191,18 @@ async function runAgent(
   }
 }
 
-const policyFor = (setup: AgentSetup, sandbox: Sandbox, folder: JobFolder, calls: CallSocket): SandboxPolicy => ({
+const policyFor = (
+  setup: AgentSetup,
+  sandbox: Sandbox,
+  network: NetworkPolicy,
+  folder: JobFolder,
+  calls: CallSocket,
+): SandboxPolicy => ({
   sandbox,
   write: folder.write,
   hide: folder.hide ?? [],
   limits: setup.agent.limits,
-  network: true,
+  network,
   read: [...setup.agent.read, ...setup.scribeFiles, setup.skills, folder.beside, calls.path],
   own: setup.agent.own,
 });
@@ -216,4 +225,5 @@ const spentOf = (ran: RunResult | undefined): JobUsage => ({
   messages: ran?.usage.messages ?? null,
   cost_usd: ran?.costUsd ?? null,
   duration_ms: ran?.durationMs ?? null,
+  destinations: ran?.destinations ? JSON.stringify(ran.destinations) : null,
 });
