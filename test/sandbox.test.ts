@@ -9,6 +9,7 @@ import { findSandbox } from "../src/agents/sandbox.ts";
 import { survivors } from "../src/agents/survivors.ts";
 import type { SandboxLimits } from "../src/config/sandbox.ts";
 import { unwrap } from "../src/kernel/result.ts";
+import { workspaceToken } from "../src/people/tokens.ts";
 import { scriptoriumProcess, serveProcess } from "./support/commands.ts";
 import { escapeArtist, escapeAttempts, type Machine } from "./support/escape-attempts.ts";
 import { authorship, jobWorkspace, openTopic } from "./support/jobs.ts";
@@ -69,7 +70,7 @@ describe("S1, T32, T33, V1: an agent that tries to get out of its sandbox", need
       mkdirSync(join(root, ".scriptorium/agent-logs"), { recursive: true });
       mkdirSync(join(root, ".scriptorium/worktrees/other"), { recursive: true });
       writeFileSync(join(root, ".scriptorium/agent-logs/other.log"), "log");
-      writeFileSync(join(root, ".scriptorium/token"), "token");
+      workspaceToken(join(root, ".scriptorium/token"));
       const victim = spawn("sleep", ["600"]);
       onTestFinished(() => void victim.kill("SIGKILL"));
       const machine: Machine = {
@@ -82,10 +83,13 @@ describe("S1, T32, T33, V1: an agent that tries to get out of its sandbox", need
       const before = contents(settings);
 
       const ran =
-        user === "another user" && isRoot ? asUser(23_456, start, root) : await scriptoriumProcess(start, { cwd: root });
+        user === "another user" && isRoot
+          ? asUser(23_456, start, root)
+          : await scriptoriumProcess(start, { cwd: root });
       const { log } = JSON.parse(ran.stdout || "{}") as { log?: string };
+      expect(log, ran.stderr).toBeDefined();
       const said = readFileSync(log ?? "", "utf8");
-      expect(said, `${ran.stderr}${ran.stdout}`).toContain("tried-all");
+      expect(said, ran.stdout).toContain("tried-all");
       expect(said.split("\n").filter((line) => line.startsWith("WORKED"))).toEqual([]);
       expect(contents(settings)).toEqual(before);
       expect(existsSync("/usr/bin/planted") || existsSync("/planted")).toBe(false);
