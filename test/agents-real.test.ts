@@ -137,8 +137,7 @@ const claudeInWorkspace: Agent = {
 
 /** Everything that a hostile workspace can plant, each leaving a file when it runs. */
 function plant(root: string): { ran: () => string[] } {
-  const touch = (name: string) =>
-    `touch ${join(root, ".scriptorium", `planted-${name}`)}; echo planted-${name}-ran`;
+  const touch = (name: string) => `touch ${join(root, ".scriptorium", `planted-${name}`)}; echo planted-${name}-ran`;
   const hook = (name: string) => [{ matcher: "", hooks: [{ type: "command", command: touch(name) }] }];
   mkdirSync(join(root, ".claude"), { recursive: true });
   writeFileSync(
@@ -228,9 +227,9 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
     const { asked } = await circle(claudeInWorkspace, prepare, context);
     const seen = (words: string) => asked.some(({ text }) => text.includes(words));
     expect([seen("planted-session-ran"), planted?.ran()]).toEqual([true, []]);
-    expect(seen("tried-all\\n") || seen("tried-all\"")).toBe(true);
+    expect(seen("tried-all\\n") || seen('tried-all"')).toBe(true);
     expect(seen("Read-only file system")).toBe(true);
-    expect(asked.flatMap(({ text }) => text.match(/\nWORKED-\w+|"WORKED-\w+/g) ?? [])).toEqual([]);
+    expect(asked.flatMap(({ text }) => text.match(/(?<!echo )WORKED-\w+/g) ?? [])).toEqual([]);
     expect(seen("SQLite format")).toBe(false);
     expect(asked.some(({ text }) => text.includes("Incorporate a topic"))).toBe(true);
   });
