@@ -48,7 +48,7 @@ function installPeers() {
   const installed = statSync("bench/node_modules/.package-lock.json", { throwIfNoEntry: false });
   if (installed && installed.mtimeMs >= statSync("bench/package-lock.json").mtimeMs) return;
   console.error("Installing the peers in bench/package.json (npm ci --prefix bench)");
-  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
   // npm writes to stderr: stdout belongs to the bench, whose --json prints one value there.
   execFileSync("npm", ["ci", "--prefix", "bench", ...quiet], { stdio: ["ignore", 2, 2] });
 }

@@ -9,6 +9,7 @@ import { oneCoreChunk } from "./build-core-chunk.mjs";
 import { lazyPackages } from "./build-lazy-packages.mjs";
 import { licencesOf, packagesOf } from "./build-licences.mjs";
 import { staticOperationList } from "./build-operation-list.mjs";
+import { sbomFile, sbomOf } from "./build-sbom.mjs";
 import { buildTypes } from "./build-types.mjs";
 import { buildWeb } from "./build-web.mjs";
 
@@ -65,9 +66,10 @@ export async function buildAll(outdir = "dist") {
   );
   const packages = [...packagesOf(sources), sqlitePackage, ...(await web)];
   await writeFile(join(outdir, licencesFile), await licencesOf(packages));
+  await writeFile(join(outdir, sbomFile), `${JSON.stringify(await sbomOf(packages))}\n`);
 
   // Old files are removed last: a command that starts during the build still finds its chunks.
-  const fresh = new Set([...Object.keys(metafile.outputs).map((path) => basename(path)), licencesFile]);
+  const fresh = new Set([...Object.keys(metafile.outputs).map((path) => basename(path)), licencesFile, sbomFile]);
   const files = (await readdir(outdir, { withFileTypes: true })).filter((item) => item.isFile());
   await Promise.all(files.filter(({ name }) => !fresh.has(name)).map(({ name }) => rm(join(outdir, name))));
 }
@@ -166,4 +168,5 @@ const oneLanguage = {
 if (import.meta.url === `file://${process.argv[1]}`) {
   await buildAll();
   if (process.argv.includes("--types")) await buildTypes();
+  if (process.argv.includes("--sbom")) console.log(join("dist", sbomFile));
 }

@@ -22,6 +22,6 @@ function install() {
   const installed = statSync("docs/node_modules/.package-lock.json", { throwIfNoEntry: false });
   if (installed && installed.mtimeMs >= statSync("docs/package-lock.json").mtimeMs) return;
   console.error("Installing VitePress (npm ci --prefix docs)");
-  const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
   execFileSync("npm", ["ci", "--prefix", "docs", ...quiet], { stdio: "inherit" });
 }

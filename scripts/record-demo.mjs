@@ -41,7 +41,7 @@ async function record() {
 function clean(/** @type {string} */ line) {
   return line
     .replaceAll(/\/\S*\/scriptorium-demo-\w+/g, "/tmp/demo")
-    .replaceAll(/127\.0\.0\.1:\d+\/\?token=\S+/g, "127.0.0.1:4750/?token=…");
+    .replaceAll(/\w+\.localhost:\d+\/\?code=\S+/g, "….localhost:4750/?code=…");
 }
 
 function wrap(/** @type {string} */ line) {

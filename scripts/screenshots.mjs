@@ -48,14 +48,14 @@ function run(args, cwd, input = "") {
 /**
  * @param {string[]} args
  * @param {string} cwd
- * @returns {Promise<{ link: string }>}
+ * @returns {Promise<{ url: string, token: string, link: string }>}
  */
 function served(args, cwd) {
   return new Promise((done, fail) => {
     const child = start(["serve", "--port", "0", "--json", ...args], cwd);
     leaving.push(() => child.kill("SIGTERM"));
     child.on("close", (code) => fail(new Error(`serve ended with ${code}`)));
-    child.stdout.once("data", (chunk) => done({ link: JSON.parse(String(chunk)).link }));
+    child.stdout.once("data", (chunk) => done(JSON.parse(String(chunk))));
   });
 }
 
@@ -91,7 +91,7 @@ async function takeAll() {
   await mkdir("docs/images", { recursive: true });
   const handbook = await served(["--example"], folder);
   const root = join(folder, ".example");
-  const { topic, proposal } = await fillHandbook(root, handbook.link);
+  const { topic, proposal } = await fillHandbook(root, handbook);
   const demo = await run(["demo", "--no-open", "--keep"], folder);
   const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
   if (!report?.[1] || !report[2]) throw new Error(`the demo made no report: ${demo}`);
@@ -101,32 +101,31 @@ async function takeAll() {
     args: ["--no-sandbox", "--disable-gpu"],
   });
   leaving.push(() => browser.close());
-  await take(browser, handbook.link, [
+  await take(browser, handbook, [
     ["discussion", `/entries/architecture?topic=${topic}`],
     ["proposal", `/proposals/${proposal}`],
     ["search", "/search?q=webhook"],
     ["graph", "/graph?node=entry:architecture"],
   ]);
-  await take(browser, crew.link, [["run", `/runs/${report[2]}`]]);
+  await take(browser, crew, [["run", `/runs/${report[2]}`]]);
 }
 
 /**
  * Something of everything that people meet: a discussion with a rewrite, a new section, a run out of budget.
  * @param {string} root
- * @param {string} link
+ * @param {{ url: string, token: string }} server
  */
-async function fillHandbook(root, link) {
+async function fillHandbook(root, { url, token }) {
   const page = "wiki/architecture.md";
   const words = ["--quote", "read them through views", "--message", question];
   const { id: topic } = JSON.parse(await run(["topic", "open", page, ...words, "--json"], root));
   await run(["topic", "reply", topic, "--message", "There are **two**; [[interfaces/tracking-api]] reads both."], root);
 
-  const { origin, searchParams } = new URL(link);
-  const headers = { authorization: `Bearer ${searchParams.get("token")}`, "content-type": "application/json" };
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   /** @param {string} path @param {object} [body] */
   const ask = async (path, body) => {
     const asked = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
-    const answer = await fetch(`${origin}/api${path}`, asked);
+    const answer = await fetch(`${url}/api${path}`, asked);
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
     return answer.json();
   };
@@ -144,16 +143,19 @@ async function fillHandbook(root, link) {
 
 /**
  * @param {import("playwright-core").Browser} browser
- * @param {string} link
+ * @param {{ link: string, token: string }} server
  * @param {[name: string, path: string][]} wanted
  */
-async function take(browser, link, wanted) {
+async function take(browser, server, wanted) {
+  const { origin } = new URL(server.link);
+  const link = `${origin}/?token=${server.token}`;
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
     const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
     await page.goto(link);
+    await page.waitForURL((at) => at.search === "");
     for (const [name, path] of wanted) {
-      await page.goto(new URL(link).origin + path);
+      await page.goto(origin + path);
       await page.locator("main h1").first().waitFor();
       await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
       await page.waitForTimeout(1000);

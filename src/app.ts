@@ -12,7 +12,10 @@ import { jobStore } from "./jobs/jobs.ts";
 import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
+import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
+import { sessionStore } from "./people/sessions.ts";
+import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
@@ -23,6 +26,7 @@ import { approvalSigner } from "./review/proposals/signature.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
+import { closeToOthers } from "./store/disk/private.ts";
 import { gitAt } from "./store/git/git.ts";
 import { openRecorder } from "./store/git/recorder.ts";
 import { commitSigner, gitSigner } from "./store/git/signing.ts";
@@ -54,6 +58,7 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
+  closeToOthers(stateFolder);
   const git = gitAt(root, config.environment);
   const db = await openDatabase(config.database);
   const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
@@ -118,6 +123,9 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
+    sessions: sessionStore(db, now, newId),
+    codes: codeStore(db, now),
+    passkeys: passkeyStore(db, now, newId),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

@@ -74,7 +74,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
   const root = unwrap(findWorkspace(folder));
   const app = await openApp(unwrap(loadConfig(root, environment())));
   const person = await app.git.person();
-  const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin" };
+  const owner: Person = { kind: "person", name: person?.name ?? "owner", rank: "admin", isOwner: true };
   // A caller that a program makes itself has no proof, whatever it says.
   const proven = new WeakSet<Caller>();
   const withoutProof = (caller: Caller): Caller =>
@@ -84,7 +84,7 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
     root,
     call: (name, input, caller = owner) => call(app, name, input, proven.has(caller) ? caller : withoutProof(caller)),
     async signIn(token) {
-      const mark = agentMark(environment(), ancestors());
+      const mark = agentMark(environment(), await ancestors());
       if (mark)
         return refuse(
           "denied",

@@ -14,6 +14,7 @@ const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
+const peopleSessions = () => import("./people/session-operations.ts");
 const tasks = () => import("./tasks/operations.ts");
 const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
@@ -98,6 +99,12 @@ export const loaders = {
   list_users: pick(people, "listUsers"),
   change_user: pick(people, "changeUser"),
   remove_user: pick(people, "removeUser"),
+  create_sign_in_link: pick(peopleSessions, "createSignInLink"),
+  list_sessions: pick(peopleSessions, "listSessions"),
+  revoke_session: pick(peopleSessions, "revokeSession"),
+  revoke_sessions: pick(peopleSessions, "revokeSessions"),
+  list_passkeys: pick(peopleSessions, "listPasskeys"),
+  remove_passkey: pick(peopleSessions, "removePasskey"),
   create_todo: pick(tasks, "createTodo"),
   list_todos: pick(tasks, "listTodos"),
   update_todo: pick(tasks, "updateTodo"),

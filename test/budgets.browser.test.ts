@@ -64,9 +64,9 @@ describe("budgets in a browser", needs("chromium"), () => {
 
   test("O18: a run of 2,000 tasks keeps few of them in the document, and React rests while it is dragged", async () => {
     const { root, app } = await newWorkspace();
-    const { link } = await serveProcess(root);
+    const { plainLink } = await serveProcess(root);
     const run = await newRun(app, [planned("0")]);
-    const { page, url } = await visit(link, {}, async (context) => {
+    const { page, url } = await visit(plainLink, {}, async (context) => {
       await countCommits(context);
       // A plan has at most 500 tasks, so the browser is given a larger run than the server can hold.
       await context.route(`**/api/runs/${run}`, async (route) => {

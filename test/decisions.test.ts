@@ -31,18 +31,22 @@ import {
 
 const section = (id: string) => ({ id, title: id, mode: "snapshot", writable_by: ["planner"], description: "More" });
 
-/** Issue 15: approve and reject, tokens, users, budgets, revert, overturn, force-release. */
+/** Issue 15: approve and reject, tokens and what signs people in, users, budgets, revert, overturn, force-release. */
 const decisions = [
   "add_user",
   "approve_proposal",
   "change_user",
+  "create_sign_in_link",
   "create_token",
   "execute_run",
   "overturn_task",
   "reject_proposal",
   "release_task",
+  "remove_passkey",
   "remove_user",
   "revert_run",
+  "revoke_session",
+  "revoke_sessions",
   "revoke_token",
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
@@ -59,6 +63,10 @@ async function everyDecision(backend: Partial<Backend> = {}) {
   const known = { kind: "agent", role: "planner", name: "planner", expiresAt: undefined, by: "Ada" } as const;
   const token = await app.tokens.create(known);
   unwrap(await app.users.add({ name: "Bob", email: undefined, role: "reader" }, "Ada"));
+  const bob = { person: "Bob", isOwner: false, tokenId: null };
+  const session = await app.sessions.open(bob, "a browser");
+  const credential = { id: "credential", publicKey: "key", counter: 0, transports: [] };
+  const passkey = await app.passkeys.add(bob, credential, "a device");
   const wanted = { description: "", dependsOn: [], priority: 0, run: null, maxRetries: 2 };
   const [done, held] = await Promise.all(
     ["done", "held"].map(async (title) => unwrap(await app.tasks.create({ ...wanted, title }, "Ada")).id),
@@ -77,6 +85,7 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     add_user: { input: { name: "Eve", rank: "admin" }, command: ["user", "add", "Eve", "--rank", "admin"] },
     approve_proposal: { input: { id: proposed }, command: ["proposal", "approve", proposed] },
     change_user: { input: { name: "Bob", rank: "admin" }, command: ["user", "rank", "Bob", "admin"] },
+    create_sign_in_link: { input: { name: "Bob" }, command: ["session", "link", "Bob"] },
     create_token: {
       input: { kind: "person", name: "Eve", rank: "admin" },
       command: ["token", "create", "--person", "Eve", "--rank", "admin"],
@@ -91,8 +100,11 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     },
     reject_proposal: { input: { id: proposed }, command: ["proposal", "reject", proposed] },
     release_task: { input: { id: held }, command: ["task", "release", held ?? "", "--force"] },
+    remove_passkey: { input: { id: passkey.id }, command: ["session", "remove-passkey", passkey.id] },
     remove_user: { input: { name: "Bob" }, command: ["user", "remove", "Bob"] },
     revert_run: { input: { role: "planner", confirm: true }, command: ["revert", "--role", "planner", "--confirm"] },
+    revoke_session: { input: { id: session.id }, command: ["session", "revoke", session.id] },
+    revoke_sessions: { input: { person: "Bob" }, command: ["session", "revoke-all", "Bob"] },
     revoke_token: { input: { id: token.id }, command: ["token", "revoke", token.id] },
   };
   return { ...made, agentToken: token.token, cases: Object.entries(cases) as [Decision, Case][] };
@@ -103,17 +115,29 @@ const claimOf = (claim: object) =>
 
 /** Everything that a decision changes. */
 async function stateOf(app: App): Promise<unknown> {
-  const rows = (table: "events" | "proposals" | "tokens" | "users" | "tasks" | "entry_versions" | "runs") =>
-    app.db.read.selectFrom(table).selectAll().execute();
-  const [proposals, tokens, users, tasks, versions, runs] = await Promise.all([
+  type Table =
+    | "proposals"
+    | "tokens"
+    | "users"
+    | "sessions"
+    | "sign_in_codes"
+    | "passkeys"
+    | "tasks"
+    | "entry_versions"
+    | "runs";
+  const rows = (table: Table) => app.db.read.selectFrom(table).selectAll().execute();
+  const [proposals, tokens, users, sessions, codes, passkeys, tasks, versions, runs] = await Promise.all([
     rows("proposals"),
     rows("tokens"),
     rows("users"),
+    rows("sessions"),
+    rows("sign_in_codes"),
+    rows("passkeys"),
     rows("tasks"),
     rows("entry_versions"),
     rows("runs"),
   ]);
-  return { proposals, tokens, users, tasks, versions, runs };
+  return { proposals, tokens, users, sessions, codes, passkeys, tasks, versions, runs };
 }
 
 const marks = {

@@ -1,10 +1,11 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { scriptoriumProcess, start } from "./support/commands.ts";
+import { ask } from "./support/requests.ts";
 import { read, temporaryFolder } from "./support/workspace.ts";
 
 const answers = (url: string) =>
-  fetch(url).then(
+  ask(url, "/").then(
     () => true,
     () => false,
   );

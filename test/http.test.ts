@@ -29,60 +29,6 @@ async function tokensFor({ url, token }: Served): Promise<Tokens> {
   };
 }
 
-describe("signing in", () => {
-  test("the sign-in link sets a strict cookie that no script can read, and leaves the address without the token", async () => {
-    const { root } = await newWorkspace();
-    const { url, token } = await serve(root);
-    const answer = await ask(url, `/entries/vision?version=1&token=${token}`);
-    expect(answer.status).toBe(303);
-    expect(answer.headers.location).toBe("/entries/vision?version=1");
-    const [cookie = ""] = answer.headers["set-cookie"] ?? [];
-    expect(cookie.split("; ").slice(1).sort()).toEqual(["HttpOnly", "Max-Age=2592000", "Path=/", "SameSite=Strict"]);
-    expect(cookie).not.toContain(token);
-
-    const page = await ask(url, "/entries/vision?version=1", { headers: { cookie: cookie.split(";", 1)[0] ?? "" } });
-    expect(page.status).toBe(200);
-    expect(page.text).not.toContain(token);
-  });
-
-  test("a sign-in link never leads to another host", async () => {
-    const { root } = await newWorkspace();
-    const { url, token } = await serve(root);
-    for (const path of ["//evil.test/", "///evil.test/", "/\\evil.test/", "/%2F/evil.test"]) {
-      const { status, headers } = await ask(url, `${path}?token=${token}`);
-      expect([303, 400]).toContain(status);
-      expect(new URL(String(headers.location ?? "/"), url).origin).toBe(url);
-    }
-  });
-
-  test("a made-up cookie is worth nothing", async () => {
-    const { root } = await newWorkspace();
-    const { url } = await serve(root);
-    for (const value of ["owner", "owner.", "owner.AAAA", ".", "", "__proto__.x", `owner.${"A".repeat(43)}`]) {
-      expect((await ask(url, "/api/entries", { headers: { cookie: `scriptorium=${value}` } })).status).toBe(401);
-    }
-  });
-
-  test("a revoked token takes its cookies with it, and an agent's token gives none", async () => {
-    const { root } = await newWorkspace();
-    const served = await serve(root);
-    const { url, token } = served;
-    const { reader, agent } = await tokensFor(served);
-    const cookie = await signIn(`${url}/?token=${reader}`);
-    expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(200);
-
-    const { tokens } = (await ask(url, "/api/tokens", { token })).json();
-    const { id } = tokens.find((made: { rank: string }) => made.rank === "reader");
-    expect((await ask(url, `/api/tokens/${id}`, { method: "DELETE", token })).status).toBe(200);
-    expect((await ask(url, "/api/entries", { headers: { cookie } })).status).toBe(401);
-    expect((await ask(url, "/api/entries", { token: reader })).status).toBe(401);
-
-    const asAgent = await ask(url, `/?token=${agent}`);
-    expect(asAgent.status).toBe(401);
-    expect(asAgent.headers["set-cookie"]).toBeUndefined();
-  });
-});
-
 describe.each(engines)("who may do what, on %s", (engine) => {
   const outcome = (status: number) => (status === 401 || status === 403 ? status : "allowed");
 
@@ -156,7 +102,7 @@ describe.each(engines)("who may do what, on %s", (engine) => {
     }
     const unsigned = await ask(url, "/entries/vision", { headers: { accept: "text/html" } });
     expect(unsigned).toMatchObject({ status: 401 });
-    expect(unsigned.text).toContain("Open the sign-in link that");
+    expect(unsigned.text).toContain("Open a sign-in link");
     expect(unsigned.text).not.toContain("Vision");
     expect((await ask(url, "/healthz")).json()).toEqual({ status: "ok" });
   });
@@ -200,7 +146,7 @@ describe("T9: requests meant for someone else", () => {
   test("T9: a strange Host, Origin or fetching site gets 403 whatever it brings", async () => {
     const { root } = await newWorkspace();
     const { url, token, link } = await serve(root);
-    const cookie = await signIn(link);
+    const session = await signIn(link);
     const { port } = new URL(url);
     const strange: Record<string, string>[] = [
       { host: "evil.test" },
@@ -233,8 +179,8 @@ describe("T9: requests meant for someone else", () => {
       { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
     ];
     for (const headers of strange) {
-      for (const path of ["/", "/api/entries", "/healthz", "/mcp", "/api/events", "/sign-in.css", `/?token=${token}`]) {
-        for (const credentials of [{ authorization: `Bearer ${token}` }, { cookie }] as Record<string, string>[]) {
+      for (const path of ["/", "/api/entries", "/healthz", "/mcp", "/api/events", "/sign-in", `/?token=${token}`]) {
+        for (const credentials of [{ authorization: `Bearer ${token}` }, session] as Record<string, string>[]) {
           const answer = await ask(url, path, { headers: { ...credentials, ...headers } });
           expect([path, headers, answer.status]).toEqual([path, headers, 403]);
           expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -280,7 +226,10 @@ describe("T9: requests meant for someone else", () => {
       .map((line) => line.trim().split(/\s+/))
       .filter(([, local, , state]) => local?.endsWith(`:${hex}`) && state === "0A")
       .map(([, local]) => local);
-    expect(listening).toEqual([`0100007F:${hex}`]);
+    // 127.0.0.1 and ::1; a system without IPv6 has only the first.
+    const loopback = [`0100007F:${hex}`, `00000000000000000000000001000000:${hex}`];
+    expect(listening.length).toBeGreaterThan(0);
+    expect(loopback).toEqual(expect.arrayContaining(listening));
   });
 
   test("T35: no answer can be framed, sniffed, or run a script but our own", async () => {
@@ -292,7 +241,7 @@ describe("T9: requests meant for someone else", () => {
       ["/nowhere", token],
       ["/api/entries", "wrong"],
       ["/healthz", undefined],
-      ["/sign-in.css", undefined],
+      ["/sign-in", undefined],
     ] as const) {
       const { headers } = await ask(url, path, { token: given });
       expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; .*frame-ancestors 'none'/);
@@ -308,7 +257,7 @@ describe("T9: requests meant for someone else", () => {
 test("T10: what another site's page can send has no effect", async () => {
   const { root } = await newWorkspace();
   const { url, token, link } = await serve(root);
-  const cookie = await signIn(link);
+  const session = await signIn(link);
   const { version } = (await ask(url, "/api/entries/notes", { token })).json();
   const { id } = (
     await ask(url, "/api/tokens", { method: "POST", token, body: { kind: "agent", role: "planner" } })
@@ -329,18 +278,22 @@ test("T10: what another site's page can send has no effect", async () => {
     const foreign = { origin: "http://evil.test", "sec-fetch-site": "cross-site" };
     const hidden = method === "PUT" || body ? [] : [{}];
     for (const from of [foreign, { origin: "null" }, ...hidden]) {
-      const answer = await ask(url, path, { method, headers: { cookie, ...type, ...from }, body });
+      const answer = await ask(url, path, { method, headers: { ...session, ...type, ...from }, body });
       expect([method, path, from, answer.status]).toEqual([method, path, from, 403]);
     }
     if (body) {
-      const own = await ask(url, path, { method, headers: { cookie, ...type, origin: url }, body });
+      const own = await ask(url, path, { method, headers: { ...session, ...type, origin: url }, body });
       expect([type, own.status]).toEqual([type, 415]);
       const bearer = await ask(url, path, { method, token, headers: type, body });
       expect([type, bearer.status]).toEqual([type, 415]);
     }
   }
   const typed = { "content-type": "application/json" };
-  const noOrigin = await ask(url, "/api/entries/notes", { method: "PUT", headers: { cookie, ...typed }, body: json });
+  const noOrigin = await ask(url, "/api/entries/notes", {
+    method: "PUT",
+    headers: { ...session, ...typed },
+    body: json,
+  });
   expect(noOrigin.status).toBe(403);
 
   expect((await ask(url, "/api/entries/notes", { token })).json()).toMatchObject({ version });
@@ -349,7 +302,7 @@ test("T10: what another site's page can send has no effect", async () => {
 
   const own = await ask(url, "/api/entries/notes", {
     method: "PUT",
-    headers: { cookie, ...typed, origin: url },
+    headers: { ...session, ...typed, origin: url },
     body: json,
   });
   expect(own.status).toBe(200);
@@ -646,6 +599,7 @@ describe("T11: the workspace's token", () => {
   test("T11: is never written through a link that someone planted", async () => {
     const { root, file } = await newWorkspace();
     const target = join(temporaryFolder(), "target");
+    rmSync(file(".scriptorium/token"));
     symlinkSync(target, file(".scriptorium/token"));
     const dangling = await scriptoriumProcess(["serve", "--port", "0"], { cwd: root });
     expect(dangling).toMatchObject({ code: 1, stdout: "" });
@@ -693,11 +647,13 @@ test("T18: no token appears in logs, output, database or git, but for the printe
   let output = "";
   child.stdout?.on("data", (chunk) => (output += chunk));
   child.stderr?.on("data", (chunk) => (output += chunk));
-  await expect.poll(() => output).toMatch(/token=\S+/);
+  await expect.poll(() => output).toMatch(/code=\S+\n/);
   const link = /http:\S+/.exec(output)?.[0] ?? "";
   const { origin: url, searchParams } = new URL(link);
-  const token = searchParams.get("token") ?? "";
-  const cookie = await signIn(link);
+  const code = searchParams.get("code") ?? "";
+  const token = read(join(root, ".scriptorium/token")).trim();
+  const session = await signIn(link);
+  await signIn(`${url}/?token=${token}`);
   const made = (
     await ask(url, "/api/tokens", { method: "POST", token, body: { kind: "agent", role: "planner" } })
   ).json();
@@ -711,8 +667,9 @@ test("T18: no token appears in logs, output, database or git, but for the printe
   child.kill("SIGTERM");
   expect(await closed).toBe(0);
 
-  const secrets = { workspace: token, agent: made.token as string, cookie: cookie.split(".").at(-1) ?? "" };
-  expect(output.split(token).length - 1, "the link, once").toBe(1);
+  const cookie = session.cookie.split("=").at(-1) ?? "";
+  const secrets = { workspace: token, agent: made.token as string, code, cookie, page: session["x-page-secret"] };
+  expect(output.split(code).length - 1, "the link, once").toBe(1);
   const history = git("log", "--all", "-p");
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((found) => found.isFile())
@@ -826,12 +783,12 @@ describe("serving", () => {
   test("T9: a page of another local server gets nothing, cookie or not", async () => {
     const { root } = await newWorkspace();
     const { url, link } = await serve(root);
-    const cookie = await signIn(link);
+    const session = await signIn(link);
     const other = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void other.close());
     await new Promise((ready) => other.once("listening", ready));
     const origin = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const answer = await ask(url, "/api/entries", { headers: { cookie, origin, "sec-fetch-site": "same-site" } });
+    const answer = await ask(url, "/api/entries", { headers: { ...session, origin, "sec-fetch-site": "same-site" } });
     expect(answer.status).toBe(403);
     expect(answer.text).not.toContain("vision");
   });

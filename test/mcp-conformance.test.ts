@@ -87,7 +87,9 @@ describe("the official MCP conformance suite", skippedFor(unavailable), () => {
       const { app } = await newWorkspace();
       let port = 0;
       const mcp = mcpOverHttp(app, () => agent("engineer"), conformanceServer);
-      const site = new Hono().use(guard(() => port)).all("/mcp", (c) => mcp.fetch(c.req.raw, "token"));
+      const site = new Hono()
+        .use(guard("workspace.localhost", () => port))
+        .all("/mcp", (c) => mcp.fetch(c.req.raw, "token"));
       port = await listen(getRequestListener(site.fetch, { overrideGlobalObjects: false }));
       onTestFinished(() => mcp.close());
 

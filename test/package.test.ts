@@ -8,6 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { nodeVersion } from "./support/node-versions.ts";
 import { bareMachine, installedPackages, type Packed, pack } from "./support/packed.ts";
+import { ask, signIn } from "./support/requests.ts";
 import { temporaryFolder } from "./support/workspace.ts";
 
 const root = new URL("../", import.meta.url).pathname;
@@ -130,11 +131,9 @@ describe("P11: the packed package", () => {
         await ended;
       });
       const [line] = await once(server.stdout, "data");
-      const { link } = JSON.parse(String(line));
-      const signedIn = await fetch(link, { redirect: "manual" });
-      const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
-      const page = await fetch(new URL("/", link), { headers: { cookie } });
-      expect(await page.text()).toContain("<script");
+      const { url, link } = JSON.parse(String(line));
+      const page = await ask(url, "/", { headers: await signIn(link) });
+      expect(page.text).toContain("<script");
     },
   );
 

@@ -15,7 +15,7 @@ const render = (text: string) =>
 /** The application with pages that the test writes: the server's own, but for what is changed. */
 async function withPage(changed: Record<string, unknown>, look: (page: Page) => Promise<void>, policy = true) {
   const { root } = await newWorkspace();
-  const { link, stop } = await serve(root);
+  const { plainLink, stop } = await serve(root);
   const violations: string[] = [];
   const change = async (context: BrowserContext) => {
     await context.exposeFunction("noteViolation", (what: string) => violations.push(what));
@@ -32,7 +32,7 @@ async function withPage(changed: Record<string, unknown>, look: (page: Page) => 
       await route.fulfill({ response: answer, headers });
     });
   };
-  const { page, faults, url } = await visit(link, {}, change);
+  const { page, faults, url } = await visit(plainLink, {}, change);
   await page.goto(`${url}/entries/vision`);
   await page.locator(".prose, .empty-text").first().waitFor();
   await page.waitForTimeout(200);
@@ -101,10 +101,10 @@ describe("pages in a browser", needs("chromium"), () => {
 
   test("T15: T16: hostile messages run nothing and load nothing, and a thread is rendered with one request", async () => {
     const { root } = await newWorkspace();
-    const { link, token } = await serve(root);
+    const { plainLink, token } = await serve(root);
     const texts = hostileMarkdown.filter((text) => text.trim() !== "" && !text.includes("```mermaid")).slice(0, 400);
     const asked: string[] = [];
-    const { page, faults, url } = await visit(link, {}, async (context) => {
+    const { page, faults, url } = await visit(plainLink, {}, async (context) => {
       await context.route(/\/api\/topics\/t-/, async (route) => {
         const answer = await route.fetch();
         const topic = await answer.json();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
 import { addUser, createToken } from "../src/people/operations.ts";
 import { serve } from "./support/commands.ts";
-import { ask } from "./support/requests.ts";
+import { ask, signIn } from "./support/requests.ts";
 import { engines, newWorkspace, person } from "./support/workspace.ts";
 
 describe.each(engines)("R21: people (%s)", (engine) => {
@@ -12,10 +12,9 @@ describe.each(engines)("R21: people (%s)", (engine) => {
     const body = { name: "Grace Hopper", email: "grace@example.org", rank: "reader" };
     const added = (await ask(url, "/api/people", { method: "POST", token: admin, body })).json();
     expect(added).toMatchObject({ name: "Grace Hopper", rank: "reader" });
-    const signedIn = await ask(url, `/?token=${added.token}`);
-    const cookie = String(signedIn.headers["set-cookie"]).split(";")[0] ?? "";
-    const create = { method: "POST", headers: { cookie, origin: url }, body: { title: "By Grace" } };
-    expect((await ask(url, "/api/tasks", { headers: { cookie } })).status).toBe(200);
+    const session = await signIn(added.link);
+    const create = { method: "POST", headers: { ...session, origin: url }, body: { title: "By Grace" } };
+    expect((await ask(url, "/api/tasks", { headers: session })).status).toBe(200);
     expect((await ask(url, "/api/tasks", create)).status).toBe(403);
 
     const change = { method: "PUT", token: admin, body: { rank: "collaborator" } };
@@ -31,13 +30,14 @@ describe.each(engines)("R21: people (%s)", (engine) => {
     expect((await ask(url, "/api/tokens", { token: wider.token })).status).toBe(403);
 
     expect((await ask(url, "/api/people/Grace%20Hopper", { method: "DELETE", token: admin })).status).toBe(200);
-    expect((await ask(url, "/api/tasks", { headers: { cookie } })).status).toBe(401);
+    expect((await ask(url, "/api/tasks", { headers: session })).status).toBe(401);
     expect((await ask(url, "/api/tasks", { token: wider.token })).status).toBe(401);
   });
 
   test("a token is kept as a hash, and a name that would forge a line of a commit is refused", async () => {
     const { app } = await newWorkspace({ engine });
-    const { token } = unwrap(await addUser.perform(app, { name: "Ada" }, person()));
+    await addUser.perform(app, { name: "Ada" }, person());
+    const { token } = unwrap(await createToken.perform(app, { kind: "person", rank: "reader", name: "Ada" }, person()));
     expect(JSON.stringify(await app.db.read.selectFrom("tokens").selectAll().execute())).not.toContain(token);
     for (const name of ["Eve\nApproved-by: Ada", "Eve <x@y>", " "])
       for (const made of [

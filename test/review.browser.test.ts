@@ -229,8 +229,9 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
 
   test("R21: an admin lets people in, changes what they may do and keeps them out; what a reader may not do is absent or explained", async () => {
     const { root } = await newWorkspace();
-    const { link, token, url } = await serve(root);
+    const { link, token } = await serve(root);
     const admin = await visit(link);
+    const { url } = admin;
     await admin.page.goto(`${url}/people`);
     await admin.page.getByText("No other people yet").waitFor();
     await admin.page.keyboard.press("n");

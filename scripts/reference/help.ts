@@ -38,7 +38,7 @@ async function output(program: Program, args: string[]): Promise<string> {
   });
   const ignore = new Writable({ write: (_chunk, _encoding, done) => done() });
   const streams = { stdin: Readable.from([]), stdout: collect, stderr: ignore };
-  const shell = { ...streams, env: {}, cwd: "/", ancestors: () => [], exitCode: 0 };
+  const shell = { ...streams, env: {}, cwd: "/", ancestors: async () => [], exitCode: 0 };
   await program(args, shell);
   if (shell.exitCode !== 0 || text === "") throw new Error(`no help for ${args.join(" ")}`);
   return text;

@@ -32,6 +32,7 @@ function section(one: Operation): string {
     `group ${code(one.group)}`,
     one.http ? code(`${one.http.method.toUpperCase()} /api${one.http.path}`) : "no HTTP route",
     one.effect,
+    ...(one.decision ? ["[decision of a person](../operating/people.md#decisions)"] : []),
   ];
   return [
     `## ${one.name}`,

@@ -1,6 +1,7 @@
+import { platform } from "node:process";
 import { describe, expect, test } from "vitest";
 import { agentMark, jobMark } from "./agent-marks.ts";
-import { type ProcessInfo, psLine } from "./ancestors.ts";
+import { ancestors, type ProcessInfo, processInPs, psLine } from "./ancestors.ts";
 
 const process = (args: string[], env: Record<string, string> = {}): ProcessInfo => ({ pid: 7, parent: 1, args, env });
 const shell = process(["-zsh"], { TERM_PROGRAM: "vscode", CURSOR_TRACE_ID: "1", CLAUDE_CODE_SSE_PORT: "4711" });
@@ -42,6 +43,13 @@ test("R11, V1: a command belongs to the job of its ancestors, and cannot name an
   expect(jobMark({ SCRIPTORIUM_JOB: "j-1" }, inJob)).toEqual({ ok: true, value: "j-1" });
   expect(jobMark({ SCRIPTORIUM_JOB: "j-2" }, inJob)).toMatchObject({ ok: false, problem: { code: "denied" } });
   expect(jobMark({}, [shell])).toEqual({ ok: true, value: undefined });
+});
+
+test.runIf(platform === "linux")("ps lists the same parent processes as /proc", async () => {
+  const [parent, ...older] = await ancestors();
+  expect(older.at(-1)?.pid).toBe(1);
+  const inPs = (await processInPs())(parent?.pid ?? 0);
+  expect(inPs).toMatchObject({ pid: parent?.pid, parent: parent?.parent, env: { PATH: parent?.env.PATH } });
 });
 
 test("the line of a process in the output of ps has its arguments and environment", () => {

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Environment } from "../config/environment.ts";
 
@@ -9,8 +8,8 @@ export type ProcessInfo = { pid: number; parent: number; args: readonly string[]
 const mostAncestors = 128;
 
 /** The parent of this process, its parent, and so on to the first process. */
-export function ancestors(from = process.ppid): ProcessInfo[] {
-  const find = process.platform === "linux" ? processInProc : processInPs();
+export async function ancestors(from = process.ppid): Promise<ProcessInfo[]> {
+  const find = process.platform === "linux" ? processInProc : await processInPs();
   const found: ProcessInfo[] = [];
   for (let pid = from; pid > 0 && found.length < mostAncestors; ) {
     const info = find(pid);
@@ -41,7 +40,9 @@ function contents(file: string): string | undefined {
 }
 
 /** On macOS `ps` prints arguments and environment in one line, separated by spaces. */
-function processInPs(): (pid: number) => ProcessInfo | undefined {
+export async function processInPs(): Promise<(pid: number) => ProcessInfo | undefined> {
+  // Loaded here, because scribe starts often and needs it on macOS only.
+  const { execFileSync } = await import("node:child_process");
   const text = execFileSync("/bin/ps", ["axeww", "-o", "pid=,ppid=,command="], {
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,

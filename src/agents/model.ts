@@ -2,6 +2,7 @@ import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { jsonSchema as schemaOf } from "../kernel/json-schema.ts";
 import { ok, refusalFor, unwrap } from "../kernel/result.ts";
+import { privateFile } from "../store/disk/private.ts";
 import { callModel, type ModelAnswer, type RequestedCall, wait } from "./model/call.ts";
 import { delayBefore, explain } from "./model/failure.ts";
 import { costOf, type Prices, priceOf } from "./model/prices.ts";
@@ -205,7 +206,8 @@ function conversation({ spec, name, provider, model, prices, retries, guard }: L
   }
 
   const log = async (line: object) => {
-    if (spec.logFile) await appendFile(spec.logFile, `${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`);
+    if (spec.logFile)
+      await appendFile(spec.logFile, `${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`, privateFile);
   };
 
   const known = (value: number) => (spent.calls === 0 || spent.unknown ? null : value);

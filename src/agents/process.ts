@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 import type { EndReason, Limits } from "./runner.ts";
 import type { SandboxedCommand } from "./sandbox/access.ts";
 import { watchSandbox } from "./sandbox/watch.ts";
@@ -231,8 +232,8 @@ export const spell = (ms: number) =>
 
 /** A log file with backpressure, cut off at `maxLogBytes`. */
 function openLog(file: string) {
-  mkdirSync(dirname(file), { recursive: true });
-  const stream: WriteStream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  mkdirSync(dirname(file), privateFolder);
+  const stream: WriteStream = createWriteStream(file, { flags: "a", ...privateFile });
   const waiting: (() => void)[] = [];
   const resumeAll = () => {
     for (const resume of waiting.splice(0)) resume();

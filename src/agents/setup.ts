@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { AgentConfig, Config } from "../config/config.ts";
 import { builtFile, packageFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { privateFolder } from "../store/disk/private.ts";
 import { installation } from "./agent-sandbox.ts";
 import { allowed } from "./environment.ts";
 import { modelVariables } from "./model-variables.ts";
@@ -96,7 +97,7 @@ function findConfigured(name: string, root: string, path: string, field: string)
 
 function checkFolder(folder: string): Result<true> {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, privateFolder);
     accessSync(folder, constants.W_OK);
     return ok(true);
   } catch (error) {

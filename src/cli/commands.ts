@@ -32,6 +32,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   perspective: async () => (await import("./perspective.ts")).perspectiveCommand,
   task: async () => (await import("./task.ts")).taskCommand,
   token: async () => (await import("./token.ts")).tokenCommand,
+  session: async () => (await import("./session-command.ts")).sessionCommand,
   user: async () => (await import("./user.ts")).userCommand,
   model: async () => (await import("./search.ts")).modelCommand,
   completion: async () => (await import("./completion.ts")).completionCommand,

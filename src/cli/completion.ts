@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { shell } from "./shell.ts";
+import { writeOut } from "./shell.ts";
 
 type ShellName = "bash" | "zsh" | "fish";
 
@@ -23,7 +23,7 @@ export const completionCommand = () =>
     .action((name: string, _options, command: Command) => {
       const script = scripts[name as ShellName];
       if (!script) command.error(`no completion script for ${name}; expected bash, zsh or fish`);
-      shell().stdout.write(script);
+      writeOut(script);
     });
 
 /** Completions of the words typed so far; `ids` returns the ids of the entries. */

@@ -9,7 +9,7 @@ import type { Proof } from "../setup/clients/round-trip.ts";
 import type { Plan, Wanted, Wish } from "../setup/connect.ts";
 import { isInteractive, openPrompts } from "./prompts.ts";
 import { type Common, print } from "./session.ts";
-import { shell } from "./shell.ts";
+import { shell, writeOut } from "./shell.ts";
 import { colouredDiff, dim, green, red, table } from "./text.ts";
 
 const help = `
@@ -75,7 +75,7 @@ async function connect(common: Common, config: Config, plan: Plan, yes: boolean)
   const { diffOf } = await import("../setup/change.ts");
   const changes = changesOf(plan);
   if (changes.length > 0) {
-    if (!common.json) for (const change of changes) shell().stdout.write(`${colouredDiff(diffOf(change))}\n\n`);
+    if (!common.json) for (const change of changes) writeOut(`${colouredDiff(diffOf(change))}\n\n`);
     if (!yes && !isInteractive(shell())) {
       return refuse("refused", "nothing was written; pass --yes to write this, or --print to see only the entry");
     }

@@ -6,7 +6,7 @@ import type { Operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { ownerToken } from "../people/token-person.ts";
 import { type Shell, shell } from "./shell.ts";
-import { inert } from "./text.ts";
+import { inert, printable } from "./text.ts";
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export async function decide(
   { operation, input, person, hasToken }: Decision,
   confirmation = describedBy(operation, input),
 ): Promise<Result<{ caller: Person; input: Input }>> {
-  const mark = agentMark(shell().env, shell().ancestors());
+  const mark = agentMark(shell().env, await shell().ancestors());
   if (mark)
     return refuse(
       "denied",
@@ -68,7 +68,7 @@ function question({ stdin, stderr }: Shell, text: string): Promise<string | unde
       lines.close();
     });
     lines.on("close", () => done(undefined));
-    lines.question(text, (answer) => {
+    lines.question(printable(text), (answer) => {
       done(answer);
       lines.close();
     });

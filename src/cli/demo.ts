@@ -16,6 +16,7 @@ import { newRepository } from "../store/git/git.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { progress } from "./progress.ts";
 import { type Common, gitPerson } from "./session.ts";
+import { writeOut } from "./shell.ts";
 import { dim, inert, json } from "./text.ts";
 
 type Options = Common & { open: boolean; keep: boolean };
@@ -32,7 +33,7 @@ export const demoCommand = (common: () => Common) =>
     });
 
 async function demo(options: Options): Promise<void> {
-  const say = (text: string) => void (options.json ? undefined : process.stdout.write(`${text}\n`));
+  const say = (text: string) => void (options.json ? undefined : writeOut(`${text}\n`));
   const stop = catchStopSignals();
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-demo-"));
   // Also when a second signal, or an error outside of this function, ends the process.
@@ -92,7 +93,7 @@ async function runCrew(root: string, options: Options, stop: StopSignals, say: (
     const done = unwrap(await executeRun.perform(app, { id: run }, person));
     shown.end();
     if (stop.signal.aborted) return;
-    if (options.json) process.stdout.write(`${json({ kind: "summary", root, kept: options.keep, ...done })}\n`);
+    if (options.json) writeOut(`${json({ kind: "summary", root, kept: options.keep, ...done })}\n`);
     else if (done.report) say(await ending(root, done.report, done.branch, options));
     if (done.state !== "completed") process.exitCode = 1;
     if (options.open) await keepServing(stop, say);

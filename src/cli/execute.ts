@@ -13,6 +13,7 @@ import { noSuch } from "../store/no-such.ts";
 import type { Confirmation } from "./decide.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, perform, report, withApp } from "./session.ts";
+import { writeErr, writeOut } from "./shell.ts";
 import { inert, inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
@@ -99,7 +100,7 @@ async function carryOut(
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
   if (outcome.state !== "completed") process.exitCode = 1;
-  process.stdout.write(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
+  writeOut(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
 }
 
 type NewBudget = { id: string; budget_tokens: number | null | undefined; budget_usd: number | null | undefined };
@@ -201,7 +202,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     limits: snakeKeys(boundsFor("worker", task.estimated_tool_calls ?? null)),
   }));
   const plan = { run, title: read.value.title, worker: by("worker"), qc: by("qc"), tasks };
-  if (options.json) return void process.stdout.write(`${json(plan)}\n`);
+  if (options.json) return void writeOut(`${json(plan)}\n`);
   const rows = inertly(tasks).map((task) => [
     task.number,
     task.depends_on.join(", ") || "–",
@@ -211,7 +212,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     task.title,
   ]);
   const head = ["task", "after", "attempts", "checked", "tool calls", "title"];
-  process.stdout.write(
+  writeOut(
     `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nDry run: nothing was executed.\n`,
   );
 }
@@ -222,7 +223,7 @@ function stopOnSignal(app: App) {
   const onSignal = () => {
     if (isStopping) process.exit(130);
     isStopping = true;
-    process.stderr.write("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
+    writeErr("scriptorium: stopping; press Ctrl-C again to stop immediately\n");
     void app.host.stop();
   };
   for (const signal of stopSignals) process.on(signal, onSignal);

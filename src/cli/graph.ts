@@ -5,8 +5,8 @@ import { listBacklinks, queryNodes, search } from "../graph/list-operations.ts";
 import { importGraph } from "../graph/operations.ts";
 import { findPath, getSubgraph } from "../graph/walk-operations.ts";
 import { type Common, readInput, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
-import { bold, dim, inert, json, plural, table } from "./text.ts";
+import { shell, writeOut } from "./shell.ts";
+import { bold, dim, json, plural, table } from "./text.ts";
 
 export const graphCommand = (common: () => Common) =>
   new Command("graph")
@@ -113,12 +113,11 @@ async function exportGraph(common: Common, format: Format, whole?: boolean): Pro
     const collected: string[] = [];
     for await (const line of exportLines(app.db, format, whole)) {
       if (common.json) collected.push(line);
-      else if (!shell().stdout.write(`${isJson ? json(JSON.parse(line)) : inert(line)}\n`))
-        await once(shell().stdout, "drain");
+      else if (!writeOut(`${isJson ? json(JSON.parse(line)) : line}\n`)) await once(shell().stdout, "drain");
     }
     if (!common.json) return;
     const value = isJson ? collected.map((line) => JSON.parse(line)) : collected.join("\n");
-    shell().stdout.write(`${json(value)}\n`);
+    writeOut(`${json(value)}\n`);
   });
 }
 

@@ -6,8 +6,9 @@ import type { App } from "../app.ts";
 import { loadConfig } from "../config/config.ts";
 import { findWorkspace } from "../config/environment.ts";
 import type { HookEvent } from "../hooks/answer.ts";
+import { escapeHidden } from "../kernel/hidden.ts";
 import type { Common } from "./session.ts";
-import { endProcess, shell } from "./shell.ts";
+import { endProcess, shell, writeErr, writeOut } from "./shell.ts";
 
 /** How long a hook may take; then the client goes on without its answer. */
 const limitsMs: Record<HookEvent, number> = {
@@ -31,7 +32,7 @@ export const hookCommand = (common: () => Common) =>
       }).catch(debug);
       const limit = Number(shell().env.SCRIPTORIUM_HOOK_MS) || limitsMs[event];
       const printed = await Promise.race([answered, sleep(limit, undefined, { ref: false })]);
-      if (printed) shell().stdout.write(`${printed}\n`);
+      if (printed) writeOut(`${escapeHidden(printed)}\n`);
       // Closing the workspace would wait for other work, such as commits to git.
       endProcess();
       await answered;
@@ -56,7 +57,7 @@ async function answer(common: Common, event: HookEvent, onOpen: (app: App) => vo
 }
 
 function debug(error: unknown): undefined {
-  if (shell().env.SCRIPTORIUM_DEBUG) shell().stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  if (shell().env.SCRIPTORIUM_DEBUG) writeErr(`${error instanceof Error ? error.stack : String(error)}\n`);
 }
 
 const help = `

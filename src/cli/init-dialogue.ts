@@ -6,7 +6,7 @@ import type { Surroundings } from "../setup/surroundings.ts";
 import { defaultTemplate, listTemplates } from "../wiki/init.ts";
 import { type FullPlan, type InitOptions, namesIn, type Wishes } from "./init-plan.ts";
 import { openPrompts } from "./prompts.ts";
-import { shell } from "./shell.ts";
+import { writeOut } from "./shell.ts";
 import { colouredDiff, plural } from "./text.ts";
 
 /** Asks what no flag has answered. */
@@ -91,7 +91,7 @@ export async function confirmPlan(plan: FullPlan, wishes: Wishes, around: Surrou
     ...changed,
     ...added.filter(({ shown }) => entries.has(shown) || shown.endsWith("S.md") || shown === "CLAUDE.md"),
   ];
-  for (const change of shownInFull) shell().stdout.write(`${colouredDiff(diffOf(change))}\n\n`);
+  for (const change of shownInFull) writeOut(`${colouredDiff(diffOf(change))}\n\n`);
   ask.note(consequences(plan, wishes, around), "What happens then");
   return ask.confirm("Write this?");
 }

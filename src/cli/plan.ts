@@ -7,7 +7,7 @@ import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { type Common, complain, localPerson, perform, print, readInput, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
+import { writeErr } from "./shell.ts";
 import { inert, table } from "./text.ts";
 
 export const planCommand = (common: () => Common) =>
@@ -36,7 +36,7 @@ async function plan(app: App, common: Common, request: string, brief: boolean): 
   const onSignal = () => void app.host.stop();
   for (const signal of stopSignals) process.once(signal, onSignal);
   const unsubscribe = app.host.onNews((news) => {
-    if (news.kind === "model-retry") shell().stderr.write(`scriptorium: ${inert(news.reason ?? "")}\n`);
+    if (news.kind === "model-retry") writeErr(`scriptorium: ${inert(news.reason ?? "")}\n`);
   });
   try {
     const planned = await perform(app, common, startRun, { request, brief });

@@ -4,7 +4,7 @@ import { summaries } from "./command-summaries.ts";
 import { commandNames, loadCommand } from "./commands.ts";
 import { complete } from "./completion.ts";
 import { type Common, fail, withApp } from "./session.ts";
-import { runInShell, type Shell, shell, shellOutput } from "./shell.ts";
+import { runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
 
 /** Runs one command line, in this process's shell or the given one: exit code 0 ok, 1 problem, 2 usage. */
 export const runScriptorium = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
@@ -61,7 +61,7 @@ const helpLine = (text: string) =>
 /** --dir, --json and --token may come before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
-    command.exitOverride().configureOutput(shellOutput).helpOption("-h, --help", "show this help");
+    command.exitOverride().configureOutput({ writeOut, writeErr }).helpOption("-h, --help", "show this help");
     command.description(helpLine(command.description()));
     if (command.commands.length > 0) command.helpCommand("help [command]", "Show help for a command");
     for (const child of command.commands) walk(child);
@@ -87,5 +87,5 @@ const completer = (program: Command, common: () => Common) =>
   new Command(completerName).argument("[words...]").action(async (words: string[]) => {
     const ids = () => withApp(common(), async (app) => (await app.entries.list()).map((entry) => entry.id));
     const found = await complete(program, words, ids).catch(() => []);
-    shell().stdout.write(found.map((word) => `${word}\n`).join(""));
+    writeOut(found.map((word) => `${word}\n`).join(""));
   });

@@ -1,5 +1,6 @@
 import type { News } from "../crew/record/run-host.ts";
 import type { Common } from "./session.ts";
+import { writeOut } from "./shell.ts";
 import { bold, dim, green, inertly, json, plural, red, yellow } from "./text.ts";
 
 type Out = { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
@@ -8,10 +9,10 @@ type Out = { write(text: string): unknown; isTTY?: boolean; columns?: number; ro
 export function progress(common: Common, out: Out): { tell(news: News): void; end(): void } {
   if (common.json)
     return {
-      tell: (news) => void out.write(`${json({ at: new Date().toISOString(), ...news })}\n`),
+      tell: (news) => void writeOut(`${json({ at: new Date().toISOString(), ...news })}\n`),
       end: () => undefined,
     };
-  if (!out.isTTY) return { tell: (news) => void out.write(`${lineOf(inertly(news))}\n`), end: () => undefined };
+  if (!out.isTTY) return { tell: (news) => void writeOut(`${lineOf(inertly(news))}\n`), end: () => undefined };
   return picture(out);
 }
 

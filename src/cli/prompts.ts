@@ -1,5 +1,6 @@
 import { Refused } from "../kernel/result.ts";
 import type { Shell } from "./shell.ts";
+import { printable } from "./text.ts";
 
 /** Questions at a terminal. Ctrl-C and Esc end the command with nothing written. */
 export type Prompts = {
@@ -28,22 +29,28 @@ export async function openPrompts(): Promise<Prompts> {
     throw new Refused({ code: "refused", message: "cancelled; nothing was written" });
   };
   const optionOf = <T extends string>(choice: Choice<T>) =>
-    typeof choice === "string" ? { value: choice, label: choice as string } : choice;
+    typeof choice === "string"
+      ? { value: choice, label: printable(choice) }
+      : { ...choice, label: printable(choice.label), ...(choice.hint ? { hint: printable(choice.hint) } : {}) };
   return {
-    intro: (text) => clack.intro(text),
-    note: (text, title) => clack.note(text, title),
-    outro: (text) => clack.outro(text),
-    confirm: async (message, initial = true) => answered(await clack.confirm({ message, initialValue: initial })),
-    text: async (message, initial) => answered(await clack.text({ message, initialValue: initial })),
+    intro: (text) => clack.intro(printable(text)),
+    note: (text, title) => clack.note(printable(text), title),
+    outro: (text) => clack.outro(printable(text)),
+    confirm: async (message, initial = true) =>
+      answered(await clack.confirm({ message: printable(message), initialValue: initial })),
+    text: async (message, initial) =>
+      answered(await clack.text({ message: printable(message), initialValue: initial })),
     select: async <T extends string>(message: string, choices: readonly Choice<T>[], initial?: T) => {
       const options = choices.map(optionOf) as { value: string; label: string }[];
       const given = initial === undefined ? {} : { initialValue: initial as string };
-      return answered(await clack.select<string>({ message, options, ...given })) as T;
+      return answered(await clack.select<string>({ message: printable(message), options, ...given })) as T;
     },
     multiselect: async <T extends string>(message: string, choices: readonly Choice<T>[], initial: readonly T[]) => {
       const options = choices.map(optionOf) as { value: string; label: string }[];
       const initialValues = initial as readonly string[] as string[];
-      return answered(await clack.multiselect<string>({ message, options, initialValues, required: false })) as T[];
+      return answered(
+        await clack.multiselect<string>({ message: printable(message), options, initialValues, required: false }),
+      ) as T[];
     },
   };
 }

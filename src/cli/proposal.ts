@@ -1,6 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
 import type * as z from "zod";
-import { spellHidden } from "../kernel/hidden.ts";
 import { ok } from "../kernel/result.ts";
 import {
   approveProposal,
@@ -155,8 +154,7 @@ const describe = (p: Shown, mostLines = Number.POSITIVE_INFINITY) =>
       : []),
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
-      (c) =>
-        `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${spellHidden(c.content)}`,
+      (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${c.content}`,
     ),
     ...(p.impact ? foreseen(p.impact) : []),
     ...(p.impact ? shownDiff(p.id, p.impact, mostLines) : []),
@@ -195,7 +193,7 @@ const becomes = {
 };
 
 const told = ({ id, quote, to }: NonNullable<Shown["impact"]>["topics"][number]) => {
-  const line = `topic ${id} ${becomes[to]}: ${JSON.stringify(spellHidden(quote.slice(0, 80)))}`;
+  const line = `topic ${id} ${becomes[to]}: ${JSON.stringify(quote.slice(0, 80))}`;
   return to === "moved" ? line : yellow(line);
 };
 

@@ -6,7 +6,7 @@ import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import type { Removal, Removed } from "../setup/remove.ts";
 import { isInteractive, openPrompts } from "./prompts.ts";
 import { type Common, print } from "./session.ts";
-import { shell } from "./shell.ts";
+import { shell, writeOut } from "./shell.ts";
 import { dim, red } from "./text.ts";
 
 const help = `
@@ -52,7 +52,7 @@ async function remove(common: Common, options: Options): Promise<Result<Outcome>
     if (common.json || !isInteractive(shell())) {
       return refuse("refused", "nothing was removed; pass --yes to remove, or --dry-run to list what would be removed");
     }
-    shell().stdout.write(`${planText(removal.value)}\n\n`);
+    writeOut(`${planText(removal.value)}\n\n`);
     const typed = await (await openPrompts()).text("Type remove to confirm", "");
     if (typed.trim() !== "remove") return refuse("refused", "nothing was removed");
   }

@@ -11,7 +11,7 @@ import { manifest } from "../operation-manifest.ts";
 import { askServer, askTools } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
-import { claimSecret, runInShell, type Shell, shell, shellOutput } from "./shell.ts";
+import { claimSecret, runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
 import { json } from "./text.ts";
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
@@ -24,13 +24,13 @@ async function execute(argv: string[]): Promise<void> {
     // Otherwise --version of a command would be taken for the program's own.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput(shellOutput)
+    .configureOutput({ writeOut, writeErr })
     .showHelpAfterError("(see --help)");
   const operations = manifest.filter(({ callers }) => callers.includes("agent"));
   // scribe is started often: if the first word names a command, the others are left out.
   const asked = operations.filter((operation) => nameOf(operation) === argv[0]);
   for (const operation of asked.length > 0 ? asked : operations)
-    program.addCommand(commandFor(operation).exitOverride().configureOutput(shellOutput));
+    program.addCommand(commandFor(operation).exitOverride().configureOutput({ writeOut, writeErr }));
   try {
     // R11 names it with one dash.
     const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
@@ -107,7 +107,7 @@ async function perform(operation: string, fields: string[], options: Given): Pro
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
   const { role, run, task, epoch, secret } = given;
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   const call: AgentCall = {
     operation,
     input,
@@ -119,7 +119,7 @@ async function perform(operation: string, fields: string[], options: Given): Pro
     ...(job ? { job } : {}),
   };
   const result = await ask(call);
-  if (result.ok) shell().stdout.write(`${json(result.value)}\n`);
+  if (result.ok) writeOut(`${json(result.value)}\n`);
   else complain({ json: true }, result.problem, forAgents);
 }
 

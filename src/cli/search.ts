@@ -4,7 +4,7 @@ import { installModel, localModel } from "../search/model/model.ts";
 import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
+import { writeErr } from "./shell.ts";
 import { bold, dim, plural } from "./text.ts";
 
 type SearchOutput = OutputOf<typeof search>;
@@ -71,7 +71,7 @@ export const modelCommand = (common: () => Common) =>
 
 /** Installs the model and embeds all passages. If interrupted, the next call continues. */
 async function install(common: Common, from: string | undefined): Promise<void> {
-  const say = (line: string) => shell().stderr.write(`${line}\n`);
+  const say = (line: string) => writeErr(`${line}\n`);
   const done = await withApp(common, async (app) => {
     const options = { ...(from === undefined ? {} : { from }), env: app.config.environment, say };
     const installed = await installModel(app.config.modelFolder, options);

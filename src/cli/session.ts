@@ -12,7 +12,7 @@ import { crashAt } from "../store/disk/crash.ts";
 import type { Confirmation } from "./decide.ts";
 import { machineTrouble } from "./machine-trouble.ts";
 import { forPeople } from "./next-step.ts";
-import { shell } from "./shell.ts";
+import { shell, writeErr, writeOut } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */
@@ -40,7 +40,7 @@ const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
  * do everything, except decide (`perform` asks for proof). An agent of a job is not that person.
  */
 export async function localPerson(app: App, common: Common): Promise<Person> {
-  const job = unwrap(jobMark(shell().env, shell().ancestors()));
+  const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   if (job !== undefined && (await app.jobs.find(job)))
     throw new Refused({ code: "denied", message: `this command runs inside job ${job}; agents of jobs use scribe` });
   const owner = await gitPerson(app);
@@ -57,7 +57,7 @@ export async function localPerson(app: App, common: Common): Promise<Person> {
 export async function gitPerson(app: App): Promise<Person> {
   const known = await app.git.person();
   const name = known?.name ?? userInfo().username;
-  return { kind: "person", name, rank: "admin", ...(known?.email ? { email: known.email } : {}) };
+  return { kind: "person", name, rank: "admin", isOwner: true, ...(known?.email ? { email: known.email } : {}) };
 }
 
 /** Performs an operation as the local person, who confirms it if it is a decision. */
@@ -99,12 +99,12 @@ export function print<T>(common: Common, result: Result<T>, show: Show<T>): void
   const { text: forPeople, json: forScripts } =
     typeof show === "function" ? { text: show, json: (value: T) => value } : show;
   const text = common.json ? json(forScripts(result.value)) : forPeople(inertly(result.value));
-  shell().stdout.write(text === "" || text.endsWith("\n") ? text : `${text}\n`);
+  writeOut(text === "" || text.endsWith("\n") ? text : `${text}\n`);
 }
 
 export function complain(common: Common, problem: Problem, { program, wording } = forPeople): void {
-  if (common.json) shell().stdout.write(`${json(refusalFor(problem, wording))}\n`);
-  shell().stderr.write(`${program}: ${inert(problemText(problem, wording))}\n`);
+  if (common.json) writeOut(`${json(refusalFor(problem, wording))}\n`);
+  writeErr(`${program}: ${inert(problemText(problem, wording))}\n`);
   shell().exitCode = 1;
 }
 
@@ -114,10 +114,10 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
   const known = machineTrouble(error);
   const message = known ?? `unexpected error: ${error instanceof Error ? error.message : String(error)}`;
-  if (common.json) shell().stdout.write(`${json({ status: "failed", error: message })}\n`);
-  shell().stderr.write(`${face.program}: ${inert(message)}\n`);
-  if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) shell().stderr.write(`${error.stack}\n`);
-  else if (!known) shell().stderr.write("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");
+  if (common.json) writeOut(`${json({ status: "failed", error: message })}\n`);
+  writeErr(`${face.program}: ${inert(message)}\n`);
+  if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) writeErr(`${error.stack}\n`);
+  else if (!known) writeErr("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");
   shell().exitCode = 1;
 }
 

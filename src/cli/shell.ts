@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable, Writable } from "node:stream";
 import { ancestors, type ProcessInfo } from "../agents/ancestors.ts";
 import { type Environment, environment } from "../config/environment.ts";
+import { printable } from "./text.ts";
 
 /** The streams, environment, folder and exit code of one command. */
 export type Shell = {
@@ -11,7 +12,7 @@ export type Shell = {
   readonly env: Environment;
   readonly cwd: string;
   /** The processes that this command descends from, nearest first. */
-  ancestors(): readonly ProcessInfo[];
+  ancestors(): Promise<readonly ProcessInfo[]>;
   exitCode: number;
 };
 
@@ -61,8 +62,6 @@ export function endProcess(): void {
   if (!current.getStore()) process.exit(processShell.exitCode);
 }
 
-/** Sends the help and usage errors of Commander to the shell. */
-export const shellOutput = {
-  writeOut: (text: string) => shell().stdout.write(text),
-  writeErr: (text: string) => shell().stderr.write(text),
-};
+/** Every command prints through these two, so that none can print hidden characters or control sequences. */
+export const writeOut = (text: string): boolean => shell().stdout.write(printable(text));
+export const writeErr = (text: string): boolean => shell().stderr.write(printable(text));

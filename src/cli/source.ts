@@ -6,7 +6,7 @@ import { filesAt } from "../wiki/sources/intake.ts";
 import { addSource, followSources, listSources, readSource, verifySources } from "../wiki/sources/operations.ts";
 import { largestSource, type SourceReport, tooLarge } from "../wiki/sources/sources.ts";
 import { type Common, complain, fail, localPerson, print, readInput, report, withApp } from "./session.ts";
-import { shell } from "./shell.ts";
+import { shell, writeOut } from "./shell.ts";
 import { json, plural, table, when } from "./text.ts";
 
 export const sourceCommand = (common: () => Common) =>
@@ -109,7 +109,7 @@ async function watchFolder(common: Common, folder: string, once: boolean): Promi
         complain(common, followed.problem);
         return false;
       }
-      if (common.json && !once) for (const change of followed.value.changes) shell().stdout.write(`${json(change)}\n`);
+      if (common.json && !once) for (const change of followed.value.changes) writeOut(`${json(change)}\n`);
       else
         print(common, followed, {
           text: ({ changes }) => changes.map(spelledChange).join("\n"),

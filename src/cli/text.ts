@@ -1,7 +1,18 @@
 import { styleText } from "node:util";
+import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 
-/** Text from files and agents, without the sequences by which it could steer a terminal (T36). */
-export const inert = (text: string) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+/**
+ * Text from files and agents with control, bidirectional and invisible characters spelled out, so that it can neither
+ * steer a terminal nor look different from what it is (T35, T36).
+ */
+export const inert = (text: string) => spellHidden(text.replaceAll("\r\n", "\n")).replaceAll("\r", "[U+000D]");
+
+/** The same for a finished text, which keeps the styles that this file adds. */
+export const printable = (text: string) =>
+  text
+    .split(/(\u001b\[(?:[12]|22|3[1239])m)/)
+    .map((part, at) => (at % 2 === 1 ? part : inert(part)))
+    .join("");
 
 /** A value with every text in it inert, whatever its shape. */
 export function inertly<T>(value: T): T {
@@ -11,9 +22,8 @@ export function inertly<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, inertly(part)])) as T;
 }
 
-/** JSON that no terminal takes for more than text: the controls that JSON itself leaves alone are escaped too. */
-export const json = (value: unknown) =>
-  JSON.stringify(value).replace(/[\u007f-\u009f]/g, (control) => `\\u00${control.charCodeAt(0).toString(16)}`);
+/** Exact data that shows every character: those that JSON leaves as they are, but nobody can see, are escaped too. */
+export const json = (value: unknown) => escapeHidden(JSON.stringify(value));
 
 type Style = Parameters<typeof styleText>[0];
 const styled = (style: Style) => (text: string) =>

@@ -16,9 +16,8 @@ export const userCommand = (common: () => Common) =>
         .action((words, { email, rank, role }) =>
           report(common(), addUser, { name: words.join(" "), email, rank: rank ?? role }, (made) =>
             [
-              `${made.name} can sign in as ${made.rank} with this link, which is shown only once:`,
-              `  http://127.0.0.1:<port>/?token=${made.token}`,
-              "Replace the port with the one that `scriptorium serve` prints.",
+              `${made.name} can sign in as ${made.rank} with this link. It works once, until ${when(made.link_expires_at)}:`,
+              `  ${made.link}`,
             ].join("\n"),
           ),
         ),

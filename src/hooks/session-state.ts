@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 
 /** What the hooks of one session must not repeat. */
 export type SessionState = {
@@ -28,9 +29,9 @@ export function sessionState(stateFolder: string, session: string) {
       }
     },
     write({ asked, recalled }: SessionState): void {
-      mkdirSync(folder, { recursive: true });
+      mkdirSync(folder, privateFolder);
       const draft = `${file}.${process.pid}`;
-      writeFileSync(draft, JSON.stringify({ asked, recalled: recalled.slice(-maxRecalled) }));
+      writeFileSync(draft, JSON.stringify({ asked, recalled: recalled.slice(-maxRecalled) }), privateFile);
       renameSync(draft, file);
       deleteOld(folder);
     },

@@ -9,7 +9,7 @@ import { type Problem, refusalFor } from "../kernel/result.ts";
 import { allOperations, operations } from "../operation-list.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
-import type { Principal, SignIn } from "./sign-in.ts";
+import { callerOf, type Principal, type SignIn } from "./sign-in.ts";
 
 export type Env = { Variables: { principal: Principal } };
 
@@ -43,7 +43,7 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
     if (!c.get("principal").person) {
       return c.json({ status: "denied", error: "agents may not read the event log; use a token of a person" }, 403);
     }
-    return eventStream(c, app, { stopping, isWelcome: async () => (await signIn.principal(c)) !== undefined });
+    return eventStream(c, app, { stopping, rank: async () => (await signIn.principal(c))?.person?.rank });
   });
   for (const operation of allOperations) {
     if (!operation.http) continue;
@@ -60,8 +60,7 @@ async function answer(c: Context<Env>, app: App, operation: Operation<App>, sign
   const body = await readBody(c);
   if (body instanceof Response) return body;
   const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
-  const { tokenId, person } = c.get("principal");
-  const result = await operation.perform(app, input, person ?? signIn.callerFor(tokenId, ""));
+  const result = await operation.perform(app, input, callerOf(c.get("principal"), signIn));
   if (result.ok) return c.json(result.value as object, 200);
   return refusalAnswer(c, result.problem);
 }
@@ -69,7 +68,8 @@ async function answer(c: Context<Env>, app: App, operation: Operation<App>, sign
 /** JSON only: a form or text body is what a page of another site could send without asking (T10). */
 export async function readBody(c: Context<Env>): Promise<Record<string, unknown> | Response> {
   if (c.req.method === "GET") return {};
-  if (c.get("principal").byCookie && c.req.header("origin") === undefined) {
+  const principal: Principal | undefined = c.get("principal");
+  if ((!principal || principal.session) && c.req.header("origin") === undefined) {
     return c.json(
       { status: "denied", error: "the Origin header is missing; browsers must send it with every change" },
       403,

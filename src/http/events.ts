@@ -1,20 +1,24 @@
 import type { Context } from "hono";
 import type { App } from "../app.ts";
+import type { Rank } from "../kernel/caller.ts";
+import { isAboutAccess } from "../kernel/noun.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 
 const page = 100;
-/** Also how long a reader whose token was revoked may still hear something. */
+/** Also how often a reader's token or session is checked when no event about access is in the log. */
 const heartbeatMs = 5000;
 const recheckMs = 1000;
 
-type Reader = { stopping: AbortSignal; isWelcome: () => Promise<boolean> };
+/** `rank` is the reader's at present; undefined once the token or session has ended. */
+type Reader = { stopping: AbortSignal; rank: () => Promise<Rank | undefined> };
 
 /**
  * The event log as server-sent events. A reader is a cursor and nothing else: the next page is
  * read from the database when the reader has taken the one before, so a slow one holds no memory.
+ * Only admins get events about access: tokens, users, sessions, passkeys.
  */
-export async function eventStream(c: Context, app: App, { stopping, isWelcome }: Reader): Promise<Response> {
+export async function eventStream(c: Context, app: App, { stopping, rank }: Reader): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
   const changes = watchChanges(app.db);
@@ -22,18 +26,25 @@ export async function eventStream(c: Context, app: App, { stopping, isWelcome }:
   const encoder = new TextEncoder();
   let cursor = c.req.header("last-event-id") ?? c.req.query("after") ?? (await lastEventId(app.db));
   let beat = 0;
+  let readerRank: Rank | undefined;
 
   async function next(): Promise<string | undefined> {
     while (!done.aborted) {
       const seen = changes.count();
       const isDue = Date.now() - beat > heartbeatMs;
-      if (isDue && !(await isWelcome())) return undefined;
-      const events = await eventsAfter(app.db, cursor, page);
+      const found = await eventsAfter(app.db, cursor, page);
+      // An event about access may be the end of this reader's own: it is checked before anything else is sent.
+      const isAccess = found.some(({ kind }) => isAboutAccess(kind));
+      if (isDue || isAccess) readerRank = await rank();
+      if (readerRank === undefined) return undefined;
+      const isAdmin = readerRank === "admin";
+      const events = isAccess && !isAdmin ? found.filter(({ kind }) => !isAboutAccess(kind)) : found;
       if (isDue) beat = Date.now();
-      if (events.length > 0) cursor = events.at(-1)?.id;
+      if (found.length > 0) cursor = found.at(-1)?.id;
       // The first heartbeat is sent immediately, so that the reader knows the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";
-      await changes.after(seen, recheckMs);
+      // Read on without waiting if all events of this page were hidden.
+      if (found.length === 0) await changes.after(seen, recheckMs);
     }
     changes.close();
     return undefined;

@@ -1,12 +1,13 @@
 import type { Context, MiddlewareHandler } from "hono";
 
 /** The valid Host headers; any other is a DNS rebinding attempt (T9). */
-const ownHosts = (port: number) => [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
+const ownHosts = (port: number, host: string) =>
+  [host, "127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`);
 
 /** Refuses requests from pages of other origins, including other local ports, before the body is read; sets security headers. */
-export function guard(port: () => number): MiddlewareHandler {
+export function guard(host: string, port: () => number): MiddlewareHandler {
   return async (c, next) => {
-    const error = refusalOf(c, ownHosts(port()));
+    const error = refusalOf(c, ownHosts(port(), host));
     if (error) c.res = c.json({ status: "denied", error }, 403);
     else await next();
     for (const [name, value] of Object.entries(headers)) {
@@ -20,7 +21,7 @@ function refusalOf(c: Context, hosts: string[]): string | undefined {
   if (!hosts.includes(host)) return `unknown host ${host}; use the address that scriptorium serve printed`;
 
   const origin = c.req.header("origin")?.toLowerCase();
-  if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
+  if (origin !== undefined && origin !== `http://${host}`) {
     return "requests from other origins are blocked";
   }
   const site = c.req.header("sec-fetch-site") ?? "none";

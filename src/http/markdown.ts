@@ -2,24 +2,26 @@
  * Renders untrusted markdown to safe HTML.
  *
  *   text ──cut──▶ ──scan──▶ read ──measure──▶ dress ──▶ sanitise ──▶ html
- *                   │                 │          │
- *                   └── too tangled ──┴── too big┴── too slow ──▶ the text itself, in a <pre>
+ *                   │                 │
+ *                   └── too tangled ──┴── too big ──▶ the text itself, in a <pre>
  *
- * The scan rejects inputs that are known to be slow to parse. The parser has other quadratic cases, so the work also
- * runs under a time limit. The sanitiser comes last: it alone decides which tags and attributes are output.
+ * The scan rejects inputs that are known to be slow to parse. The parser has other quadratic cases, so the work runs
+ * in a thread that is stopped at its time limit (renderer.ts). The sanitiser comes last: it alone decides which tags
+ * and attributes are output.
  */
-import { runInNewContext } from "node:vm";
 import rehypeStringify from "rehype-stringify";
 import { unified } from "unified";
+import { splitHidden } from "../kernel/hidden.ts";
 import { dress, type LinkTo, type PageTo } from "./markdown/dress.ts";
 import { locate } from "./markdown/locate.ts";
 import { oversized } from "./markdown/measure.ts";
 import { reader, toHtmlTree, withFormulas } from "./markdown/read.ts";
 import { cleaner } from "./markdown/sanitise.ts";
 import { tangled } from "./markdown/scan.ts";
-import { type Element, element, type Root, revealed } from "./markdown/tree.ts";
+import type { Element, HtmlNode, Root } from "./markdown/tree.ts";
 
-const max = { bytes: 1024 * 1024, htmlLength: 16 * 1024 * 1024, milliseconds: 4_000 };
+const maxBytes = 1024 * 1024;
+export const maxHtmlLength = 16 * 1024 * 1024;
 
 const writer = unified().use(rehypeStringify).freeze();
 
@@ -30,37 +32,71 @@ export type Settings = {
   stampFrom?: number | undefined;
 };
 
-/** Safe HTML for any text: never a script, never a remote load, never unbounded work. */
+/** Why a text cannot be rendered. */
+export type Trouble = { trouble: string };
+
+/** Safe HTML for any text: never a script, never a remote load. */
 export function renderMarkdown(text: string, settings: Settings): string {
-  const { kept, note } = cut(text);
-  const trouble = tangled(kept);
-  const toSource = text.includes("\r") ? inSource(text) : (offset: number) => offset;
-  const rendered = trouble ? { trouble } : withinTime(() => render(kept, settings, toSource));
-  return note + ("html" in rendered ? rendered.html : withoutLayout(kept, rendered.trouble));
+  const rendered = unlessTooDeep(() => render(text, settings));
+  return "html" in rendered ? rendered.html : plainText(text, rendered.trouble);
 }
 
 /** The text in a <pre>, when it cannot be rendered. */
-export function plainText(text: string, trouble: string): string {
-  const { kept, note } = cut(text);
-  return note + withoutLayout(kept, trouble);
+export function plainText(text: string, trouble: string, most = maxBytes): string {
+  const { kept, note } = cut(text, most);
+  const shown = splitHidden(kept).map(({ text, hidden }) =>
+    hidden ? `<span class="hidden-char" title="hidden character">${text}</span>` : escaped(text),
+  );
+  const why = noteHtml(`This text is shown unformatted because ${trouble}.`);
+  return `${note}${why}<pre class="plain-text">${shown.join("")}</pre>`;
 }
 
-type Rendered = { html: string } | { trouble: string };
+const escaped = (text: string) => text.replaceAll("&", "&#x26;").replaceAll("<", "&#x3C;");
+
+function render(given: string, settings: Settings): { html: string } | Trouble {
+  const parsed = parse(given);
+  if ("trouble" in parsed) return parsed;
+  const { text, tree, note } = parsed;
+  const { stampFrom } = settings;
+  if (stampFrom !== undefined) locate(tree, text);
+  const toSource = given.includes("\r") ? inSource(given) : (offset: number) => offset;
+  const move = stampFrom === undefined ? undefined : (offset: number) => toSource(offset) + stampFrom;
+  const html = toHtml(toSafeTree(tree, settings, move).children);
+  return html.length > maxHtmlLength ? { trouble: "it is too large" } : { html: note + html };
+}
+
+/** The text with \n line ends, as a tree that is not safe yet. */
+export type Parsed = { text: string; tree: Root; note: string };
+
+export function parse(given: string): Parsed | Trouble {
+  const { kept, note } = cut(given);
+  const tangle = tangled(kept);
+  if (tangle) return { trouble: tangle };
+  const markdown = reader.parse(kept);
+  const trouble = oversized(markdown);
+  return trouble ? { trouble } : { text: kept, tree: toHtmlTree.runSync(markdown), note };
+}
 
 type Move = (offset: number) => number;
 
-function render(text: string, { linkTo, pageTo, stampFrom }: Settings, toSource: Move): Rendered {
-  const markdown = reader.parse(text);
-  const trouble = oversized(markdown);
-  if (trouble) return { trouble };
-
-  const tree = toHtmlTree.runSync(markdown);
-  if (stampFrom !== undefined) locate(tree, text);
+export function toSafeTree(tree: Root, { linkTo, pageTo }: Settings, move?: Move): Root {
   withFormulas.runSync(tree);
   dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
-  if (stampFrom !== undefined) moveStamps(tree, (offset) => toSource(offset) + stampFrom);
-  const html = writer.stringify(cleaner.runSync(tree));
-  return html.length > max.htmlLength ? { trouble: "it is too large" } : { html };
+  if (move) moveStamps(tree, move);
+  return cleaner.runSync(tree);
+}
+
+/** HTML of nodes of a safe tree. */
+export const toHtml = (children: HtmlNode[]): string => writer.stringify({ type: "root", children });
+
+/** The tree functions are recursive: a text that is nested too deeply exhausts the stack. */
+export function unlessTooDeep<T>(work: () => T): T | Trouble {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RangeError) return { trouble: "it is nested too deeply" };
+    throw error;
+  }
 }
 
 function moveStamps(parent: Root | Element, move: Move): void {
@@ -88,35 +124,15 @@ function inSource(given: string): Move {
   };
 }
 
-function cut(whole: string): { kept: string; note: string } {
+function cut(whole: string, most = maxBytes): { kept: string; note: string } {
   const text = whole.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   // A UTF-16 unit takes at least one byte in UTF-8, so the slice bounds what is encoded.
-  const bytes = Buffer.from(text.slice(0, max.bytes + 1));
-  if (bytes.length <= max.bytes) return { kept: text, note: "" };
+  const bytes = Buffer.from(text.slice(0, most + 1));
+  if (bytes.length <= most) return { kept: text, note: "" };
 
   // In stream mode the decoder drops a character that the cut has split.
-  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, max.bytes), { stream: true });
-  return { kept, note: noteHtml("Only the first 1 MiB is shown.") };
-}
-
-// V8 aborts the work at the time limit, even inside a regular expression. Without this, a few kilobytes such as
-// `[a](` repeated would take minutes.
-function withinTime(work: () => Rendered): Rendered {
-  try {
-    return runInNewContext("work()", { work }, { timeout: max.milliseconds }) as Rendered;
-  } catch (error) {
-    // Not instanceof: the timeout error is of another context's Error class.
-    if ((error as { code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") {
-      return { trouble: "rendering takes too long" };
-    }
-    if (error instanceof RangeError) return { trouble: "it is nested too deeply" };
-    throw error;
-  }
-}
-
-function withoutLayout(text: string, trouble: string): string {
-  const tree: Root = { type: "root", children: [element("pre", { className: ["plain-text"] }, revealed(text))] };
-  return noteHtml(`This text is shown unformatted because ${trouble}.`) + writer.stringify(tree);
+  const kept = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, most), { stream: true });
+  return { kept, note: noteHtml(`Only the first ${most < maxBytes ? `${most / 1024} KiB` : "1 MiB"} is shown.`) };
 }
 
 const noteHtml = (text: string) => `<p class="note">${text}</p>\n`;

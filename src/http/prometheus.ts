@@ -2,11 +2,12 @@ import { Gauge, Registry } from "prom-client";
 import type { App } from "../app.ts";
 import { metricsOf } from "../crew/report/metrics.ts";
 import { countByState } from "../store/queries/counts.ts";
+import type { PoolCounts } from "./renderer/thread-pool.ts";
 
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Metrics of all runs, and the numbers of tasks and runs by state, in Prometheus' text format. */
-export async function prometheusText(app: App): Promise<string> {
+/** Metrics of all runs, the numbers of tasks and runs by state, and the load of the renderer, in Prometheus' text format. */
+export async function prometheusText(app: App, { threads, running, waiting, ...settled }: PoolCounts): Promise<string> {
   const registry = new Registry();
   const count = (name: string, help: string, rows: { state: string; count: number }[]) => {
     const gauge = new Gauge({ name, help, labelNames: ["state"], registers: [registry] });
@@ -22,5 +23,11 @@ export async function prometheusText(app: App): Promise<string> {
   }
   count("scriptorium_tasks", "tasks by state", await countByState(app.db.read, "tasks"));
   count("scriptorium_runs", "runs by state", await countByState(app.db.read, "runs"));
+  const load = { idle: threads - running, busy: running };
+  count("scriptorium_render_threads", "renderer threads by state", byState(load));
+  count("scriptorium_render_waiting", "texts that wait for a renderer thread", byState({ waiting }));
+  count("scriptorium_render_settled", "rendered texts by outcome since the server started", byState(settled));
   return registry.metrics();
 }
+
+const byState = (counts: Record<string, number>) => Object.entries(counts).map(([state, count]) => ({ state, count }));

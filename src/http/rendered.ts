@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import * as z from "zod";
 import type { App } from "../app.ts";
 import { bodyStart, findFrontmatter } from "../kernel/markdown/frontmatter.ts";
@@ -6,15 +7,19 @@ import { readYaml } from "../kernel/yaml.ts";
 import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
-import type { Stretch } from "./markdown/compare.ts";
-import type { Renderer } from "./renderer.ts";
-import type { SignIn } from "./sign-in.ts";
+import { type Renderer, type Turn, withTurn } from "./renderer.ts";
+import { callerOf, type SignIn } from "./sign-in.ts";
 import type { RenderedPage } from "./web-types.ts";
 
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
 const none: string[] = [];
-const text = z.string().max(2_000_000);
+const text = z.string();
 const several = z.object({ texts: z.array(text).max(500) });
+/** Rendering cuts a text at 1 MiB. Reading much larger bodies would block the server's thread. */
+const limitBody = bodyLimit({
+  maxSize: 4 * 1024 * 1024,
+  onError: (c) => c.json({ status: "invalid", error: "the texts are too large to render; the maximum is 4 MiB" }, 413),
+});
 const two = z.object({ before: text, after: text });
 
 /** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
@@ -29,6 +34,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     return ids;
   };
 
+  routes.use(limitBody);
   routes.use(async (c, next) => {
     if (c.get("principal").person) return next();
     return c.json(
@@ -42,7 +48,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const version = c.req.query("version");
     const schema = await app.schema();
     if (!schema.ok && path.startsWith(`${app.config.wiki}/`)) return refusalAnswer(c, schema.problem);
-    const found = await readPage.perform(app, { path }, signIn.callerFor(c.get("principal").tokenId, ""));
+    const found = await readPage.perform(app, { path }, callerOf(c.get("principal"), signIn));
     if (!found.ok) return refusalAnswer(c, found.problem);
     const page = found.value;
     const older = version === undefined || Number(version) === page.entry?.version ? undefined : Number(version);
@@ -50,13 +56,14 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (text === undefined) return noVersion(c, path, version, page.entry?.version);
 
     const bodyFrom = older === undefined ? bodyStart(page.content) : 0;
-    const html = await renderer.render({
+    const request = {
       text: text.slice(bodyFrom),
       ids: await knownIds(),
       path,
       wiki: app.config.wiki,
       ...(older === undefined ? { stampFrom: bodyFrom } : {}),
-    });
+    };
+    const html = await inTurn(c, (turn) => renderer.render(request, turn));
     const section = schema.ok && page.entry ? findSection(schema.value, page.entry.id) : undefined;
     const metadata = page.entry && (await app.entries.fetch(page.entry.id)).metadata;
     const shown: RenderedPage = {
@@ -81,7 +88,10 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const read = several.safeParse(body);
     if (!read.success) return c.json({ status: "invalid", error: "texts: expected a list of at most 500 texts" }, 400);
     const ids = await knownIds();
-    return c.json({ htmls: await Promise.all(read.data.texts.map((text) => renderer.render({ text, ids }))) });
+    const htmls = await inTurn(c, (turn) =>
+      Promise.all(read.data.texts.map((text) => renderer.render({ text, ids }, turn))),
+    );
+    return c.json({ htmls });
   });
 
   routes.post("/comparison", async (c) => {
@@ -89,14 +99,18 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (body instanceof Response) return body;
     const read = two.safeParse(body);
     if (!read.success) return c.json({ status: "invalid", error: "before and after: expected two texts" }, 400);
-    const { before, after } = read.data;
-    const stretches: Stretch[] | null = JSON.parse(
-      await renderer.render({ text: after, before, ids: await knownIds() }),
-    );
-    return c.json({ stretches });
+    const request = { text: read.data.after, before: read.data.before, ids: await knownIds() };
+    const stretches = await inTurn(c, (turn) => renderer.compare(request, turn));
+    if (!stretches.ok) return refusalAnswer(c, stretches.problem);
+    // It is JSON already; parsing and writing it again would block the server's thread.
+    return c.body(`{"stretches":${stretches.value}}`, 200, { "content-type": "application/json" });
   });
   return routes;
 }
+
+/** All that one request renders shares one time limit, and ends when its client disconnects. */
+const inTurn = <T>(c: Context<Env>, work: (turn: Turn) => Promise<T>): Promise<T> =>
+  withTurn(c.get("principal").tokenId, c.req.raw.signal, work);
 
 function tagsOf(text: string, file: string): string[] {
   const yaml = findFrontmatter(text)?.yaml;

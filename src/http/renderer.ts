@@ -1,36 +1,30 @@
 import { createHash } from "node:crypto";
-import { Worker } from "node:worker_threads";
 import type { Log } from "../kernel/log.ts";
 import { builtFile } from "../kernel/package-files.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { plainText } from "./markdown.ts";
-import type { RenderMessage, RenderRequest } from "./renderer/worker.ts";
+import type { Lane } from "./renderer/fair-queue.ts";
+import { type Outcome, threadPool } from "./renderer/thread-pool.ts";
+import type { RenderAnswer, RenderMessage, RenderRequest } from "./renderer/worker.ts";
 
-const heap = { maxOldGenerationSizeMb: 512 };
 const maxCachedCharacters = 32 * 1024 * 1024;
+const requestMs = 10_000;
+/** Texts that could not be rendered are prepared on the server's own thread, so less of them is shown. */
+const maxPlainBytes = 256 * 1024;
+
+/** A request that waits for rendered texts: all of them share its time limit, and none is rendered after it ended. */
+export type Turn = Lane & { ended: Promise<{ kind: "late" | "cancelled" }> };
+
+type Rendering = { outcome: Promise<Outcome<RenderAnswer>>; waiting: number; length: number; cancel: AbortController };
 
 /**
- * Renders markdown in a worker thread, one text at a time, so that a text that takes its whole time or memory limit
- * does not block other requests. Results are cached.
+ * Renders markdown in worker threads, so that a text that takes its whole time or memory limit does not delay other
+ * requests. Results are cached. The text of a page is always rendered: unformatted, if it exceeds a limit.
  */
 export function openRenderer(log: Log) {
-  const cache = new Map<string, { html: Promise<string>; length: number }>();
-  // The list of ids may be long and rarely changes, so it is sent to the worker only when its hash differs.
+  const cache = new Map<string, Rendering>();
   const stamps = new WeakMap<string[], string>();
-  let sentIds: string | undefined;
   let size = 0;
-  let worker: Worker | undefined;
-  let last: Promise<unknown> = Promise.resolve();
-
-  function start(): Worker {
-    sentIds = undefined;
-    const fresh = new Worker(builtFile("renderer-worker.js"), { resourceLimits: heap });
-    fresh.on("error", (error) => log.warn({ error: String(error) }, "renderer-failed"));
-    fresh.on("exit", () => {
-      if (worker === fresh) worker = undefined;
-    });
-    fresh.unref();
-    return fresh;
-  }
 
   function stampOf(ids: string[]): string {
     const known = stamps.get(ids);
@@ -40,60 +34,106 @@ export function openRenderer(log: Log) {
     return stamp;
   }
 
-  function ask({ ids, ...request }: RenderRequest): Promise<string> {
-    worker ??= start();
-    const target = worker;
-    const stamp = stampOf(ids);
-    const message: RenderMessage = sentIds === stamp ? request : { ...request, ids };
-    sentIds = stamp;
-    return new Promise((answer) => {
-      const settle = (html: string) => {
-        target.off("message", settle).off("exit", giveUp);
-        answer(html);
-      };
-      const giveUp = () => settle(plainText(request.text, "rendering takes too much memory"));
-      target.on("message", settle).on("exit", giveUp);
-      target.postMessage(message);
-    });
-  }
+  const pool = threadPool<RenderRequest, RenderAnswer>({
+    file: builtFile("renderer-worker.js"),
+    log,
+    // The list of ids may be long and rarely changes, so it is sent to a thread only when its hash differs.
+    messageFor({ ids, ...request }, memory): RenderMessage {
+      const stamp = stampOf(ids);
+      if (memory.get("ids") === stamp) return request;
+      memory.set("ids", stamp);
+      return { ...request, ids };
+    },
+  });
 
   function forgetOldest(): void {
-    for (const [key, { length }] of cache) {
+    for (const [key, { length, waiting }] of cache) {
       if (size <= maxCachedCharacters) return;
+      if (waiting > 0) continue;
       cache.delete(key);
       size -= length;
     }
   }
 
-  function render(request: RenderRequest): Promise<string> {
-    const key = hashOf({ ...request, ids: stampOf(request.ids) });
-    const known = cache.get(key);
-    if (known) return known.html;
-
-    const html = last.then(() => ask(request));
-    // If the worker failed to start, the next text tries again.
-    last = html.catch(() => cache.delete(key));
-    const page = { html, length: 0 };
-    cache.set(key, page);
-    return html.then((text) => {
-      if (cache.get(key) === page) size += page.length = text.length;
+  function begin(key: string, request: RenderRequest, lane: Lane): Rendering {
+    const cancel = new AbortController();
+    const outcome = pool.run(request, lane, cancel.signal);
+    const rendering: Rendering = { outcome, waiting: 0, length: 0, cancel };
+    cache.set(key, rendering);
+    void outcome.then(({ kind, ...rest }) => {
+      if (cache.get(key) !== rendering) return;
+      // A text that exceeds its limits does so again; any other failure is retried by the next request.
+      if (kind === "cancelled" || kind === "failed") cache.delete(key);
+      else size += rendering.length = "answer" in rest && "text" in rest.answer ? rest.answer.text.length : 0;
       forgetOldest();
-      return text;
     });
+    return rendering;
+  }
+
+  /** The outcome, or the end of the request if that comes first. */
+  async function run(request: RenderRequest, turn: Turn) {
+    const key = hashOf({ ...request, ids: stampOf(request.ids) });
+    const rendering = cache.get(key) ?? begin(key, request, turn);
+    rendering.waiting++;
+    const outcome = await Promise.race([rendering.outcome, turn.ended]);
+    rendering.waiting--;
+    // Several requests may wait for one text: it is cancelled when the last of them has ended.
+    if (rendering.waiting === 0 && (outcome.kind === "late" || outcome.kind === "cancelled")) rendering.cancel.abort();
+    return outcome;
   }
 
   return {
-    render,
-    /** Starts the worker and renders a sample, so that the first page does not wait for module loading and JIT. */
+    async render(request: Omit<RenderRequest, "before">, turn: Turn): Promise<string> {
+      const answer = answerOf(await run(request, turn));
+      return "text" in answer ? answer.text : plainText(request.text, answer.trouble, maxPlainBytes);
+    },
+    /** The stretches as JSON. */
+    async compare(request: RenderRequest & { before: string }, turn: Turn): Promise<Result<string>> {
+      const answer = answerOf(await run(request, turn));
+      if ("text" in answer) return ok(answer.text);
+      const message = `this comparison is not rendered because ${answer.trouble}; compare the source texts`;
+      return refuse("refused", message, { reason: answer.trouble });
+    },
+    /** Starts a thread and renders a sample, so that the first page does not wait for module loading and JIT. */
     warm() {
-      worker ??= start();
-      void render({ text: sample, ids: none });
+      if (pool.isWarm()) return;
+      void pool.run({ text: sample, ids: none }, { client: "", request: {} }, new AbortController().signal);
     },
-    async close() {
-      await worker?.terminate();
-    },
+    counts: pool.counts,
+    close: pool.close,
   };
 }
+
+/** The turn of a request, which ends at its time limit or when its client leaves. */
+export async function withTurn<T>(client: string, left: AbortSignal, work: (turn: Turn) => Promise<T>): Promise<T> {
+  let end: (why: Awaited<Turn["ended"]>) => void = () => undefined;
+  const ended: Turn["ended"] = new Promise((resolve) => {
+    end = resolve;
+  });
+  const leave = () => end({ kind: "cancelled" });
+  const clock = setTimeout(() => end({ kind: "late" }), requestMs);
+  left.addEventListener("abort", leave, { once: true });
+  if (left.aborted) leave();
+  try {
+    return await work({ client, request: {}, ended });
+  } finally {
+    clearTimeout(clock);
+    left.removeEventListener("abort", leave);
+  }
+}
+
+/** When the client has left, nobody reads the answer. */
+function answerOf(outcome: Outcome<RenderAnswer> | Awaited<Turn["ended"]>): RenderAnswer {
+  if (outcome.kind === "done") return outcome.answer;
+  return outcome.kind === "cancelled" ? { text: "" } : { trouble: troubles[outcome.kind] };
+}
+
+const troubles = {
+  slow: "rendering takes too long",
+  late: "rendering takes too long",
+  memory: "rendering takes too much memory",
+  failed: "rendering failed",
+};
 
 const none: string[] = [];
 const sample = "# One\n\n| a | b |\n|---|---|\n| $x^2$ | [[two]] |\n\n```ts\nconst a = 1;\n```\n";

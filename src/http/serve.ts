@@ -4,7 +4,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { pino } from "pino";
 import { type AgentSetup, setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
@@ -13,11 +12,14 @@ import { environment, findWorkspace } from "../config/environment.ts";
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
+import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 import type { Log } from "../kernel/log.ts";
 import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { allOperations } from "../operation-list.ts";
+import { type BrowserAddress, browserAddress, linkWith, recordPort } from "../people/browser-address.ts";
+import { linkMinutes } from "../people/sign-in-links.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
@@ -27,6 +29,7 @@ import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openAgentSocket } from "./agent-socket.ts";
+import { openLog } from "./open-log.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
 
@@ -36,7 +39,7 @@ const warmAfterMs = 500;
 export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
-  const log = pino({ level: env.SCRIPTORIUM_LOG ?? "warn", base: null }, pino.destination({ dest: 2, sync: true }));
+  const log = openLog(env.SCRIPTORIUM_LOG ?? "warn");
   const server = await openServer(config, log, port ?? config.port);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
@@ -52,9 +55,13 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
 }
 
 export type OpenServer = {
+  /** For scripts, with the token. Not every program resolves the name in `link`. */
   url: string;
   token: string;
+  /** Signs the owner in, once; the host is the workspace's own name. */
   link: string;
+  /** The same page under `url`, for browsers that do not resolve the name. */
+  fallbackLink: string;
   /** Resumes the runs that the last server left unfinished. */
   resumeRuns(): Promise<void>;
   /** Starts the renderer, so that the first page does not wait for it. */
@@ -69,14 +76,17 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   const token = workspaceToken(join(config.stateFolder, "token"));
   const app = await openApp(config, { log, host: { background: true } });
   const stopping = new AbortController();
-  const self = await owner(app);
+  const owner = await ownerOf(app);
+  const address = await browserAddress(app.db);
   let bound = 0;
-  const http = httpServer(app, { token, self, port: () => bound, stopping: stopping.signal });
+  const http = httpServer(app, { token, owner, address, port: () => bound, stopping: stopping.signal });
   // Accept requests without Host here: the guard refuses them like those with a foreign Host.
   const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
-  const server = createServer({ requireHostHeader: false }, listener);
+  const newServer = () => createServer({ requireHostHeader: false }, listener);
+  let servers: [Server, ...Server[]];
   try {
-    bound = await listen(server, port);
+    servers = await listenOnLoopback(newServer, port);
+    bound = portOf(servers[0]);
   } catch (error) {
     await app.close();
     throw error;
@@ -88,18 +98,20 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
   const agentSocket = await openAgentSocket(app);
+  const recorded = recordPort(config.stateFolder, bound);
   const url = `http://127.0.0.1:${bound}`;
   return {
     url,
     token,
-    link: `${url}/?token=${token}`,
+    ...(await signInLinks(app, owner, address, bound)),
     resumeRuns: () => app.host.resume(),
     warm: () => http.warm(),
     async close() {
       stopping.abort();
       await agentSocket?.close();
       await http.close();
-      await close(server);
+      recorded.remove();
+      await Promise.all(servers.map(close));
       await jobs?.stop();
       await app.host.stop();
       await Promise.all(watching.map((watch) => watch.stop()));
@@ -135,32 +147,67 @@ function close(server: Server): Promise<void> {
   });
 }
 
-function announce(json: boolean, config: Config, { url, token, link }: OpenServer): void {
-  if (json) process.stdout.write(`${JSON.stringify({ url, token, link })}\n`);
-  else
-    process.stdout.write(
-      `${config.name} is running at\n\n  ${link}\n\nOpen the link to sign in. Press Ctrl-C to stop.\n`,
-    );
+function announce(json: boolean, config: Config, { url, token, link, fallbackLink }: OpenServer): void {
+  if (json) return void process.stdout.write(`${escapeHidden(JSON.stringify({ url, token, link }))}\n`);
+  // Safari does not resolve names below localhost.
+  const safari = process.platform === "darwin" ? `In Safari, open ${fallbackLink}\n` : "";
+  const valid = `It works once, within ${linkMinutes.own} minutes; for another: scriptorium session link`;
+  process.stdout.write(
+    `${spellHidden(config.name)} is running at\n\n  ${link}\n\nOpen the link to sign in. ${valid}\n${safari}Press Ctrl-C to stop.\n`,
+  );
 }
 
-async function owner(app: App): Promise<Person> {
+async function signInLinks(app: App, owner: Person, address: BrowserAddress, port: number) {
+  const by = owner.name;
+  const { code } = await app.codes.create({ person: by, isOwner: true, minutes: linkMinutes.own, by });
+  return { link: linkWith(code, address, port), fallbackLink: linkWith(code, { host: "127.0.0.1" }, port) };
+}
+
+async function ownerOf(app: App): Promise<Person> {
   const known = await app.git.person();
   return {
     kind: "person",
     name: known?.name ?? "owner",
     rank: "admin",
+    isOwner: true,
     ...(known?.email ? { email: known.email } : {}),
   };
 }
 
-function listen(server: Server, port: number): Promise<number> {
+/**
+ * Listens on both loopback addresses. Browsers try ::1 first for names below localhost, so another program that
+ * listened there on the same port would get their requests.
+ */
+async function listenOnLoopback(newServer: () => Server, port: number): Promise<[Server, ...Server[]]> {
+  for (;;) {
+    const first = newServer();
+    const chosen = await listen(first, port, "127.0.0.1");
+    try {
+      const second = newServer();
+      await listen(second, chosen, "::1");
+      return [first, second];
+    } catch (error) {
+      // Without IPv6, nobody can listen there.
+      if (isWithoutIpv6(error)) return [first];
+      await close(first);
+      if (port !== 0) throw error;
+    }
+  }
+}
+
+const isWithoutIpv6 = (error: unknown) =>
+  ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes((error as NodeJS.ErrnoException).code ?? "");
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+
+function listen(server: Server, port: number, address: string): Promise<number> {
   return new Promise((done, fail) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const taken = error.code === "EADDRINUSE";
       const message = `port ${port} is already in use, perhaps by another scriptorium serve; choose another with --port, or --port 0 for a free one`;
       fail(taken ? new Refused({ code: "conflict", message }) : error);
     });
-    server.listen(port, "127.0.0.1", () => done((server.address() as AddressInfo).port));
+    server.listen(port, address, () => done(portOf(server)));
   });
 }
 

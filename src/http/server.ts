@@ -3,40 +3,51 @@ import type { App } from "../app.ts";
 import type { Person } from "../kernel/caller.ts";
 import { Refused } from "../kernel/result.ts";
 import { mcpOverHttp } from "../mcp/http.ts";
+import type { BrowserAddress } from "../people/browser-address.ts";
 import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
 import { guard } from "./guard.ts";
+import { passkeyCeremonies } from "./passkeys.ts";
 import { renderedRoutes } from "./rendered.ts";
 import { openRenderer } from "./renderer.ts";
-import { addressOf, signIn } from "./sign-in.ts";
-import { signInPage, signInStyle } from "./sign-in-page.ts";
+import { type Principal, signIn } from "./sign-in.ts";
+import { addressOf, passkeyRoutes, signInRoutes } from "./sign-in-routes.ts";
 import { assetRoutes, siteRoutes } from "./site.ts";
 
-type Options = { token: string; self: Person; port: () => number; stopping: AbortSignal };
+type Options = {
+  token: string;
+  owner: Person;
+  address: BrowserAddress;
+  port: () => number;
+  stopping: AbortSignal;
+};
 
-export function httpServer(app: App, { token, self, port, stopping }: Options) {
-  const people = signIn(app, token, self);
+export function httpServer(app: App, { token, owner, address: { host, cookie }, port, stopping }: Options) {
+  const people = signIn(app, { workspaceToken: token, owner, cookie });
+  const ceremonies = passkeyCeremonies(app, host);
+  const signing = signInRoutes(app, { signIn: people, cookie, ceremonies });
   const mcp = mcpOverHttp(app, people.callerFor);
   const renderer = openRenderer(app.log);
   const server = new Hono<Env>();
 
-  server.use(guard(port));
+  server.use(guard(host, port));
   server.get("/healthz", (c) => c.json({ status: "ok" }));
   server.route("/", assetRoutes());
-  server.get("/sign-in.css", (c) =>
-    c.body(signInStyle, 200, { "content-type": "text/css; charset=utf-8", "cache-control": "no-cache" }),
-  );
+  server.route("/", signing.routes);
   server.use(async (c, next) => {
-    const redirect = c.req.method === "GET" && c.req.query("token") ? await people.fromLink(c) : undefined;
-    if (redirect) return redirect;
+    const isPage = c.req.method === "GET" && !/^\/(api|mcp|metrics)(\/|$)/.test(c.req.path);
+    const to = addressOf(c);
+    if (isPage && (c.req.query("code") ?? c.req.query("token"))) return signing.page(c, { to });
     const principal = await people.principal(c);
-    if (!principal) return unauthorized(c);
+    if (!principal && isPage && c.req.header("accept")?.includes("text/html"))
+      return signing.page(c, { to, status: 401 });
+    if (!principal || lacksPageSecret(principal, isPage)) return unauthorized(c, principal);
     c.set("principal", principal);
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
   });
   server.all("/mcp", async (c) => {
-    const { tokenId, byCookie } = c.get("principal");
-    if (byCookie)
+    const { tokenId, session } = c.get("principal");
+    if (session)
       return c.json(
         {
           status: "denied",
@@ -47,12 +58,13 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
       );
     return mcp.fetch(c.req.raw, tokenId);
   });
+  server.route("/api/passkeys", passkeyRoutes(ceremonies));
   server.route("/api/rendered", renderedRoutes(app, renderer, people));
   server.get("/metrics", async (c) => {
     if (!c.get("principal").person)
       return c.json({ status: "denied", error: "agents may not read the metrics; use a token of a person" }, 403);
     const { prometheusText, contentType } = await import("./prometheus.ts");
-    return c.body(await prometheusText(app), 200, { "content-type": contentType });
+    return c.body(await prometheusText(app, renderer.counts()), 200, { "content-type": contentType });
   });
   server.route("/api", apiRoutes(app, people, stopping));
   server.route("/", siteRoutes(app, renderer));
@@ -72,14 +84,15 @@ export function httpServer(app: App, { token, self, port, stopping }: Options) {
   };
 }
 
-async function unauthorized(c: Context): Promise<Response> {
-  const isPage = c.req.header("accept")?.includes("text/html") && !/^\/(api|mcp)(\/|$)/.test(c.req.path);
-  if (!isPage) {
-    const error = "missing or invalid token; send Authorization: Bearer <token>";
-    return c.json({ status: "denied", error }, 401, { "www-authenticate": "Bearer" });
-  }
-  // A browser does not send the SameSite=Strict cookie when it follows a link from another site. The page reloads
-  // the address from here, and then the cookie is sent.
-  const isCrossSite = c.req.header("sec-fetch-site") === "cross-site" || c.req.header("sec-fetch-site") === "same-site";
-  return c.html(signInPage(isCrossSite ? { again: addressOf(c) } : {}), 401);
+/**
+ * A browser sends the cookie to every port of a host, and a program there could send it to us. Only our own pages also
+ * know the page secret. Without it the cookie gets the empty page and nothing else.
+ */
+const lacksPageSecret = ({ session }: Principal, isPage: boolean) => session && !session.isFromPage && !isPage;
+
+function unauthorized(c: Context, principal: Principal | undefined): Response {
+  const error = principal
+    ? "the page secret is missing or wrong; reload the page, or sign in again"
+    : "missing or invalid token; send Authorization: Bearer <token>";
+  return c.json({ status: "denied", error }, 401, { "www-authenticate": "Bearer" });
 }

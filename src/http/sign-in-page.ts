@@ -1,34 +1,19 @@
-import { html } from "hono/html";
+import { existsSync, readFileSync } from "node:fs";
+import type { Context } from "hono";
+import { packageFile } from "../kernel/package-files.ts";
+import { withData } from "./page-data.ts";
+import type { SignInBoot } from "./web-types.ts";
 
-/** Shown without a valid token. With `again` the browser reloads that address by itself. */
-export function signInPage({ again }: { again?: string } = {}) {
-  return html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    ${again === undefined ? "" : html`<meta http-equiv="refresh" content="0; url=${again}">`}
-    <title>Sign in</title>
-    <link rel="stylesheet" href="/sign-in.css">
-  </head>
-  <body>
-    <main>
-      <p class="brand">Scriptorium</p>
-      <h1>Sign in</h1>
-      <p>You are not signed in, or your session has ended.</p>
-      <p>Open the sign-in link that <code>scriptorium serve</code> printed when it started. If someone invited you, open the link they sent.</p>
-      <p>No link? Ask an admin to run <code>scriptorium user add</code> with your name.</p>
-    </main>
-  </body>
-</html>`;
+const file = packageFile("dist/web/sign-in.html");
+
+/** The page that signs people in; `web/sign-in/` is its script. */
+export function signInPage(c: Context, status: 200 | 401, boot: SignInBoot): Response {
+  const page = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return c.body(withData(page, boot), status, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+      "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  });
 }
-
-export const signInStyle = `
-:root { color-scheme: light dark; font: 100%/1.6 ui-sans-serif, system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: light-dark(#faf9f6, #17181b); color: light-dark(#22252a, #e4e5e7); }
-main { max-width: 26rem; padding: 2rem; }
-h1 { margin: 0 0 0.5rem; font-size: 1.75rem; letter-spacing: -0.02em; }
-p { margin: 0 0 0.75rem; }
-.brand { color: light-dark(#8a4a17, #e0a877); font-weight: 600; }
-`;

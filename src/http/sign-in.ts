@@ -1,77 +1,76 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
-import { getCookie, setCookie } from "hono/cookie";
+import { getCookie } from "hono/cookie";
 import type { App } from "../app.ts";
-import { type Caller, lowerRank, newTurn, type Person, type Rank, type Turn } from "../kernel/caller.ts";
-import { sameToken, type Token } from "../people/tokens.ts";
+import { type Caller, newTurn, type Person, type Turn } from "../kernel/caller.ts";
+import { type Grant, holderOf, personOf } from "../people/grants.ts";
+import { sameSecret } from "../people/secrets.ts";
+import type { Token } from "../people/tokens.ts";
+import { pageHeader } from "./web-types.ts";
 
 /** The person or agent that a request authenticates as. */
-export type Principal = { tokenId: string; byCookie: boolean; person?: Person; agentRole?: string };
+export type Principal = {
+  /** The token or session: an agent's turn and an MCP session belong to it. */
+  tokenId: string;
+  /** The browser session. A request that is not from a page of ours has only its cookie, which other ports receive too. */
+  session?: { id: string; grant: Grant; isFromPage: boolean };
+  person?: Person;
+  agentRole?: string;
+};
 
-const owner = "owner";
-const cookieName = "scriptorium";
+const ownerId = "owner";
 
 /**
- * Every request carries the workspace's token, or one made by `token create`, as a bearer token. The sign-in link
- * exchanges it for a cookie, which holds the token's id and an HMAC of it, and is valid as long as the token.
+ * A request carries a bearer token: the workspace's, or one made by `token create`. Or it comes from a browser, with
+ * the cookie of a session and, unless it only asks for the empty page, the page secret.
  */
-export function signIn(app: App, workspaceToken: string, self: Person) {
+export function signIn(app: App, { workspaceToken, owner, cookie }: Options) {
   const turns = new Map<string, Turn>();
   const roles = new Map<string, string>();
-  const people = new Map<string, Person>([[owner, self]]);
-
-  const proofOf = (id: string) => createHmac("sha256", workspaceToken).update(`cookie ${id}`).digest("base64url");
-
-  async function remember(token: Token, byCookie: boolean): Promise<Principal> {
-    if (token.kind === "agent") {
-      roles.set(token.id, token.role);
-      return { tokenId: token.id, byCookie, agentRole: token.role };
-    }
-    const user = await app.users.find(token.name);
-    const rank = user ? lowerRank(user.role, token.role as Rank) : (token.role as Rank);
-    const person: Person = { kind: "person", name: token.name, rank, ...(user?.email ? { email: user.email } : {}) };
-    people.set(token.id, person);
-    return { tokenId: token.id, byCookie, person: { ...person, proof: byCookie ? "session" : "token" } };
-  }
+  const people = new Map<string, Person>([[ownerId, owner]]);
 
   async function byToken(text: string): Promise<Principal | undefined> {
-    if (sameToken(text, workspaceToken))
-      return { tokenId: owner, byCookie: false, person: { ...self, proof: "token" } };
+    if (sameSecret(text, workspaceToken)) return { tokenId: ownerId, person: { ...owner, proof: "token" } };
     const token = await app.tokens.find(text);
-    return token && remember(token, false);
+    return token && ofToken(token);
   }
 
-  async function byCookie(value: string): Promise<Principal | undefined> {
-    const [id = "", proof = ""] = value.split(".");
-    const expected = Buffer.from(proofOf(id));
-    const given = Buffer.from(proof);
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-    if (id === owner) return { tokenId: owner, byCookie: true, person: { ...self, proof: "session" } };
-    const token = await app.tokens.findById(id);
-    return token && remember(token, true);
+  async function ofToken(token: Token): Promise<Principal> {
+    if (token.kind === "agent") {
+      roles.set(token.id, token.role);
+      return { tokenId: token.id, agentRole: token.role };
+    }
+    const person = await holderOf(app.users, token);
+    people.set(token.id, person);
+    return { tokenId: token.id, person: { ...person, proof: "token" } };
+  }
+
+  async function bySession(value: string, pageSecret: string | undefined): Promise<Principal | undefined> {
+    const session = await app.sessions.find(value, pageSecret);
+    const person = session && (await personOf(app, session.grant, owner));
+    if (!person) return undefined;
+    const { id, isFromPage } = session;
+    const proof = isFromPage ? { proof: "session" as const } : {};
+    return { tokenId: id, session, person: { ...person, session: id, ...proof } };
   }
 
   return {
     async principal(c: Context): Promise<Principal | undefined> {
       const bearer = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
       if (bearer) return byToken(bearer.trim());
-      const cookie = getCookie(c, cookieName);
-      return cookie ? byCookie(cookie) : undefined;
+      const value = getCookie(c, cookieNameFor(c, cookie));
+      return value ? bySession(value, c.req.header(pageHeader)) : undefined;
     },
 
-    /** Handles the sign-in link: sets the cookie and redirects to the address without the token. */
-    async fromLink(c: Context): Promise<Response | undefined> {
-      const text = c.req.query("token");
-      const found = text ? await byToken(text) : undefined;
-      if (!found?.person) return undefined;
-      setCookie(c, cookieName, `${found.tokenId}.${proofOf(found.tokenId)}`, {
-        httpOnly: true,
-        sameSite: "Strict",
-        path: "/",
-        maxAge: 30 * 86_400,
-      });
-      return c.redirect(addressOf(c), 303);
+    /** Whom a sign-in link would sign in; the code or token stays valid. */
+    async grantOfLink({ code, token }: LinkSecret): Promise<Grant | undefined> {
+      if (code !== undefined) return app.codes.find(code);
+      if (token === undefined) return undefined;
+      if (sameSecret(token, workspaceToken)) return { person: owner.name, isOwner: true, tokenId: null };
+      const found = await app.tokens.find(token);
+      return found?.kind === "person" ? { person: found.name, isOwner: false, tokenId: found.id } : undefined;
     },
+
+    personOf: (grant: Grant) => personOf(app, grant, owner),
 
     /**
      * The caller of a token over MCP. An agent's turn belongs to its token and MCP session. A person has no proof
@@ -89,11 +88,14 @@ export function signIn(app: App, workspaceToken: string, self: Person) {
   };
 }
 
-/** The requested path without the token. Leading slashes are collapsed, because `//name` would be another host. */
-export function addressOf(c: Context): string {
-  const url = new URL(c.req.url);
-  url.searchParams.delete("token");
-  return url.pathname.replace(/^[/\\]+/, "/") + url.search;
-}
-
+type Options = { workspaceToken: string; owner: Person; cookie: string };
+export type LinkSecret = { code?: string | undefined; token?: string | undefined };
 export type SignIn = ReturnType<typeof signIn>;
+
+/** Behind a proxy with TLS the browser accepts the cookie only from this host and only over TLS. */
+export const isTls = (c: Context): boolean => c.req.header("x-forwarded-proto") === "https";
+export const cookieNameFor = (c: Context, name: string): string => (isTls(c) ? `__Host-${name}` : name);
+
+/** The caller of an operation over HTTP. */
+export const callerOf = ({ person, tokenId }: Principal, signIn: SignIn): Caller =>
+  person ?? signIn.callerFor(tokenId, "");

@@ -8,6 +8,7 @@ import { packageFile } from "../kernel/package-files.ts";
 import { allOperations } from "../operation-list.ts";
 import { lastEventId } from "../store/events.ts";
 import type { Env } from "./api.ts";
+import { withData } from "./page-data.ts";
 import type { Renderer } from "./renderer.ts";
 import type { Boot } from "./web-types.ts";
 
@@ -80,11 +81,7 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
 // Some libraries of the application write style elements; the nonce lets those through and no others.
 function shell(c: Context, page: string, boot: Boot): Response {
   const nonce = randomBytes(16).toString("base64");
-  const data = JSON.stringify(boot).replace(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-  const html = page.replaceAll("%nonce%", nonce).replace(">{}</script>", () => `>${data}</script>`);
+  const html = withData(page.replaceAll("%nonce%", nonce), boot);
   return c.body(html, 200, {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-store",

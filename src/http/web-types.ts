@@ -1,7 +1,10 @@
-/** Types that the server shares with the web application, free of modules that need Node. */
+/** What the server shares with the web application, free of modules that need Node. */
 import type { Person } from "../kernel/caller.ts";
 import type { Noun } from "../kernel/noun.ts";
 import type { CallerKind } from "../kernel/operation-description.ts";
+
+/** The header with the page secret. Pages keep the secret where only their own origin, port included, can read it. */
+export const pageHeader = "x-page-secret";
 
 /** How to call an operation, and the nouns that make its answer stale or that it makes stale. */
 export type Route = {
@@ -20,6 +23,21 @@ export type Boot = {
   operations: Record<string, Route>;
   /** The end of the event log when the page was made. Reading on from here misses no event. */
   cursor: string;
+};
+
+/** Data of the sign-in page. */
+export type SignInBoot = {
+  /** Where to go when signed in. */
+  to: string;
+  /** Whether the address has a code or token, and whether that is still good. */
+  link: "none" | "valid" | "expired";
+  /** Whom the link signs in, and where. */
+  person?: string;
+  workspace?: string;
+  /** True if the person opened the address themselves, and not a page of another site. */
+  is_own_click: boolean;
+  is_from_elsewhere: boolean;
+  passkeys: boolean;
 };
 
 /** A page as the browser shows it. */

@@ -10,6 +10,7 @@ import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
 import { ok } from "../kernel/result.ts";
+import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
@@ -209,7 +210,7 @@ const policyFor = (
 
 async function keepEarlier({ earlier }: Material, file: string): Promise<{ earlier?: string }> {
   if (earlier === undefined) return {};
-  await writeFile(file, earlier);
+  await writeFile(file, earlier, privateFile);
   return { earlier: file };
 }
 

@@ -19,7 +19,17 @@ export const lowerRank = (a: Rank, b: Rank): Rank => (order.indexOf(a) < order.i
 /** How a person showed that they make a decision themselves: a browser session, a token of theirs, or a typed word. */
 type Proof = "session" | "token" | "terminal";
 
-export type Person = { kind: "person"; name: string; email?: string; rank: Rank; proof?: Proof };
+export type Person = {
+  kind: "person";
+  name: string;
+  email?: string;
+  rank: Rank;
+  proof?: Proof;
+  /** The owner of the workspace's folder, who needs no user. */
+  isOwner?: true;
+  /** The browser session that the person calls from. */
+  session?: string;
+};
 export type Agent = {
   kind: "agent";
   role: string;

@@ -1,46 +1,5 @@
 /** Invisible characters that change how text is displayed (T35). */
 
-/** Splits a text into visible pieces and hidden characters, the latter as code points: `U+202E U+200B`. */
-export function splitHidden(text: string): { text: string; hidden: boolean }[] {
-  const pieces: { text: string; hidden: boolean }[] = [];
-  let start = 0;
-  let codes: string[] = [];
-  const endHidden = () => {
-    if (codes.length > 0) pieces.push({ text: codes.join(" "), hidden: true });
-    codes = [];
-  };
-
-  for (let at = 0; at < text.length; ) {
-    const code = text.codePointAt(at) ?? 0;
-    const width = code > 0xffff ? 2 : 1;
-    if (isHidden(code)) {
-      if (start < at) {
-        endHidden();
-        pieces.push({ text: text.slice(start, at), hidden: false });
-      }
-      codes.push(`U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
-      start = at + width;
-    }
-    at += width;
-  }
-  endHidden();
-  if (start < text.length) pieces.push({ text: text.slice(start), hidden: false });
-  return pieces;
-}
-
-/** For places without markup, such as titles: `pay[U+202E]ee`. */
-export function spellHidden(text: string): string {
-  return splitHidden(text)
-    .map((piece) => (piece.hidden ? `[${piece.text}]` : piece.text))
-    .join("");
-}
-
-/** For text that a model reads: what a person cannot see must not instruct it. */
-export const removeHidden = (text: string): string =>
-  splitHidden(text)
-    .map((piece) => (piece.hidden ? "" : piece.text))
-    .join("");
-
 const hiddenRanges: [number, number][] = [
   [0x00, 0x08], // controls but tab and newlines
   [0x0b, 0x0c],
@@ -62,7 +21,33 @@ const hiddenRanges: [number, number][] = [
   [0xe0000, 0xe0fff], // tags and the further variation selectors, which can spell out whole texts
 ];
 
-function isHidden(code: number): boolean {
-  if (code >= 0x20 && code < 0x7f) return false;
-  return hiddenRanges.some(([first, last]) => code >= first && code <= last);
+const range = ([first, last]: [number, number]) => `\\u{${first.toString(16)}}-\\u{${last.toString(16)}}`;
+const hiddenRun = new RegExp(`[${hiddenRanges.map(range).join("")}]+`, "gu");
+
+/** Splits a text into visible pieces and hidden characters, the latter as code points: `U+202E U+200B`. */
+export function splitHidden(text: string): { text: string; hidden: boolean }[] {
+  const pieces: { text: string; hidden: boolean }[] = [];
+  let start = 0;
+  for (const { index, 0: run } of text.matchAll(hiddenRun)) {
+    if (start < index) pieces.push({ text: text.slice(start, index), hidden: false });
+    pieces.push({ text: codePoints(run), hidden: true });
+    start = index + run.length;
+  }
+  if (start < text.length) pieces.push({ text: text.slice(start), hidden: false });
+  return pieces;
 }
+
+const codePoints = (run: string) =>
+  Array.from(run, (char) => `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
+
+/** For places without markup, such as titles: `pay[U+202E]ee`. */
+export const spellHidden = (text: string): string => text.replace(hiddenRun, (run) => `[${codePoints(run)}]`);
+
+/** For text that a model reads: what a person cannot see must not instruct it. */
+export const removeHidden = (text: string): string => text.replace(hiddenRun, "");
+
+/** For JSON, which stays exact: `\u202e` instead of the character. */
+export const escapeHidden = (text: string): string =>
+  text.replace(hiddenRun, (run) =>
+    Array.from({ length: run.length }, (_, at) => `\\u${run.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );

@@ -15,6 +15,8 @@ export const nouns = [
   "question",
   "user",
   "token",
+  "session",
+  "passkey",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -35,12 +37,14 @@ const nounsByWord = {
   output: ["attempt"],
   page: ["page"],
   passages: [],
+  passkey: ["passkey"],
   perspective: ["perspective"],
   preamble: [],
   proposal: ["proposal"],
   question: ["question"],
   revision: ["proposal"],
   run: ["run"],
+  session: ["session"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],
@@ -54,6 +58,11 @@ const nounsByWord = {
 export type EventWord = keyof typeof nounsByWord;
 
 const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWord, word);
+
+/** Words of events about access, which only admins see: they say who may sign in and when they do. */
+const accessWords: ReadonlySet<string> = new Set<EventWord>(["passkey", "session", "token", "user"]);
+
+export const isAboutAccess = (kind: string): boolean => accessWords.has(kind.split("-", 1)[0] ?? "");
 
 /** The nouns that an event of this kind is about; none for a kind that this version does not know. */
 export function nounsOfEvent(kind: string): readonly Noun[] {

@@ -5,6 +5,7 @@ import { operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { rolesOf } from "../wiki/schema.ts";
 import type { PeopleApp } from "./people-app.ts";
+import { linkMinutes, newLink } from "./sign-in-links.ts";
 import type { Token } from "./tokens.ts";
 import type { User } from "./users.ts";
 
@@ -23,7 +24,7 @@ const token = z.object({
 });
 
 // A line break in a name would forge a line of a commit message.
-const personName = z
+export const personName = z
   .string()
   .trim()
   .min(1)
@@ -96,7 +97,7 @@ export const revokeToken = operation({
   name: "revoke_token",
   summary: "Revoke a token; it stops working at once.",
   effect: "destroys",
-  touches: ["token"],
+  touches: ["token", "session", "passkey"],
   callers: ["admin"],
   group: "admin",
   http: { method: "delete", path: "/tokens/{id}" },
@@ -119,9 +120,9 @@ const shownUser = ({ role, ...rest }: User): z.infer<typeof user> => ({ ...rest,
 
 export const addUser = operation({
   name: "add_user",
-  summary: "Add a person. Their sign-in token is shown once.",
+  summary: "Add a person. The code of their sign-in link works once, within 7 days.",
   effect: "writes",
-  touches: ["user", "token"],
+  touches: ["user", "session"],
   callers: ["admin"],
   group: "admin",
   http: { method: "post", path: "/people" },
@@ -131,13 +132,18 @@ export const addUser = operation({
     email: z.email().max(200).optional().describe("Email address for commits they approve"),
     rank: rank.default("collaborator"),
   }),
-  output: user.extend({ token: z.string() }),
+  output: user.extend({ code: z.string(), link: z.string(), link_expires_at: z.string() }),
   async run(app: PeopleApp, { name, email, rank }, caller) {
     const by = nameOf(caller);
     const added = await app.users.add({ name, email, role: rank }, by);
     if (!added.ok) return added;
-    const { token } = await app.tokens.create({ kind: "person", name, role: rank, expiresAt: undefined, by });
-    return ok({ ...shownUser(added.value), token });
+    const { code, link, expires_at } = await newLink(app, {
+      person: name,
+      isOwner: false,
+      minutes: linkMinutes.sent,
+      by,
+    });
+    return ok({ ...shownUser(added.value), code, link, link_expires_at: expires_at });
   },
 });
 
@@ -173,9 +179,9 @@ export const changeUser = operation({
 
 export const removeUser = operation({
   name: "remove_user",
-  summary: "Remove a person and revoke all their tokens and sessions.",
+  summary: "Remove a person and revoke all their tokens, sessions and passkeys.",
   effect: "destroys",
-  touches: ["user", "token"],
+  touches: ["user", "token", "session", "passkey"],
   callers: ["admin"],
   group: "admin",
   http: { method: "delete", path: "/people/{name}" },

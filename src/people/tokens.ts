@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -16,10 +16,13 @@ import {
 import { dirname } from "node:path";
 import { ok, Refused, type Result } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
+import { privateFolder } from "../store/disk/private.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { allTokens, findToken, insertToken, revokeToken } from "../store/queries/tokens.ts";
 import type { TokenRow } from "../store/tables.ts";
+import { endGrants } from "./end-grants.ts";
+import { hashOf, newSecret } from "./secrets.ts";
 
 export type Token = Omit<TokenRow, "hash">;
 export type NewToken = {
@@ -40,7 +43,7 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
 
   return {
     async create(made: NewToken): Promise<Token & { token: string }> {
-      const token = `sct_${randomBytes(24).toString("base64url")}`;
+      const token = `sct_${newSecret()}`;
       const row: TokenRow = {
         id: newId("t"),
         hash: hashOf(token),
@@ -73,12 +76,15 @@ export function tokenStore(db: Database, now: () => Date, newId: (prefix: string
       return (await allTokens(db.read)).map(withoutHash);
     },
 
+    /** Ends the sessions that it opened as well. */
     async revoke(id: string, by: string): Promise<Result<{ id: string }>> {
       const at = now().toISOString();
       const done = await db.write(async (tx) => {
         const revoked = await revokeToken(tx, id, at);
-        if (revoked) await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
-        return revoked;
+        if (!revoked) return false;
+        await endGrants(tx, { token: id }, at);
+        await appendEvent(tx, { at, actor: by, kind: "token-revoked", subject: `token:${id}`, data: {} });
+        return true;
       });
       return done ? ok({ id }) : noSuch(db.read, "token", id);
     },
@@ -91,7 +97,7 @@ export type TokenStore = ReturnType<typeof tokenStore>;
 export function workspaceToken(file: string): string {
   const folder = dirname(file);
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) throw planted(folder);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, privateFolder);
   return readOwn(file) ?? makeOwn(file);
 }
 
@@ -121,7 +127,7 @@ function readOwn(file: string): string | undefined {
 
 /** Creates the file atomically: two servers may start at once, and both must end up with the same token. */
 function makeOwn(file: string): string {
-  const token = randomBytes(24).toString("base64url");
+  const token = newSecret();
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
   writeFileSync(draft, `${token}\n`, { flag: "wx", mode: 0o600, flush: true });
   try {
@@ -142,11 +148,5 @@ function makeOwn(file: string): string {
 const unfit = (message: string) => new Refused({ code: "refused", message });
 const planted = (path: string) =>
   unfit(`${path} is a symbolic link or belongs to another user; delete it and start again`);
-
-export function sameToken(a: string, b: string): boolean {
-  return timingSafeEqual(Buffer.from(hashOf(a)), Buffer.from(hashOf(b)));
-}
-
-const hashOf = (token: string) => createHash("sha256").update(token).digest("hex");
 
 const withoutHash = ({ hash: _hash, ...token }: TokenRow): Token => token;

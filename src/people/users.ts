@@ -3,9 +3,11 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
+import { deleteCodesOf } from "../store/queries/sign-in-codes.ts";
 import { changeRankOfTokens, revokeTokensOf } from "../store/queries/tokens.ts";
 import { allUsers, findUser, findUserRow, putUser, updateUser } from "../store/queries/users.ts";
 import type { UserRow } from "../store/tables.ts";
+import { endGrants } from "./end-grants.ts";
 
 export type User = UserRow;
 
@@ -39,13 +41,15 @@ export function userStore(db: Database, now: () => Date) {
       });
     },
 
-    /** Revokes all their tokens, and with them the cookies that name one. */
+    /** Revokes their tokens, sessions, sign-in links and passkeys. */
     async remove(name: string, by: string): Promise<Result<User>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<User>> => {
         const row = await updateUser(tx, name, { removed_at: at });
         if (!row) return noSuch(tx, "user", name);
         await revokeTokensOf(tx, name, at);
+        await deleteCodesOf(tx, name);
+        await endGrants(tx, { person: name, isOwner: false }, at);
         await appendEvent(tx, { at, actor: by, kind: "user-removed", subject: `user:${name}`, data: {} });
         return ok(row);
       });

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, relative, sep } from "node:path";
-import { createTwoFilesPatch } from "diff";
+import { hunksBetween, unifiedDiff } from "../kernel/hunks.ts";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
 import { discard, replaceFile } from "../store/disk/disk.ts";
 
@@ -120,9 +120,7 @@ function missingFolders(folder: string): string[] {
 
 const existingParent = (folder: string): string => (existsSync(folder) ? folder : existingParent(dirname(folder)));
 
-/** A unified diff, without the line that only patch programs need. */
 export function diffOf({ shown, before, after }: Change): string {
   const names = [before === undefined ? "/dev/null" : shown, after === undefined ? "/dev/null" : shown] as const;
-  const patch = createTwoFilesPatch(...names, before ?? "", after ?? "", undefined, undefined, { context: 2 });
-  return patch.slice(patch.indexOf("--- ")).trimEnd();
+  return unifiedDiff(...names, hunksBetween(before ?? "", after ?? "", { context: 2 })).trimEnd();
 }

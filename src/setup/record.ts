@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import * as z from "zod";
+import { privateFile, privateFolder } from "../store/disk/private.ts";
 import type { Applied } from "./change.ts";
 
 /**
@@ -47,8 +48,8 @@ export function addToRecord(
     kept: [...new Set([...before.kept, ...kept])],
   };
   const file = fileOf(stateFolder);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  mkdirSync(dirname(file), privateFolder);
+  writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`, privateFile);
 }
 
 /** True if the file is still what an edit left. */

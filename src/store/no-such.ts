@@ -15,6 +15,8 @@ const nouns = {
   question: { table: "questions", list: "list_runs" },
   token: { table: "tokens", list: "list_tokens" },
   user: { table: "users", list: "list_users" },
+  session: { table: "sessions", list: "list_sessions" },
+  passkey: { table: "passkeys", list: "list_passkeys" },
   source: { table: "sources", list: "list_sources" },
 } as const satisfies Record<string, { table: NamedTable; list: NextOperation }>;
 type NamedNoun = keyof typeof nouns;

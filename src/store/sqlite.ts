@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, SqliteDialect } from "kysely";
 import { type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
+import { privateFolder } from "./disk/private.ts";
 import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
 import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
@@ -17,7 +18,7 @@ const busyMs = 5000;
 
 /** `open` is replaced only by the bench that compares SQLite bindings. */
 export async function openSqlite(file: string, open: Open = openConnection): Promise<Database> {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(dirname(file), privateFolder);
   const writer = await retryWhileBusy(() => connect(open, file));
   await migrateSqlite(writer, file, open).catch((error) => {
     writer.close();

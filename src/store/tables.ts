@@ -25,6 +25,9 @@ export interface Tables extends CrewTables {
   proposal_comments: ProposalCommentRow;
   perspectives: PerspectiveRow;
   tokens: TokenRow;
+  sessions: SessionRow;
+  sign_in_codes: SignInCodeRow;
+  passkeys: PasskeyRow;
   agent_jobs: JobRow;
   users: UserRow;
   tasks: TaskRow;
@@ -204,6 +207,41 @@ export interface TokenRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+/** The person that a session, code or passkey signs in. */
+export interface GrantColumns {
+  person: string;
+  is_owner: number;
+  token_id: string | null;
+}
+
+export interface SessionRow extends GrantColumns {
+  id: string;
+  hash: string;
+  page_hash: string;
+  user_agent: string;
+  created_at: string;
+  seen_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+}
+
+export interface SignInCodeRow extends Omit<GrantColumns, "token_id"> {
+  hash: string;
+  expires_at: string;
+}
+
+export interface PasskeyRow extends GrantColumns {
+  id: string;
+  credential: string;
+  public_key: string;
+  counter: number;
+  /** JSON list. */
+  transports: string;
+  name: string;
+  created_at: string;
+  used_at: string | null;
 }
 
 export interface JobRow {

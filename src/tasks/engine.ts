@@ -234,11 +234,10 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
 
   /** One step of a task: under a claim, or of a task that has no holder. */
   async function step(id: string, wanted: Step, actor: string, under: NamedClaim = {}): Promise<Result<Task>> {
-    return recording(id, actor, wanted.type, under, async () => {
-      const done = await askMove({ ...fencedStep(id, wanted, actor, under), known: cache.get(id, under.epoch) });
-      if (!done.ok) cache.drop(id);
-      return done;
-    });
+    const done = await askMove({ ...fencedStep(id, wanted, actor, under), known: cache.get(id, under.epoch) });
+    if (done.ok) return done;
+    cache.drop(id);
+    return recording(id, actor, wanted.type, under, async () => done);
   }
 
   const recording = <T>(

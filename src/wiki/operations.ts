@@ -1,5 +1,7 @@
-import { createTwoFilesPatch } from "diff";
+import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
+import { newBudget } from "../kernel/bounded-diff.ts";
+import { hunksBetween, unifiedDiff } from "../kernel/hunks.ts";
 import { everyone, operation, people, writers } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { readable } from "../search/hit.ts";
@@ -281,12 +283,16 @@ export const entryHistory = operation({
     if (!diff) return ok({ versions });
     const text = async (version: number) =>
       (await app.entries.contentAt(id, version)) ?? "(this version is no longer in git)\n";
-    const withDiffs = versions.map(async (version) => {
+    const budget = newBudget();
+    const withDiffs: ((typeof versions)[number] & { diff: string })[] = [];
+    for (const version of versions) {
       const [before, after] = await Promise.all([text(version.version - 1), text(version.version)]);
       const names = [`${id} ${version.version - 1}`, `${id} ${version.version}`] as const;
-      return { ...version, diff: createTwoFilesPatch(...names, before, after, undefined, undefined, { context: 2 }) };
-    });
-    return ok({ versions: await Promise.all(withDiffs) });
+      withDiffs.push({ ...version, diff: unifiedDiff(...names, hunksBetween(before, after, { context: 2, budget })) });
+      // Other requests get a turn between two diffs.
+      await setImmediate();
+    }
+    return ok({ versions: withDiffs });
   },
 });
 

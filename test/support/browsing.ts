@@ -38,6 +38,9 @@ export async function visit(
     void dialog.dismiss();
   });
   await page.goto(link);
+  // The page of a sign-in link leaves by itself when it is done.
+  if (new URL(link).search.match(/[?&](code|token)=/))
+    await page.waitForURL((at) => !/[?&](code|token)=/.test(at.search));
   return { page, context, faults, url };
 }
 

@@ -61,7 +61,7 @@ async function inProcess(
   const shell: Shell = {
     ...{ stdin, stdout, stderr, cwd, exitCode: 0 },
     env: environmentIn(args, how),
-    ancestors: () => ancestors,
+    ancestors: async () => ancestors,
   };
   await command(args, shell);
   return ran(shell.exitCode, null, stdout.text(), stderr.text());
@@ -98,7 +98,23 @@ function collect(child: ChildProcess, input: string | undefined): Promise<Ran> {
   });
 }
 
-export type Served = { url: string; token: string; link: string; stop(): Promise<void> };
+export type Served = {
+  url: string;
+  token: string;
+  /** Signs the owner in as often as a test likes, with the token. */
+  link: string;
+  /** The same under 127.0.0.1. Playwright's route.fetch needs it: Node does not resolve names below localhost. */
+  plainLink: string;
+  /** The link that a person gets, which works once. */
+  onceLink: string;
+  stop(): Promise<void>;
+};
+
+const linksOf = ({ url, link, token }: { url: string; link: string; token: string }) => ({
+  link: `${new URL(link).origin}/?token=${token}`,
+  plainLink: `${url}/?token=${token}`,
+  onceLink: link,
+});
 
 /** Serves the workspace in this process until the end of the test. */
 export async function serve(root: string, env: Record<string, string> = {}): Promise<Served> {
@@ -112,7 +128,7 @@ export async function serve(root: string, env: Record<string, string> = {}): Pro
   };
   onTestFinished(stop);
   await server.resumeRuns();
-  return { ...server, stop };
+  return { ...server, ...linksOf(server), stop };
 }
 
 export type ServedProcess = Omit<Served, "stop"> & {
@@ -139,7 +155,8 @@ export async function serveProcess(cwd: string, env?: Record<string, string>): P
     await ended;
   };
   onTestFinished(() => stop("SIGKILL"));
-  return { ...JSON.parse(line), child, stop };
+  const said = JSON.parse(line);
+  return { ...said, ...linksOf(said), child, stop };
 }
 
 export function start(

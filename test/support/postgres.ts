@@ -1,8 +1,18 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
@@ -61,10 +71,26 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
 export async function postgresFolder(): Promise<string | undefined> {
   try {
     const found: { postgres: string } = await import(postgresPackage);
-    return dirname(dirname(found.postgres));
+    const native = dirname(dirname(found.postgres));
+    linkLibraries(native);
+    return native;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") return undefined;
     throw error;
+  }
+}
+
+/** npm packages have no symbolic links. The package lists them for its install script, which is not run (T34). */
+function linkLibraries(native: string): void {
+  const list = join(native, "pg-symlinks.json");
+  if (!existsSync(list)) return;
+  const links: { source: string; target: string }[] = JSON.parse(readFileSync(list, "utf8"));
+  for (const { source, target } of links) {
+    try {
+      symlinkSync(relative(dirname(target), source), join(dirname(native), target));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
   }
 }
 

@@ -18,17 +18,20 @@ type Ask = { method?: string; token?: string; headers?: Record<string, string>; 
 export function ask(
   url: string,
   path: string,
-  { method = "GET", token, headers = {}, body }: Ask = {},
+  { method = "GET", token, headers: given = {}, body }: Ask = {},
 ): Promise<Answer> {
   const text = typeof body === "object" ? JSON.stringify(body) : body;
   const sent: Record<string, string> = {
     ...(token ? { authorization: `Bearer ${token}` } : {}),
     ...(typeof body === "object" ? { "content-type": "application/json" } : {}),
-    ...headers,
+    ...given,
   };
   return new Promise((done, fail) => {
-    const { hostname, port } = new URL(url);
-    const outgoing = request({ hostname, port, path, method, headers: sent, agent: false }, (response) => {
+    const { hostname: name, host, port } = new URL(url);
+    // Browsers resolve names below localhost themselves; Node asks the system, which may not.
+    const hostname = name.endsWith(".localhost") ? "127.0.0.1" : name.replace(/^\[|\]$/g, "");
+    const headers = { host, ...sent };
+    const outgoing = request({ hostname, headers, port, path, method, agent: false }, (response) => {
       let received = "";
       response.setEncoding("utf8");
       response.on("data", (chunk) => {
@@ -64,11 +67,21 @@ export function sendRaw(url: string, bytes: string): Promise<string> {
   });
 }
 
-/** The cookie that a sign-in link gives. */
-export async function signIn(link: string): Promise<string> {
-  const { origin, pathname, search } = new URL(link);
-  const answer = await ask(origin, pathname + search);
+/** What a signed-in browser sends with each request: the cookie, and as our pages do the page secret. */
+export type SessionHeaders = { cookie: string; "x-page-secret": string };
+
+/** Signs in with a link as its page does. */
+export async function signIn(link: string, more: object = {}): Promise<SessionHeaders> {
+  const answer = await postLink(link, more);
   const [cookie] = answer.headers["set-cookie"] ?? [];
   if (!cookie) throw new Error(`no cookie: ${answer.status} ${answer.text}`);
-  return cookie.split(";", 1)[0] ?? "";
+  return { cookie: cookie.split(";", 1)[0] ?? "", "x-page-secret": answer.json().page_secret };
+}
+
+/** The answer to the code or token of a link. */
+export function postLink(link: string, more: object = {}, headers: Record<string, string> = {}): Promise<Answer> {
+  const { origin, searchParams } = new URL(link);
+  const [code, token] = [searchParams.get("code"), searchParams.get("token")];
+  const body = { ...(code ? { code } : { token }), ...more };
+  return ask(origin, "/sign-in", { method: "POST", headers: { origin, ...headers }, body });
 }

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import type { OperationName, Operations } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { inBrowserWords } from "./next-step.ts";
+import { fromPage } from "./page-secret.ts";
 
 export type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
 export type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
@@ -48,7 +49,8 @@ export async function ask(url: string, method = "get", body?: unknown, signal?: 
   try {
     answer = await fetch(url, {
       method: method.toUpperCase(),
-      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      headers: { ...fromPage(), ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
@@ -57,7 +59,8 @@ export async function ask(url: string, method = "get", body?: unknown, signal?: 
   }
   const said = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
   if (answer.ok) return said;
-  if (answer.status === 401) throw new Refusal(401, "your session has ended; open the sign-in link again");
+  if (answer.status === 401)
+    throw new Refusal(401, "your session has ended; sign in again. Your text is kept in this browser");
   const message = String(said.error ?? said.message ?? `the server responded with status ${answer.status}`);
   throw new Refusal(answer.status, inBrowserWords(message, said.next), said);
 }

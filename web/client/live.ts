@@ -3,8 +3,9 @@ import { createParser } from "eventsource-parser";
 import { type Noun, nounsOfEvent } from "../../src/kernel/noun.ts";
 import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
+import { fromPage } from "./page-secret.ts";
 
-export type LiveState = "connecting" | "live" | "offline";
+export type LiveState = "connecting" | "live" | "offline" | "signed-out";
 
 /** Views that are not operations, and the nouns whose change makes them stale. */
 const viewReads: Record<string, readonly Noun[]> = {
@@ -45,6 +46,7 @@ export function follow({ queries, from, onState }: Feed): () => void {
   const stopped = new AbortController();
   let cursor = from;
   let waitMs = 500;
+  let isSignedOut = false;
   // Events come in bursts; what they make old is read again once.
   const soon = gathered(150, (nouns) => invalidate(queries, nouns, (query) => !catalogues.has(query)));
   const later = gathered(catalogueEveryMs, (nouns) => invalidate(queries, nouns, (query) => catalogues.has(query)));
@@ -75,8 +77,12 @@ export function follow({ queries, from, onState }: Feed): () => void {
   async function readUntilLost(signal: AbortSignal, isHeard: () => void): Promise<void> {
     const answer = await fetch("/api/events", {
       signal,
-      headers: { accept: "text/event-stream", "last-event-id": cursor },
+      headers: { ...fromPage(), accept: "text/event-stream", "last-event-id": cursor },
     });
+    if (answer.status === 401) {
+      isSignedOut = true;
+      return;
+    }
     if (!answer.ok || !answer.body) throw new Error(`the event stream responded with status ${answer.status}`);
     onState("live");
     waitMs = 500;
@@ -100,7 +106,8 @@ export function follow({ queries, from, onState }: Feed): () => void {
     while (!stopped.signal.aborted) {
       await read().catch(() => undefined);
       if (stopped.signal.aborted) return;
-      onState("offline");
+      onState(isSignedOut ? "signed-out" : "offline");
+      if (isSignedOut) return;
       await new Promise((resolve) => {
         setTimeout(resolve, waitMs);
         window.addEventListener("online", resolve, { once: true });

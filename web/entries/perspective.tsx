@@ -1,6 +1,7 @@
 import { Button, NativeSelect } from "@mantine/core";
 import { useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
@@ -34,7 +35,7 @@ export function PersonaChoice({
       onChange={(event) => onChoose(event.currentTarget.value || undefined)}
       data={[
         { value: "", label: "Read the original" },
-        ...personas.map(({ name }) => ({ value: name, label: `Read as ${name}` })),
+        ...personas.map(({ name }) => ({ value: name, label: spellHidden(`Read as ${name}`) })),
       ]}
     />
   );

@@ -1,4 +1,5 @@
 import { Background, Controls, type Edge, MarkerType, type Node, ReactFlow } from "@xyflow/react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import "@xyflow/react/dist/style.css";
 import "../style/flow.css";
 import { useMemo } from "react";
@@ -53,7 +54,7 @@ function place(nodes: Props["nodes"], edges: Props["edges"], chosen: string): { 
         position: { x: x - size.width / 2, y: y - size.height / 2 },
         data: { label: <Label type={type} title={title || id} /> },
         className: id === chosen ? "chosen" : "",
-        ariaLabel: `${type} ${title || id}`,
+        ariaLabel: spellHidden(`${type} ${title || id}`),
         ...size,
       };
     }),
@@ -72,7 +73,7 @@ function Label({ type, title }: { type: string; title: string }) {
   return (
     <span className="node-label">
       <span className="node-type">{type}</span>
-      <span className="node-title">{title}</span>
+      <span className="node-title">{spellHidden(title)}</span>
     </span>
   );
 }

@@ -1,8 +1,9 @@
 import { Modal, type ModalProps } from "@mantine/core";
 import { useEffect, useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 
 /** A dialog for as long as it is rendered. Focus returns to the element that had it before. */
-export function Dialog(props: Omit<ModalProps, "opened">) {
+export function Dialog({ title, ...props }: Omit<ModalProps, "opened">) {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {
@@ -11,5 +12,6 @@ export function Dialog(props: Omit<ModalProps, "opened">) {
     },
     [before],
   );
-  return <Modal opened returnFocus={false} closeButtonProps={{ "aria-label": "Close" }} {...props} />;
+  const shown = typeof title === "string" ? spellHidden(title) : title;
+  return <Modal opened title={shown} returnFocus={false} closeButtonProps={{ "aria-label": "Close" }} {...props} />;
 }

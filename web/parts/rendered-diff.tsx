@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { diffWordsWithSpace } from "diff";
 import { useLayoutEffect, useRef } from "react";
 import type { Stretch } from "../../src/http/markdown/compare.ts";
-import { ask } from "../client/call.ts";
+import { ask, Refusal } from "../client/call.ts";
 import { Rendered } from "./rendered.tsx";
 import { SourceDiff } from "./source-diff.tsx";
 import { Failed, Loading } from "./state.tsx";
@@ -11,14 +11,23 @@ import { Failed, Loading } from "./state.tsx";
 export function RenderedDiff({ before, after }: { before: string; after: string }) {
   const compared = useQuery({
     queryKey: ["compared", before, after],
-    queryFn: async () =>
-      (await ask("/api/rendered/comparison", "post", { before, after })) as { stretches: Stretch[] | null },
+    queryFn: async ({ signal }) =>
+      ((await ask("/api/rendered/comparison", "post", { before, after }, signal)) as { stretches: Stretch[] })
+        .stretches,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (compared.error) return <Failed error={compared.error} />;
+  const reason = compared.error instanceof Refusal ? compared.error.details.reason : undefined;
+  if (typeof reason === "string") {
+    return (
+      <>
+        <p className="note">The source diff is shown because {reason}.</p>
+        <SourceDiff before={before} after={after} />
+      </>
+    );
+  }
+  if (compared.error) return <Failed error={compared.error} again={() => void compared.refetch()} />;
   if (!compared.data) return <Loading />;
-  const { stretches } = compared.data;
-  if (stretches === null) return <SourceDiff before={before} after={after} />;
+  const stretches = compared.data;
   if (stretches.every(({ kind }) => kind === "same")) return <p className="note">No differences.</p>;
   return (
     <div className="rendered-diff">
@@ -67,13 +76,18 @@ function Part({
   );
 }
 
+/** Texts that differ in more words are painted as a whole; finding the words would block the page. */
+const maxWordEdits = 1000;
+
 /** Paints the words that the other side does not have, without touching the document. */
 function markWords(root: HTMLElement, otherHtml: string, isAdded: boolean): () => void {
   if (!("highlights" in CSS)) return () => undefined;
   const other = new DOMParser().parseFromString(otherHtml, "text/html").body.textContent ?? "";
   const own = root.textContent ?? "";
   if (own.length + other.length > 40_000) return () => undefined;
-  const changes = isAdded ? diffWordsWithSpace(other, own) : diffWordsWithSpace(own, other);
+  const [old, fresh] = isAdded ? [other, own] : [own, other];
+  const changes = diffWordsWithSpace(old, fresh, { maxEditLength: maxWordEdits });
+  if (!changes) return () => undefined;
   const name = isAdded ? "word-added" : "word-removed";
   const painted = CSS.highlights.get(name) ?? new Highlight();
   CSS.highlights.set(name, painted);

@@ -1,5 +1,6 @@
-import { diffWordsWithSpace, structuredPatch } from "diff";
-import { useMemo } from "react";
+import { diffWordsWithSpace } from "diff";
+import { useMemo, useState } from "react";
+import { hunksBetween } from "../../src/kernel/hunks.ts";
 import { Shown } from "./shown.tsx";
 
 type Line = { kind: "same" | "added" | "removed"; text: string; old?: number; now?: number };
@@ -8,9 +9,11 @@ type Line = { kind: "same" | "added" | "removed"; text: string; old?: number; no
 export function SourceDiff({ before, after }: { before: string; after: string }) {
   const hunks = useMemo(
     () =>
-      structuredPatch("", "", before, after, undefined, undefined, { context: 3 }).hunks.map(
-        ({ oldStart, newStart, lines }) => ({ old_start: oldStart, new_start: newStart, lines }),
-      ),
+      hunksBetween(before, after).map(({ oldStart, newStart, lines }) => ({
+        old_start: oldStart,
+        new_start: newStart,
+        lines,
+      })),
     [before, after],
   );
   return <SourceHunks hunks={hunks} />;
@@ -19,25 +22,47 @@ export function SourceDiff({ before, after }: { before: string; after: string })
 /** As show_proposal gives it. */
 type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 
+/** More lines than this are shown on request: a table of hundreds of thousands of rows would block the browser. */
+const maxLines = 5_000;
+
 /** The same, when what changed is known already. */
 export function SourceHunks({ hunks: given }: { hunks: PatchHunk[] }) {
   const hunks = useMemo(() => given.map(linesOf), [given]);
+  const [isWhole, setWhole] = useState(false);
   if (hunks.length === 0) return <p className="note">No differences.</p>;
+  const total = hunks.reduce((sum, lines) => sum + lines.length, 0);
+  let room = isWhole ? total : maxLines;
+  const shown = hunks.flatMap((lines) => {
+    const part = lines.slice(0, room);
+    room -= part.length;
+    return part.length === 0 ? [] : [part];
+  });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
-    <section className="lines source-diff" aria-label="Source of the change" tabIndex={0}>
-      <table>
-        <tbody>
-          {hunks.map((hunk, at) => (
-            <Hunk key={hunk[0]?.old ?? at} lines={hunk} isFirst={at === 0} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that */}
+      <section className="lines source-diff" aria-label="Source of the change" tabIndex={0}>
+        <table>
+          <tbody>
+            {shown.map((hunk, at) => (
+              <Hunk key={hunk[0]?.old ?? at} lines={hunk} isFirst={at === 0} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {!isWhole && total > maxLines && (
+        <p className="note bad" role="alert">
+          Only the first {maxLines.toLocaleString("en")} of {total.toLocaleString("en")} lines are shown.{" "}
+          <button type="button" className="link-button" onClick={() => setWhole(true)}>
+            Show all lines
+          </button>
+        </p>
+      )}
+    </>
   );
 }
 
 function Hunk({ lines, isFirst }: { lines: Line[]; isFirst: boolean }) {
+  const pairs = useMemo(() => pairsOf(lines), [lines]);
   return (
     <>
       {!isFirst && (
@@ -52,7 +77,7 @@ function Hunk({ lines, isFirst }: { lines: Line[]; isFirst: boolean }) {
           <td className="number">{line.now}</td>
           <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
           <td className="code">
-            <Words line={line} pair={pairOf(lines, at)} />
+            <Words line={line} pair={pairs.get(line)} />
           </td>
         </tr>
       ))}
@@ -79,19 +104,26 @@ function Words({ line, pair }: { line: Line; pair: Line | undefined }) {
     );
 }
 
-/** The line on the other side that this one took the place of, when as many went as came. */
-function pairOf(lines: Line[], at: number): Line | undefined {
-  const line = lines[at];
-  if (!line || line.kind === "same") return undefined;
-  let from = at;
-  while (lines[from - 1] && lines[from - 1]?.kind !== "same") from--;
-  let to = at;
-  while (lines[to + 1] && lines[to + 1]?.kind !== "same") to++;
-  const run = lines.slice(from, to + 1);
-  const removed = run.filter(({ kind }) => kind === "removed");
-  const added = run.filter(({ kind }) => kind === "added");
-  if (removed.length !== added.length) return undefined;
-  return line.kind === "removed" ? added[removed.indexOf(line)] : removed[added.indexOf(line)];
+/** The line that each one replaces or is replaced by, where as many were removed as added. */
+function pairsOf(lines: Line[]): Map<Line, Line> {
+  const pairs = new Map<Line, Line>();
+  let removed: Line[] = [];
+  let added: Line[] = [];
+  const pair = () => {
+    if (removed.length === added.length)
+      for (const [at, line] of removed.entries()) {
+        const other = added[at];
+        if (other) pairs.set(line, other).set(other, line);
+      }
+    [removed, added] = [[], []];
+  };
+  for (const line of lines) {
+    if (line.kind === "removed") removed.push(line);
+    else if (line.kind === "added") added.push(line);
+    else pair();
+  }
+  pair();
+  return pairs;
 }
 
 function linesOf({ old_start: oldStart, new_start: newStart, lines }: PatchHunk): Line[] {

@@ -1,5 +1,6 @@
 import { Button, Skeleton } from "@mantine/core";
 import type { ReactNode } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { Refusal } from "../client/call.ts";
 
 /** Nothing here yet, and what would bring something here. */
@@ -32,7 +33,7 @@ export function NotHere({ what, children }: { what: string; children?: ReactNode
 export function Failed({ error, again }: { error: Error; again?: () => void }) {
   return (
     <div className="failed" role="alert">
-      <p>{error.message}</p>
+      <p>{spellHidden(error.message)}</p>
       {again && !(error instanceof Refusal && error.status === 401) && (
         <Button size="xs" variant="default" onClick={again}>
           Try again
@@ -60,7 +61,7 @@ export function Broken({ error }: { error: unknown }) {
     <div className="column">
       <div className="message">
         <h1>This page crashed</h1>
-        <p>This is a bug in Scriptorium: {String(error)}</p>
+        <p>This is a bug in Scriptorium: {spellHidden(String(error))}</p>
         <p>
           <a href={location.href}>Reload</a>
         </p>

@@ -1,7 +1,9 @@
 import { notifications } from "@mantine/notifications";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 
 /** A word that something is done, and perhaps the way back. */
-export function say(message: string, undo?: () => void): void {
+export function say(text: string, undo?: () => void): void {
+  const message = spellHidden(text);
   const id = notifications.show({
     message: undo ? (
       <span className="toast-undo">
@@ -27,7 +29,7 @@ export function say(message: string, undo?: () => void): void {
 }
 
 export function complain(error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = spellHidden(error instanceof Error ? error.message : String(error));
   notifications.show({
     title: "Failed",
     message,

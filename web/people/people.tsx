@@ -1,3 +1,4 @@
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import { useTitle } from "../parts/title.ts";
@@ -12,7 +13,8 @@ export function People() {
       <div className="page-head">
         <h1>People and agents</h1>
         <p className="lead">
-          You are <strong>{boot.person.name}</strong>, {article(boot.person.rank)}. {mayDo[boot.person.rank]}
+          You are <strong>{spellHidden(boot.person.name)}</strong>, {article(boot.person.rank)}.{" "}
+          {mayDo[boot.person.rank]}
         </p>
       </div>
       {mayCall("list_users") ? <Users /> : <p className="note">Only admins can see and manage people and tokens.</p>}

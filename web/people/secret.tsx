@@ -1,11 +1,10 @@
 import { Button, Code, CopyButton } from "@mantine/core";
 
-/** A token that is shown once; a person's as the link that signs them in. */
-export function Secret({ token, isPerson }: { token: string; isPerson: boolean }) {
-  const text = isPerson ? `${location.origin}/?token=${token}` : token;
+/** A token or a sign-in link that is shown once. */
+export function Secret({ text, about }: { text: string; about: string }) {
   return (
     <div className="stack">
-      <p>Shown only once. {isPerson ? "This link signs them in:" : "The agent sends it as a bearer token:"}</p>
+      <p>{about}</p>
       <Code block className="secret">
         {text}
       </Code>
@@ -15,3 +14,6 @@ export function Secret({ token, isPerson }: { token: string; isPerson: boolean }
     </div>
   );
 }
+
+/** Under the address that this browser uses, which may be that of a proxy. */
+export const linkWith = (code: string): string => `${location.origin}/?code=${code}`;

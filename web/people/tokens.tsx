@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -36,7 +37,7 @@ export function Tokens() {
       {tokens.isPending && <Loading lines={3} />}
       {tokens.data && live.length === 0 && (
         <Empty title="No tokens yet">
-          <p>A token signs a person in, or authenticates an agent with one role. Press New token to create one.</p>
+          <p>A token authenticates a script of a person, or an agent with one role. Press New token to create one.</p>
         </Empty>
       )}
       {live.length > 0 && <TokenTable tokens={live} />}
@@ -85,7 +86,7 @@ function TokenTable({ tokens }: { tokens: Token[] }) {
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label={`Revoke the token of ${token.name}`}
+                  aria-label={spellHidden(`Revoke the token of ${token.name}`)}
                   onClick={() => revoke.mutate({ id: token.id })}
                 >
                   Revoke
@@ -113,7 +114,7 @@ function NewToken({ onClose }: { onClose(): void }) {
   return (
     <Dialog onClose={onClose} title={made ? "The token" : "New token"}>
       {made ? (
-        <Secret token={made.token} isPerson={made.kind === "person"} />
+        <Secret text={made.token} about="Shown only once. Send it as a bearer token." />
       ) : (
         <form
           className="stack"

@@ -1,5 +1,6 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -10,7 +11,7 @@ import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
-import { Secret } from "./secret.tsx";
+import { linkWith, Secret } from "./secret.tsx";
 
 type User = Output<"list_users">["users"][number];
 export type Rank = User["rank"];
@@ -22,6 +23,7 @@ export function Users() {
   const found = useOperation("list_users", {});
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<User>();
+  const link = useWrite("create_sign_in_link");
   const add: Action = {
     id: "user-add",
     label: "Add person",
@@ -64,19 +66,29 @@ export function Users() {
             </thead>
             <tbody>
               {users.map((user) => (
-                <Line key={user.name} user={user} onRemove={() => setLeaving(user)} />
+                <Line
+                  key={user.name}
+                  user={user}
+                  onLink={() => link.mutate({ name: user.name })}
+                  onRemove={() => setLeaving(user)}
+                />
               ))}
             </tbody>
           </table>
         </div>
       )}
       {isAdding && <NewUser onClose={() => setAdding(false)} />}
+      {link.data && (
+        <Dialog onClose={() => link.reset()} title={`Sign-in link for ${link.data.person}`}>
+          <Secret text={linkWith(link.data.code)} about="It works once, within 7 days." />
+        </Dialog>
+      )}
       {leaving && <Removing user={leaving} onClose={() => setLeaving(undefined)} />}
     </section>
   );
 }
 
-function Line({ user, onRemove }: { user: User; onRemove(): void }) {
+function Line({ user, onLink, onRemove }: { user: User; onLink(): void; onRemove(): void }) {
   const change = useWrite("change_user", {
     onDone: ({ name, rank }) =>
       say(`${name} is now ${rank}`, rank === user.rank ? undefined : () => change.mutate({ name, rank: user.rank })),
@@ -93,7 +105,7 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
       <td>
         <NativeSelect
           size="xs"
-          aria-label={`Rank of ${user.name}`}
+          aria-label={spellHidden(`Rank of ${user.name}`)}
           data={ranks}
           value={shown ?? user.rank}
           onChange={(event) => change.mutate({ name: user.name, rank: event.currentTarget.value as Rank })}
@@ -103,9 +115,19 @@ function Line({ user, onRemove }: { user: User; onRemove(): void }) {
         <Time at={user.created_at} />
       </td>
       <td>
-        <Button size="xs" variant="default" aria-label={`Remove ${user.name}`} onClick={onRemove}>
-          Remove
-        </Button>
+        <div className="row-of-buttons">
+          <Button
+            size="xs"
+            variant="default"
+            aria-label={spellHidden(`New sign-in link for ${user.name}`)}
+            onClick={onLink}
+          >
+            New link
+          </Button>
+          <Button size="xs" variant="default" aria-label={spellHidden(`Remove ${user.name}`)} onClick={onRemove}>
+            Remove
+          </Button>
+        </div>
       </td>
     </tr>
   );
@@ -121,7 +143,7 @@ function Removing({ user, onClose }: { user: User; onClose(): void }) {
   return (
     <Dialog onClose={onClose} title={`Remove ${user.name}`}>
       <div className="stack">
-        <p>Revokes all their tokens and sessions. Their contributions and decisions stay in the history.</p>
+        <p>Revokes all their tokens, sessions and passkeys. Their contributions and decisions stay in the history.</p>
         <div className="row-of-buttons">
           <Button color="red" loading={remove.isPending} onClick={() => remove.mutate({ name: user.name })}>
             Remove
@@ -143,7 +165,7 @@ function NewUser({ onClose }: { onClose(): void }) {
   return (
     <Dialog onClose={onClose} title={add.data ? `${add.data.name} can sign in` : "Add person"}>
       {add.data ? (
-        <Secret token={add.data.token} isPerson />
+        <Secret text={linkWith(add.data.code)} about="This link signs them in. It works once, within 7 days." />
       ) : (
         <form
           className="stack"

@@ -4,6 +4,7 @@ import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
+import { signOut } from "../client/sign-out.ts";
 import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -50,6 +51,8 @@ export function Frame() {
     ...go,
     { id: "palette", label: "Find anything", group: "Go to", keys: "mod+k", run: () => setOpen("palette") },
     { id: "find", label: "Search all text", group: "Go to", keys: "/", run: () => void navigate({ to: "/search" }) },
+    { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
+    { id: "sign-out", label: "Sign out", group: "View", run: () => void signOut() },
     { id: "help", label: "Show keyboard shortcuts", group: "View", keys: "?", run: () => setOpen("help") },
     {
       id: "theme",
@@ -104,6 +107,12 @@ export function Frame() {
         {live === "offline" && (
           <p className="offline" role="status">
             The server is not reachable. This page may be out of date; it refreshes when the server is back.
+          </p>
+        )}
+        {live === "signed-out" && (
+          <p className="offline" role="status">
+            Your session has ended. <a href="/sign-in">Sign in</a> to go on; text that you have not saved is kept in
+            this browser.
           </p>
         )}
         <Outlet />

@@ -17,6 +17,7 @@ import {
   Users,
 } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
+import { Account } from "./account.tsx";
 import { Tree } from "./tree.tsx";
 
 type Place = { to: string; label: string; icon: ReactNode; keys: string; operation?: OperationName };
@@ -32,6 +33,13 @@ export const places: Place[] = [
   { to: "/sources", label: "Sources", icon: <FileStack size={17} />, keys: "g s" },
   { to: "/people", label: "People", icon: <Users size={17} />, keys: "g p", operation: "list_tokens" },
 ];
+
+const liveWords: Record<LiveState, string> = {
+  connecting: "Connecting",
+  live: "Live",
+  offline: "Offline",
+  "signed-out": "Signed out",
+};
 
 type Props = { live: LiveState; onFind(): void; find: ReactNode; onHelp(): void };
 
@@ -67,12 +75,9 @@ export function Nav({ live, onFind, find, onHelp }: Props) {
       <Tree />
       <footer className="side-foot">
         <span className={`live live-${live}`} role="status">
-          {live === "live" ? "Live" : live === "connecting" ? "Connecting" : "Offline"}
+          {liveWords[live]}
         </span>
-        <span className="person" title={`Signed in as ${boot.person.name}, ${boot.person.rank}`}>
-          <span className="sr-only">Signed in as </span>
-          <Shown text={boot.person.name} />
-        </span>
+        <Account />
         <button type="button" className="icon-button" aria-label="Show keyboard shortcuts" onClick={onHelp}>
           ?
         </button>

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Link, useRouterState } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import { renderedQuery, useOperation } from "../client/query.ts";
 import { ChevronRight, FileText, ScrollText } from "../parts/icons.tsx";
@@ -79,7 +80,7 @@ export function Tree() {
               to={leaf.to}
               className="row"
               style={style}
-              title={leaf.title}
+              title={spellHidden(leaf.title)}
               onMouseEnter={() => void queries.prefetchQuery(renderedQuery(pathOf(leaf.to, boot.workspace.wiki)))}
             >
               {leaf.mode === "log" ? <ScrollText size={14} aria-label="log" /> : <FileText size={14} aria-hidden />}

@@ -1,5 +1,6 @@
 import { Button, Textarea } from "@mantine/core";
 import { useRef, useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check, RotateCcw } from "../parts/icons.tsx";
@@ -26,7 +27,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
       className={`thread${isActive ? " active" : ""}`}
       data-state={state ?? "page"}
       data-status={topic.status}
-      aria-label={`Topic: ${topic.opening.slice(0, 80)}`}
+      aria-label={spellHidden(`Topic: ${topic.opening.slice(0, 80)}`)}
     >
       <header>
         <span className="facts">

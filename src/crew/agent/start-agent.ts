@@ -15,6 +15,7 @@ import { endSurvivors } from "../../agents/survivors.ts";
 import { type Agent, type CrewPart, newTurn } from "../../kernel/caller.ts";
 import type { Operation } from "../../kernel/operation.ts";
 import { ok, type Problem, type Result } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
@@ -235,6 +236,6 @@ function metered(
 
 async function logFile({ config }: CrewApp, context: string): Promise<string> {
   const folder = config.agent?.logDir ?? join(config.stateFolder, "agent-logs");
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, privateFolder);
   return join(folder, `${context}.log`);
 }

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { privateFolder } from "../../store/disk/private.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -55,7 +56,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
-    await mkdir(home, { recursive: true });
+    await mkdir(home, privateFolder);
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
         await forgetCheckout(folder, gitDir);

@@ -24,5 +24,7 @@ function showRawHtml(_state: unknown, node: Html, parent: { type: string } | und
   const text: Text = { type: "text", value: node.value, position: node.position };
   const code = element("code", { className: ["raw-html"] }, [text]);
   const standsAlone = ["root", "blockquote", "listItem", "footnoteDefinition"].includes(parent?.type ?? "root");
-  return standsAlone ? element("pre", { className: ["raw-html"] }, [code]) : code;
+  // With its position, by which a comparison finds the source of a block.
+  const position = node.position ? { position: node.position } : {};
+  return standsAlone ? { ...element("pre", { className: ["raw-html"] }, [code]), ...position } : code;
 }

@@ -18,18 +18,28 @@ export type RenderRequest = {
 /** Without `ids`, those of the previous message apply. */
 export type RenderMessage = Omit<RenderRequest, "ids"> & { ids?: string[] };
 
+/** HTML, or the stretches of a comparison as JSON: a string is passed between threads without parsing it. */
+export type RenderAnswer = { text: string } | { trouble: string };
+
 let known = new Set<string>();
 
 parentPort?.on("message", (message: RenderMessage) => {
+  try {
+    parentPort?.postMessage({ answer: answerTo(message) });
+  } catch (error) {
+    parentPort?.postMessage({ error: String(error) });
+  }
+});
+parentPort?.postMessage({ ready: true });
+
+function answerTo(message: RenderMessage): RenderAnswer {
   const { text, before, stampFrom, ids } = message;
   if (ids) known = new Set(ids);
   const settings = settingsFor(message);
-  const answer =
-    before === undefined
-      ? renderMarkdown(text, { ...settings, stampFrom })
-      : JSON.stringify(compareMarkdown(before, text, settings) ?? null);
-  parentPort?.postMessage(answer);
-});
+  if (before === undefined) return { text: renderMarkdown(text, { ...settings, stampFrom }) };
+  const compared = compareMarkdown(before, text, settings);
+  return "trouble" in compared ? compared : { text: JSON.stringify(compared.stretches) };
+}
 
 function settingsFor({ path, wiki }: RenderMessage): Settings {
   const linkTo = (id: string) => (known.has(id) ? `/entries/${id}` : undefined);

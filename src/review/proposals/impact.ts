@@ -1,5 +1,6 @@
-import { structuredPatch } from "diff";
-import { spellHidden, splitHidden } from "../../kernel/hidden.ts";
+import { newBudget } from "../../kernel/bounded-diff.ts";
+import { removeHidden, spellHidden, splitHidden } from "../../kernel/hidden.ts";
+import { type Hunk, hunksBetween, unifiedDiff } from "../../kernel/hunks.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { WholeProposal } from "./proposal.ts";
 
@@ -20,18 +21,16 @@ export type Impact = {
   hidden: { line: number; characters: string }[];
 };
 
-export type Hunk = { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] };
-
-/** Beyond this many changed lines the diff is one replacement: computing it would take too long. */
-const mostEdits = 6000;
 const mostHidden = 100;
 
 export function impactOf(proposal: WholeProposal, page: { text: string; blob: string } | undefined): Impact {
   const { baseText, text, subject } = proposal;
-  const hunks = hunksBetween(baseText, text);
+  const budget = newBudget();
+  const hunks = hunksBetween(baseText, text, { budget });
   const baseMoved = page?.blob !== proposal.baseSourceSha;
-  const merged = page && baseMoved ? mergeLines(baseText, page.text, text) : undefined;
-  const mergedDiff = merged === undefined || !page ? {} : { diff: spell(subject, hunksBetween(page.text, merged)) };
+  const merged = page && baseMoved ? mergeLines(baseText, page.text, text, budget) : undefined;
+  const mergedDiff =
+    merged === undefined || !page ? {} : { diff: spell(subject, hunksBetween(page.text, merged, { budget })) };
   return {
     diff: spell(subject, hunks),
     hunks,
@@ -42,42 +41,14 @@ export function impactOf(proposal: WholeProposal, page: { text: string; blob: st
     merge: baseMoved
       ? { clean: merged !== undefined, ...(merged === undefined ? {} : { text: merged }), ...mergedDiff }
       : null,
-    hidden: hiddenIn(hunks),
+    hidden: removeHidden(text) === text ? [] : hiddenIn(hunks),
   };
 }
-
-function hunksBetween(before: string, after: string): Hunk[] {
-  const patch = structuredPatch("", "", before, after, "", "", { context: 3, maxEditLength: mostEdits });
-  if (patch)
-    return patch.hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) => ({
-      oldStart,
-      oldLines,
-      newStart,
-      newLines,
-      lines,
-    }));
-  const [old, fresh] = [linesOf(before), linesOf(after)];
-  const lines = [...old.map((line) => `-${line}`), ...fresh.map((line) => `+${line}`)];
-  return [{ oldStart: 1, oldLines: old.length, newStart: 1, newLines: fresh.length, lines }];
-}
-
-const linesOf = (text: string) => text.replace(/\n$/, "").split("\n");
 
 const count = (hunks: Hunk[], sign: string) =>
   hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.startsWith(sign)).length, 0);
 
-const spell = (path: string, hunks: Hunk[]) =>
-  hunks.length === 0
-    ? ""
-    : [
-        `--- a/${path}`,
-        `+++ b/${path}`,
-        ...hunks.flatMap((hunk) => [
-          `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
-          ...hunk.lines.map(spellHidden),
-        ]),
-        "",
-      ].join("\n");
+const spell = (path: string, hunks: Hunk[]) => spellHidden(unifiedDiff(`a/${path}`, `b/${path}`, hunks));
 
 function hiddenIn(hunks: Hunk[]): Impact["hidden"] {
   const found: Impact["hidden"] = [];

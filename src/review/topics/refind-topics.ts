@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { appendEvents } from "../../store/events.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { dropUnused, keepText, lockTexts, openTopicsOn, saveAnchor, textOf } from "../../store/queries/topics.ts";
@@ -70,7 +71,10 @@ async function look(app: ReviewApp, rows: TopicRow[], text: string, blob: string
     for (const row of rows) {
       const anchor =
         row.anchor_blob === origin && row.anchor !== null ? parseJsonOr<Anchor | null>(row.anchor, null) : null;
-      if (anchor) found.set(row.id, find(anchor));
+      if (!anchor) continue;
+      found.set(row.id, find(anchor));
+      // A page may have hundreds of topics, and each takes milliseconds: other requests get a turn in between.
+      await setImmediate();
     }
   }
   return found;

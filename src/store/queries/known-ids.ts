@@ -11,6 +11,8 @@ const columns = {
   nodes: "id",
   questions: "id",
   tokens: "id",
+  sessions: "id",
+  passkeys: "id",
   users: "name",
   sources: "path",
 } as const;

@@ -14,6 +14,15 @@ export async function setMeta(tx: Query, key: string, value: string): Promise<vo
     .execute();
 }
 
+/** Keeps the value that is there, if any. */
+export async function addMeta(tx: Query, key: string, value: string): Promise<void> {
+  await tx
+    .insertInto("meta")
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column("key").doNothing())
+    .execute();
+}
+
 const selectMeta = prepared<{ key: string }, { value: string }>((query, slot) =>
   query.selectFrom("meta").select("value").where("key", "=", slot("key")),
 );

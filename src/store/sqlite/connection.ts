@@ -1,4 +1,5 @@
 import { Refused } from "../../kernel/result.ts";
+import { createPrivately } from "../disk/private.ts";
 import { loadBinding, type SqliteBinding } from "./binding.ts";
 
 export type Row = Record<string, unknown>;
@@ -23,6 +24,7 @@ export interface Statement {
 /** Opens `file`. SQLite itself waits up to `busyMs` for a lock, which blocks the thread. */
 export function openConnection(file: string, busyMs: number, binding = loadBinding()): Connection {
   const { DatabaseSync } = binding;
+  createPrivately(file);
   const database = withCode(() => new DatabaseSync(file, { timeout: busyMs }));
   return {
     exec: (sql) => withCode(() => database.exec(sql)),

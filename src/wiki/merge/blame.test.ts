@@ -6,6 +6,6 @@ test.each<[string, string[], number[]]>([
   ["a line added later is of the later text", ["a\nc\n", "a\nb\nc\n"], [0, 1, 0]],
   ["a line that came back is of the text that brought it back", ["a\nb\n", "a\n", "a\nb\n"], [0, 2]],
   ["an empty text has no lines", ["a\n", ""], []],
-])("%s", (_, texts, origins) => {
-  expect(blame(texts)).toEqual(origins);
+])("%s", async (_, texts, origins) => {
+  expect(await blame(texts)).toEqual(origins);
 });

@@ -1,25 +1,29 @@
-import { diffArrays } from "diff";
+import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
+import { boundedDiff, newBudget } from "../../kernel/bounded-diff.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { sectionId } from "../schema.ts";
 import type { WikiApp } from "../wiki-app.ts";
 
 /** For each line of the last text, the index of the text that first had it. */
-export function blame(texts: string[]): number[] {
+export async function blame(texts: string[]): Promise<number[]> {
+  const budget = newBudget();
   let lines: string[] = [];
   let origins: number[] = [];
   for (const [index, text] of texts.entries()) {
     const fresh = text === "" ? [] : text.replace(/\n$/, "").split("\n");
     const next: number[] = [];
     let at = 0;
-    for (const { added, removed, value } of diffArrays(lines, fresh)) {
-      if (added) next.push(...value.map(() => index));
-      else if (!removed) next.push(...origins.slice(at, at + value.length));
-      if (!added) at += value.length;
+    for (const { kind, items } of boundedDiff(lines, fresh, budget)) {
+      for (let nth = 0; nth < items.length && kind !== "removed"; nth++)
+        next.push(kind === "added" ? index : (origins[at + nth] ?? index));
+      if (kind !== "added") at += items.length;
     }
     lines = fresh;
     origins = next;
+    // Other requests get a turn between two diffs.
+    await setImmediate();
   }
   return origins;
 }
@@ -59,7 +63,7 @@ export const entryBlame = operation({
       const text = isLast ? entry.value.content : await app.entries.contentAt(id, about.version);
       if (text !== undefined) known.push({ text, about });
     }
-    const origins = blame(known.map(({ text }) => text));
+    const origins = await blame(known.map(({ text }) => text));
     const lines = entry.value.content === "" ? [] : entry.value.content.replace(/\n$/, "").split("\n");
     return ok({
       lines: lines.map((text, at) => ({ text, version: known[origins[at] ?? 0]?.about.version ?? 0 })),

@@ -1,5 +1,8 @@
 import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
 
+/** The order of headings takes quadratic time. */
+const maxHeadings = 2_000;
+
 /**
  * Three-way merge of an entry by headings: the text that was read, the present one, the one of a stale commit.
  * Changes under different headings are merged; under the same heading a person or agent has to choose.
@@ -8,7 +11,7 @@ export function mergeByHeading(base: string, theirs: string, yours: string): str
   const b = chunks(base);
   const t = chunks(theirs);
   const y = chunks(yours);
-  if (!b || !t || !y) return undefined;
+  if (!b || !t || !y || t.size + y.size > maxHeadings) return undefined;
 
   const merged = new Map<string, string>();
   for (const key of orderOf(t, y)) {

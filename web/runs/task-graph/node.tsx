@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { spellHidden } from "../../../src/kernel/hidden.ts";
 import { stateWords } from "../../../src/tasks/state-words.ts";
 import { Shown } from "../../parts/shown.tsx";
 import { toneOf } from "../../tasks/states.ts";
@@ -6,7 +7,7 @@ import type { Task } from "./scene.ts";
 
 const wordsOf = ({ state, score, attempts }: Task) =>
   `${stateWords[state] ?? state}${score === null ? "" : `, ${score}`}${attempts > 1 ? `, attempt ${attempts}` : ""}`;
-export const nameOf = (task: Task) => `Task ${task.number}, ${task.title}, ${wordsOf(task)}`;
+export const nameOf = (task: Task) => spellHidden(`Task ${task.number}, ${task.title}, ${wordsOf(task)}`);
 
 type NodeProps = { task: Task; x: number; y: number; isStop: boolean };
 

@@ -1,39 +1,18 @@
-import { diffArrays } from "diff";
+import { boundedDiff } from "../../../kernel/bounded-diff.ts";
 import type { Span } from "./views.ts";
 
 /** Consecutive lines that both texts have. */
 export type LineRun = { before: number; after: number; length: number };
 
-/** Beyond this many changed lines the diff gives up; unchanged passages are then found by their words. */
-const mostChangedLines = 1000;
-
 /** The runs of lines that an edit did not change, in order. */
 export function unchangedLines(before: string, after: string): LineRun[] {
-  const [old, now] = [linesOf(before), linesOf(after)];
-  const shorter = Math.min(old.length, now.length);
-  let head = 0;
-  while (head < shorter && old[head] === now[head]) head++;
-  let tail = 0;
-  while (tail < shorter - head && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail++;
-
-  const middle = diffArrays(old.slice(head, old.length - tail), now.slice(head, now.length - tail), {
-    maxEditLength: mostChangedLines,
-  });
-  const changes = [
-    { value: old.slice(0, head), added: false, removed: false },
-    ...(middle ?? [
-      { value: old.slice(head, old.length - tail), added: false, removed: true },
-      { value: now.slice(head, now.length - tail), added: true, removed: false },
-    ]),
-    { value: old.slice(old.length - tail), added: false, removed: false },
-  ];
   const runs: LineRun[] = [];
   const at: LineRun = { before: 0, after: 0, length: 0 };
-  for (const { value, added, removed } of changes) {
-    const length = value.reduce((sum, line) => sum + line.length, 0);
-    if (!added && !removed && length > 0) runs.push({ ...at, length });
-    if (!added) at.before += length;
-    if (!removed) at.after += length;
+  for (const { kind, items } of boundedDiff(linesOf(before), linesOf(after))) {
+    const length = items.reduce((sum, line) => sum + line.length, 0);
+    if (kind === "same") runs.push({ ...at, length });
+    if (kind !== "added") at.before += length;
+    if (kind !== "removed") at.after += length;
   }
   return runs;
 }
