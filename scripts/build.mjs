@@ -24,11 +24,13 @@ export async function buildAll(outdir = "dist") {
     outdir,
     format: "cjs",
     define: { "import.meta.url": "bundleUrl" },
-    banner: { js: `const bundleUrl = require("node:url").pathToFileURL(__filename).href;` },
+    banner: {
+      js: `const bundleUrl = require("node:url").pathToFileURL(__filename).href; const importModule = module.importModule ?? ((path) => import(path));`,
+    },
     plugins: [oneLanguage, buildTimeConstants, staticOperationList, lazy.plugin],
   });
   const [commandsFile = ""] = Object.keys(commands.metafile.outputs).filter((path) => path.endsWith(".cjs"));
-  await escapeWideCharacters(commandsFile);
+  await prepareForCache(commandsFile);
   const modules = await build({
     ...shared,
     entryPoints: {
@@ -97,12 +99,14 @@ const shared = {
 
 /**
  * load-commands.ts reads the bundle as Latin-1. esbuild escapes all characters that are not ASCII but those in regular
- * expressions, where an escape means the same.
+ * expressions, where an escape means the same. It also runs the bundle from compiled code, in which import() does not
+ * work: packages are imported by a function that it passes.
  * @param {string} file
  */
-async function escapeWideCharacters(file) {
+async function prepareForCache(file) {
   const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  await writeFile(file, (await readFile(file, "utf8")).replaceAll(/[^\0-\x7f]/g, escaped));
+  const text = (await readFile(file, "utf8")).replaceAll('import("./package-', 'importModule("./package-');
+  await writeFile(file, text.replaceAll(/[^\0-\x7f]/g, escaped));
 }
 
 /**

@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, st
 import module, { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-// Node 18 has no `constants` to import by name, and is refused with a sentence, not with a stack trace.
-import vm from "node:vm";
+import { Script } from "node:vm";
 import type { Commands } from "./commands.ts";
 import { cacheFolder, environment } from "./config/environment.ts";
 
@@ -36,12 +35,13 @@ function compiledOnce(file: string, command: string): Commands {
   const cachedData = readOwn(cache);
   const head = "(function (exports, require, module, __filename, __dirname) {";
   // The bundle is ASCII; a one-byte string is read and compiled in half the time.
-  const script = new vm.Script(`${head}${readFileSync(file, "latin1")}\n})`, {
+  const script = new Script(`${head}${readFileSync(file, "latin1")}\n})`, {
     filename: file,
     ...(cachedData ? { cachedData } : {}),
-    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
-  const loaded = { exports: {} as Commands };
+  // import() does not work in code from the cache.
+  const importModule = (path: string) => import(new URL(path, import.meta.url).href);
+  const loaded = { exports: {} as Commands, importModule };
   script.runInThisContext()(loaded.exports, createRequire(file), loaded, file, dirname(file));
   if (!cachedData || script.cachedDataRejected) process.once("exit", () => save(cache, key, script.createCachedData()));
   return loaded.exports;

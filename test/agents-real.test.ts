@@ -229,7 +229,7 @@ describe("R8, R9, R10: a real agent against a scripted model", installing, () =>
     expect([seen("planted-session-ran"), planted?.ran()]).toEqual([true, []]);
     expect(seen("tried-all\\n") || seen('tried-all"')).toBe(true);
     expect(seen("Read-only file system")).toBe(true);
-    expect(asked.flatMap(({ text }) => text.match(/\nWORKED-\w+|"WORKED-\w+/g) ?? [])).toEqual([]);
+    expect(asked.flatMap(({ text }) => text.match(/(?<!echo )WORKED-\w+/g) ?? [])).toEqual([]);
     expect(seen("SQLite format")).toBe(false);
     expect(asked.some(({ text }) => text.includes("Incorporate a topic"))).toBe(true);
   });

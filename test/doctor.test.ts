@@ -157,6 +157,11 @@ describe("P19: doctor", () => {
     });
     const none = await newWorkspace({ config: "crew: {sandbox: none}\n" });
     expect((await examined(none.root, home())).of("crew", "sandbox")).toMatchObject({ state: "warning" });
+    const jobs = await newWorkspace({ config: agent({ sandbox: "none" }) });
+    expect((await examined(jobs.root, { ...home(), PATH: only })).of("jobs", "sandbox")).toMatchObject({
+      state: "warning",
+      message: expect.stringContaining("agent.sandbox is none"),
+    });
   });
 
   test("checks the machine also without a workspace and with a broken one, and exits with 1", async () => {

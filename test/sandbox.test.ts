@@ -6,8 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { runBounded } from "../src/agents/bounded.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";
+import { survivors } from "../src/agents/survivors.ts";
 import type { SandboxLimits } from "../src/config/sandbox.ts";
 import { unwrap } from "../src/kernel/result.ts";
+import { workspaceToken } from "../src/people/tokens.ts";
 import { scriptoriumProcess, serveProcess } from "./support/commands.ts";
 import { escapeArtist, escapeAttempts, type Machine } from "./support/escape-attempts.ts";
 import { authorship, jobWorkspace, openTopic } from "./support/jobs.ts";
@@ -47,12 +49,11 @@ function asUser(uid: number, args: string[], cwd: string) {
 }
 
 describe("S1, T32, T33, V1: an agent that tries to get out of its sandbox", needs("bubblewrap"), () => {
-  const users = [
-    ["root", "scratch"],
-    ["root", "workspace"],
-    ["another user", "scratch"],
-    ["another user", "workspace"],
-  ] as const;
+  /** Only root can also be another user. */
+  const users = (isRoot ? (["root", "another user"] as const) : (["another user"] as const)).flatMap((user) => [
+    [user, "scratch"] as const,
+    [user, "workspace"] as const,
+  ]);
 
   test.each(users)(
     "started by %s in isolation %s reads, writes and gains nothing",
@@ -69,9 +70,11 @@ describe("S1, T32, T33, V1: an agent that tries to get out of its sandbox", need
       mkdirSync(join(root, ".scriptorium/agent-logs"), { recursive: true });
       mkdirSync(join(root, ".scriptorium/worktrees/other"), { recursive: true });
       writeFileSync(join(root, ".scriptorium/agent-logs/other.log"), "log");
-      writeFileSync(join(root, ".scriptorium/token"), "token");
+      workspaceToken(join(root, ".scriptorium/token"));
+      const victim = spawn("sleep", ["600"]);
+      onTestFinished(() => void victim.kill("SIGKILL"));
       const machine: Machine = {
-        ...{ workspace: root, home, program, pid: process.pid, node: process.execPath, dist },
+        ...{ workspace: root, home, program, pid: victim.pid ?? 0, node: process.execPath, dist },
       };
       const attempts = escapeAttempts(machine, isolation);
       expect(Object.keys(attempts).length).toBeGreaterThan(60);
@@ -79,12 +82,14 @@ describe("S1, T32, T33, V1: an agent that tries to get out of its sandbox", need
       chmodSync(join(program, ".."), 0o755);
       const before = contents(settings);
 
-      if (user === "root" && !isRoot) return;
       const ran =
-        user === "root" || !isRoot ? await scriptoriumProcess(start, { cwd: root }) : asUser(23_456, start, root);
+        user === "another user" && isRoot
+          ? asUser(23_456, start, root)
+          : await scriptoriumProcess(start, { cwd: root });
       const { log } = JSON.parse(ran.stdout || "{}") as { log?: string };
+      expect(log, ran.stderr).toBeDefined();
       const said = readFileSync(log ?? "", "utf8");
-      expect(said, `${ran.stderr}${ran.stdout}`).toContain("tried-all");
+      expect(said, ran.stdout).toContain("tried-all");
       expect(said.split("\n").filter((line) => line.startsWith("WORKED"))).toEqual([]);
       expect(contents(settings)).toEqual(before);
       expect(existsSync("/usr/bin/planted") || existsSync("/planted")).toBe(false);
@@ -269,6 +274,18 @@ describe("V9, T30: when the server is killed", needs("bubblewrap"), () => {
       [],
     );
   });
+});
+
+test("V9, R8: an agent that ignores signals is ended 5 s after it was cancelled", needs("bubblewrap"), async () => {
+  const { root, topic } = await workspaceWith("trap '' INT TERM; echo ready; while :; do sleep 1; done");
+  const server = await serveProcess(root);
+  const post = (path: string, body: object) => ask(server.url, path, { method: "POST", token: server.token, body });
+  const { job_id } = (await post("/api/agent/jobs", { kind: "incorporate", topic_id: topic })).json();
+  const log = join(root, `.scriptorium/agent-logs/${job_id}.log`);
+  await expect.poll(() => existsSync(log) && readFileSync(log, "utf8"), { timeout: 20_000 }).toContain("ready");
+  await post(`/api/agent/jobs/${job_id}/cancel`, {});
+  // Half a second for the server to notice each step; the escalation of 0.1.0 took 7 s.
+  await expect.poll(() => survivors(job_id), { timeout: 6500, interval: 100 }).toEqual([]);
 });
 
 describe("V1: scribe in a sandbox", needs("bubblewrap"), () => {

@@ -2,7 +2,7 @@ type Environment = Record<string, string | undefined>;
 
 /**
  * The variables with which an agent CLI reaches its model, by name (T19). Credentials of a cloud are passed only if the
- * CLI is told to use that cloud: a key for deployments is not a key for a model.
+ * CLI is configured for that cloud: a key for deployments is not a key for a model.
  */
 export function modelVariables(runner: string, env: Environment): readonly string[] {
   if (runner === "codex") return codex;

@@ -29,7 +29,7 @@ export type AgentSetup = {
   scribeFiles: readonly string[];
   skills: string;
   env: Record<string, string>;
-  /** The sandbox of the agent; undefined for an agent that is no program. Refuses where there is none. */
+  /** The sandbox of the agent; undefined for an agent in this process. Refuses where there is none. */
   findSandbox?(): Promise<Result<Sandbox>>;
 };
 

@@ -58,8 +58,8 @@ function removeSocket(path: string, stateFolder: string): void {
 /** Only the fields of a call: nothing else that a client sends can become part of the caller. */
 function callIn(sent: Record<string, unknown>): AgentCall {
   const { operation, input, role, run, task, epoch, secret, job } = sent as AgentCall;
-  const given = { role, run, task, epoch, secret, job };
-  const known = Object.entries(given).filter(([, value]) => typeof value === "string" || typeof value === "number");
+  const texts = Object.entries({ role, run, task, secret, job }).filter(([, value]) => typeof value === "string");
+  const known = typeof epoch === "number" ? [...texts, ["epoch", epoch]] : texts;
   return { operation: String(operation), input, ...Object.fromEntries(known) };
 }
 

@@ -16,7 +16,16 @@ export type Machine = {
 };
 
 /** System calls by number; the shell has no command for them. */
-const x64 = { ptrace: 101, keyctl: 250, bpf: 321, ioUringSetup: 425, memfdCreate: 319, perfEventOpen: 298, setns: 308 };
+const x64 = {
+  clone: 56,
+  ptrace: 101,
+  keyctl: 250,
+  bpf: 321,
+  ioUringSetup: 425,
+  memfdCreate: 319,
+  perfEventOpen: 298,
+  setns: 308,
+};
 const syscall = (code: string) => `perl -e '${code}'`;
 const succeeds = (call: string) => syscall(`exit((${call}) == -1 ? 1 : 0)`);
 /** The kernel looks at the arguments, instead of answering EPERM or ENOSYS at once. */
@@ -39,7 +48,7 @@ const reads = ({ workspace, home, pid }: Machine): Record<string, string> => ({
   "read a cloud token": `cat ${home}/.config/cloud`,
   "list other homes": `ls -A /home/* /root/* | grep .`,
   "read password hashes": "cat /etc/shadow",
-  "read the machine's users": "grep root /etc/passwd",
+  "read the users of the machine": "grep root /etc/passwd",
   "read host keys": "cat /etc/ssh/ssh_host_*_key",
   "read kernel memory": "head -c 1 /proc/kcore | grep -q .",
   "read kernel keys": "grep . /proc/keys",
@@ -47,8 +56,8 @@ const reads = ({ workspace, home, pid }: Machine): Record<string, string> => ({
   "read a disk": "head -c 1 /dev/sda /dev/vda /dev/nvme0n1 | grep -q .",
   "list runtime sockets": "ls -A /run /var/run | grep .",
   "find the docker socket": "test -e /var/run/docker.sock",
-  "read a host process's environment": `cat /proc/${pid}/environ`,
-  "look through a host process's root": `ls /proc/${pid}/root/`,
+  "read the environment of a host process": `cat /proc/${pid}/environ`,
+  "look through the root of a host process": `ls /proc/${pid}/root/`,
   "read through pid 1": `cat /proc/1/root${home}/.ssh/id_ed25519`,
 });
 
@@ -93,6 +102,7 @@ const powers = ({ pid }: Machine): Record<string, string> => ({
   "bind a folder over another": mounted("--bind /usr"),
   "create a user namespace": "unshare -U true",
   "become root in a user namespace": "unshare -Ur true",
+  "create a user namespace by clone": succeeds(`syscall(${x64.clone}, 0x10000011, 0, 0, 0, 0)`),
   "create a mount namespace": "unshare -m true",
   "create a network namespace": "unshare -n true",
   "enter the namespaces of pid 1": "nsenter -t 1 -m -p true",
