@@ -36,6 +36,7 @@ export async function buildAll(outdir = "dist") {
       scribe: "src/scribe.ts",
       library: "src/library.ts",
       "tool-relay": "src/agents/tool-relay.ts",
+      "network-relay": "src/agents/network/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
       "embedder-worker": "src/search/model/embedder/worker.ts",
       "extract-worker": "src/wiki/sources/extract/worker.ts",

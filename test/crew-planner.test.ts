@@ -348,6 +348,7 @@ test.each(engines)(
         toolCalls: 1,
         messages: 1,
         costUsd: null,
+        destinations: null,
       });
     }
     const [seen] = await app.db.read.selectFrom("fingerprints").selectAll().where("kind", "=", "dependency").execute();

@@ -157,7 +157,15 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
   });
 
   const policy = (more: Partial<SandboxPolicy> = {}): SandboxPolicy => ({
-    ...{ sandbox: unwrap(found), write: true, network: false, read: [], own: [], limits: defaultLimits, ...more },
+    ...{
+      sandbox: unwrap(found),
+      write: true,
+      network: { mode: "off", hosts: [] },
+      read: [],
+      own: [],
+      limits: defaultLimits,
+      ...more,
+    },
   });
   const quick = { interruptMs: 10_000, terminateMs: 300 };
 

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { AgentNetwork } from "./network/agent-network.ts";
 import type { Invocation } from "./process.ts";
 import { findProgram } from "./program.ts";
 import type { RunSpec } from "./runner.ts";
@@ -8,6 +9,9 @@ import type { SandboxPolicy } from "./sandbox.ts";
 
 /** An agent's own configuration folder: the variable that names it, its default in the home, the files to share. */
 export type ConfigFolder = { variable: string; inHome: string; files: readonly string[] };
+
+/** The part of an agent's network that is inside: the relay that starts the agent, and the files that it needs. */
+type NetworkFiles = Pick<AgentNetwork, "relay" | "read" | "ports">;
 
 /**
  * The same invocation inside a sandbox. The agent can reach its folder, the machine's programs and its own, its
@@ -18,7 +22,7 @@ export function inSandbox(
   { command, args, env, ...rest }: Invocation,
   spec: RunSpec,
   policy: SandboxPolicy,
-  { kept, config }: { kept: string; config: ConfigFolder | undefined },
+  { kept, config, network }: { kept: string; config: ConfigFolder | undefined; network: NetworkFiles },
 ): Result<Invocation> {
   const program = findProgram(command, env.PATH ?? "", spec.cwd);
   if (!program) return refuse("not_found", `${command} is not executable; install it, or configure its path`);
@@ -27,18 +31,21 @@ export function inSandbox(
   const insideHome = policy.sandbox.home ?? home;
   const login = configFiles(config, env, home, insideHome);
   const sandboxEnv = {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !homeVariables.has(name))),
+    ...Object.fromEntries(
+      Object.entries(env).filter(([name]) => !homeVariables.has(name) && name !== config?.variable),
+    ),
     ...login.env,
     PATH: [...(env.PATH ? [env.PATH] : []), dirname(process.execPath)].join(":"),
   };
-  const wrapped = policy.sandbox.wrap([real, ...args], {
+  const wrapped = policy.sandbox.wrap([...network.relay, real, ...args] as [string, ...string[]], {
     folder: spec.cwd,
     write: policy.write,
     hide: policy.hide ?? [],
-    network: policy.network,
+    ports: network.ports,
     limits: policy.limits,
     read: [
       ...policy.read,
+      ...network.read,
       ...[installation(real), process.execPath, kept],
       ...[spec.mcp?.command, ...(spec.mcp?.args ?? [])].filter((path) => path !== undefined && isAbsolute(path)),
       ...certificates.flatMap((name) => env[name] ?? []),
@@ -64,7 +71,8 @@ function configFiles(folder: ConfigFolder | undefined, env: Record<string, strin
   const to = insideHome === home ? from : join(insideHome, folder.inHome);
   const existing = folder.files.filter((name) => existsSync(join(from, name)));
   return {
-    env: { [folder.variable]: to },
+    // Codex refuses to start with a folder that does not exist.
+    env: existing.length > 0 ? { [folder.variable]: to } : {},
     files: existing.map((name) => ({ from: join(from, name), to: join(to, name) })),
   };
 }

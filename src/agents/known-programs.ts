@@ -10,6 +10,8 @@ export type KnownProgram = {
     /** Its configuration folder: the variable that names it, the default in the home, the file of the login. */
     folder?: { variable: string; inHome: string; file: string };
     command: string;
+    /** The hosts of its API and of its sign-in, for a login that is a file. */
+    hosts: readonly string[];
   };
 };
 
@@ -26,6 +28,7 @@ const programs: Readonly<Record<string, KnownProgram>> = {
       ],
       folder: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", file: ".credentials.json" },
       command: "claude auth login, or export ANTHROPIC_API_KEY=…",
+      hosts: ["api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"],
     },
   },
   codex: {
@@ -34,6 +37,7 @@ const programs: Readonly<Record<string, KnownProgram>> = {
       variables: ["OPENAI_API_KEY", "CODEX_API_KEY"],
       folder: { variable: "CODEX_HOME", inHome: ".codex", file: "auth.json" },
       command: "codex login, or export OPENAI_API_KEY=…",
+      hosts: ["chatgpt.com", "api.openai.com", "auth.openai.com"],
     },
   },
   gemini: {
@@ -42,6 +46,7 @@ const programs: Readonly<Record<string, KnownProgram>> = {
       variables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
       folder: { variable: "GEMINI_CLI_HOME", inHome: ".gemini", file: "oauth_creds.json" },
       command: "gemini (and sign in), or export GEMINI_API_KEY=…",
+      hosts: ["cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "generativelanguage.googleapis.com"],
     },
   },
 };
@@ -61,4 +66,18 @@ export function loginOf({ login }: KnownProgram, env: Env): { variable: string }
   const { variable: named, inHome, file } = login.folder;
   const path = join(env[named] ?? join(env.HOME ?? "/nonexistent", inHome), file);
   return existsSync(path) ? { file: path } : undefined;
+}
+
+/** The hosts that a program reaches with its own login. Requests to a cloud are signed, so they cannot carry a placeholder. */
+export function loginHosts(login: KnownProgram["login"] | undefined, env: Env): readonly string[] {
+  if (env.CLAUDE_CODE_USE_BEDROCK) {
+    const region = env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? "us-east-1";
+    return ["bedrock", "bedrock-runtime", "sts"].map((service) => `${service}.${region}.amazonaws.com`);
+  }
+  if (env.CLAUDE_CODE_USE_VERTEX) {
+    const region = env.CLOUD_ML_REGION ?? "us-east5";
+    const host = region === "global" ? "aiplatform.googleapis.com" : `${region}-aiplatform.googleapis.com`;
+    return [host, "oauth2.googleapis.com", "sts.googleapis.com"];
+  }
+  return login?.hosts ?? [];
 }

@@ -164,9 +164,9 @@ function start(spec: ProcessSpec): Promise<ChildProcessWithoutNullStreams | Erro
   });
 }
 
-/** The message of bubblewrap, or of the shell inside that sets limits, if it could not start the program. */
+/** The message of bubblewrap, of the shell inside that sets limits, or of the relay, if it could not start the program. */
 const notStarted = (exitCode: number | null, stderr: string) =>
-  exitCode === 0 ? undefined : /^(?:bwrap: |sh: (?:\d+: )?exec: )(.+)/.exec(stderr)?.[1];
+  exitCode === 0 ? undefined : /^(?:bwrap: |network-relay: |sh: (?:\d+: )?exec: )(.+)/.exec(stderr)?.[1];
 
 /** Ignores EPIPE from a program that ends without reading its input. */
 const endWith = (stream: Writable, content: string | Buffer) => stream.on("error", () => undefined).end(content);

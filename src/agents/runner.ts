@@ -1,3 +1,4 @@
+import type { DestinationUse } from "../kernel/destination-use.ts";
 import type { Operation } from "../kernel/operation.ts";
 import type { Problem, Result } from "../kernel/result.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
@@ -100,6 +101,8 @@ export type RunResult = {
   usage: Usage;
   costUsd: number | null;
   durationMs: number;
+  /** Every destination that a sandboxed program used or was refused; null if that is not known. */
+  destinations?: DestinationUse[] | null;
 };
 
 export const unknownUsage: Usage = {

@@ -1,5 +1,6 @@
 import type { SandboxConfig } from "../config/sandbox.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { NetworkPolicy } from "./network/policy.ts";
 import type { Sandbox, SandboxAccess } from "./sandbox/access.ts";
 import { bubblewrapSandbox } from "./sandbox/bubblewrap.ts";
 import { withRlimits } from "./sandbox/rlimits.ts";
@@ -22,6 +23,7 @@ export async function findSandbox(
 
 const noSandbox: Sandbox = {
   name: "none",
+  hasOwnLoopback: false,
   home: undefined,
   wrap(argv, { env }) {
     const [command = "", ...args] = withRlimits(argv);
@@ -32,8 +34,7 @@ const noSandbox: Sandbox = {
 /** The access of an agent that runs as a program. */
 export type SandboxPolicy = Pick<SandboxAccess, "write" | "hide" | "limits"> & {
   sandbox: Sandbox;
-  /** Needed to reach its model; gives access to the whole network. */
-  network: boolean;
+  network: NetworkPolicy;
   /** Further folders and files that it can read. */
   read: readonly string[];
   /** Writable files, such as a login; those in the home are mapped into the sandbox's home. */

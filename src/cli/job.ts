@@ -158,9 +158,17 @@ const described = (job: JobDetails) =>
     `${job.id}, ${job.status}, started by ${job.created_by} at ${when(job.created_at)}`,
     ...(job.message ? [job.message] : []),
     ...(job.duration_ms === null ? [] : [`took ${(job.duration_ms / 1000).toFixed(1)} s${spent(job)}`]),
+    ...destinationLines(job),
     ...(job.error_tail ? ["", job.error_tail.trimEnd(), ""] : []),
     ...(job.log ? [`full log: ${job.log}`] : []),
   ].join("\n");
+
+function destinationLines({ destinations }: JobDetails): string[] {
+  return (destinations ?? []).map(({ destination, allowed, reason, requests }) => {
+    const what = allowed ? `network: ${destination}` : `network: ${destination} refused`;
+    return `${what}, ${requests} ${requests === 1 ? "request" : "requests"}${reason ? `; ${reason}` : ""}`;
+  });
+}
 
 function spent({ usage, cost_usd }: JobDetails): string {
   const tokens = usage.output_tokens === null ? "" : `, ${usage.output_tokens} output tokens`;

@@ -6,6 +6,7 @@ import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
+import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
 import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
@@ -73,6 +74,8 @@ const agentBlock = z.strictObject({
     .describe(
       "Where the agent runs. `scratch`: in a temporary folder with copies of the pages, without a shell. `workspace`: in the repository, read-only, whose hooks and settings then run in the sandbox",
     ),
+  network: networkMode,
+  network_hosts: networkHosts,
   ...sandboxKeys,
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
@@ -194,6 +197,8 @@ export type AgentConfig = SandboxConfig & {
   env: string[];
   scribeBin: string | undefined;
   isolation: "scratch" | "workspace";
+  network: NetworkMode;
+  networkHosts: string[];
   maxConcurrentJobs: number;
   incorporateMs: number;
   perspectiveMs: number;
@@ -249,6 +254,8 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   env: block.env,
   scribeBin: block.scribe_bin ?? block.wb_agent_bin,
   isolation: block.isolation,
+  network: block.network,
+  networkHosts: block.network_hosts,
   sandbox: block.sandbox,
   read: block.read,
   own: block.own,

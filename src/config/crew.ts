@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { networkHosts, networkMode } from "./network.ts";
 import { sandboxKeys } from "./sandbox.ts";
 
 const runnerNames = ["claude", "codex", "acp", "command", "model"] as const;
@@ -58,10 +59,8 @@ export const crewBlock = z
   .strictObject({
     workers: z.int().min(1).max(64).default(3).describe("Number of tasks that are worked on at once"),
     ...sandboxKeys,
-    network: z
-      .boolean()
-      .default(true)
-      .describe("Whether agent CLIs have network access, to reach their model. Commands and checks never have it"),
+    network: networkMode,
+    network_hosts: networkHosts,
     command_seconds: z
       .number()
       .min(1)

@@ -4,6 +4,7 @@ import type { WireData } from "../kernel/wire.ts";
 import { storeClock } from "../store/clock.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvent, type NewEvent } from "../store/events.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { noSuch } from "../store/no-such.ts";
 import {
   adoptJobs,
@@ -32,6 +33,7 @@ export type JobUsage = Pick<
   | "messages"
   | "cost_usd"
   | "duration_ms"
+  | "destinations"
 >;
 
 const nothingSpent: JobUsage = {
@@ -43,6 +45,7 @@ const nothingSpent: JobUsage = {
   messages: null,
   cost_usd: null,
   duration_ms: null,
+  destinations: null,
 };
 
 const noticeMs = 10_000;
@@ -80,7 +83,8 @@ export function jobStore({ db, now, newId }: Deps) {
       const ended = await endJob(tx, id, from, { ...outcome, ...spent, completed_at: now().toISOString() });
       if (ended) {
         const { status, exit_code, message, cost_usd } = ended;
-        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd });
+        const destinations = parseJsonOr(ended.destinations ?? "null", null);
+        await tell(tx, ended, "job-settled", actor, { status, exit_code, message, cost_usd, destinations });
       }
       return ended;
     });

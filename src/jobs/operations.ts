@@ -2,8 +2,10 @@ import { join } from "node:path";
 import * as z from "zod";
 import { noAgent } from "../agents/no-agent.ts";
 import { nameOf } from "../kernel/caller.ts";
+import { type DestinationUse, destinationUse } from "../kernel/destination-use.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok } from "../kernel/result.ts";
+import { parseJsonOr } from "../store/json.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Job } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
@@ -40,6 +42,10 @@ const whole = job.extend({
     messages: count,
   }),
   duration_ms: count,
+  destinations: z
+    .array(destinationUse)
+    .nullable()
+    .describe("Where the agent connected to, or tried to; null if it ran without a sandbox"),
   log: z.string().nullable().describe("File with the agent's output"),
 });
 
@@ -151,5 +157,6 @@ const wholly = (app: JobsApp, row: Job): z.infer<typeof whole> => ({
     messages: number(row.messages),
   },
   duration_ms: number(row.duration_ms),
+  destinations: parseJsonOr<DestinationUse[] | null>(row.destinations ?? "null", null),
   log: row.started_at && app.config.agent ? join(app.config.agent.logDir, `${row.id}.log`) : null,
 });

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CallSocket, openCallSocket } from "../agents/call-socket.ts";
+import { type NetworkPolicy, networkPolicy } from "../agents/network/policy.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { Sandbox } from "../agents/sandbox/access.ts";
 import type { SandboxPolicy } from "../agents/sandbox.ts";
@@ -8,7 +9,8 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
-import { ok, type Result } from "../kernel/result.ts";
+import type { Result } from "../kernel/result.ts";
+import { ok } from "../kernel/result.ts";
 import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
@@ -127,12 +129,12 @@ async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
 }
 
 async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): Promise<void> {
+  // Checked again: settings may have changed, or the job was queued by a process on another machine.
   const setup = deps.setup();
   if (!setup.ok) return settleRefused(app, job, setup.problem.message);
-  const material = await readMaterial(app, job);
-  // Checked again: the job may have been queued by a process on another machine.
   const sandbox = (await setup.value.findSandbox?.()) ?? ok(undefined);
   if (!sandbox.ok) return settleRefused(app, job, sandbox.problem.message);
+  const material = await readMaterial(app, job);
   if (!material.ok) return settleRefused(app, job, material.problem.message);
   const { result: expected } = material.value;
   const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal);
@@ -175,7 +177,9 @@ async function runAgent(
       cwd: folder.root,
       env: { ...env, SCRIPTORIUM_JOB: job.id, SCRIPTORIUM_SOCKET: calls.path },
       ...(server ? { mcp: server.mcp } : {}),
-      ...(sandbox && sandbox.name !== "none" ? { sandboxPolicy: policyFor(deps.setup, sandbox, folder, calls) } : {}),
+      ...(sandbox && sandbox.name !== "none"
+        ? { sandboxPolicy: policyFor(deps.setup, sandbox, networkPolicy(app.config, "agent"), folder, calls) }
+        : {}),
       limits: {
         wallMs: job.kind === "incorporate" ? agent.incorporateMs : agent.perspectiveMs,
         afterResultMs,
@@ -195,12 +199,18 @@ async function runAgent(
   }
 }
 
-const policyFor = (setup: AgentSetup, sandbox: Sandbox, folder: JobFolder, calls: CallSocket): SandboxPolicy => ({
+const policyFor = (
+  setup: AgentSetup,
+  sandbox: Sandbox,
+  network: NetworkPolicy,
+  folder: JobFolder,
+  calls: CallSocket,
+): SandboxPolicy => ({
   sandbox,
   write: folder.write,
   hide: folder.hide ?? [],
   limits: setup.agent.limits,
-  network: true,
+  network,
   read: [...setup.agent.read, ...setup.scribeFiles, setup.skills, folder.beside, calls.path],
   own: setup.agent.own,
 });
@@ -223,4 +233,5 @@ const spentOf = (ran: RunResult | undefined): JobUsage => ({
   messages: ran?.usage.messages ?? null,
   cost_usd: ran?.costUsd ?? null,
   duration_ms: ran?.durationMs ?? null,
+  destinations: ran?.destinations ? JSON.stringify(ran.destinations) : null,
 });

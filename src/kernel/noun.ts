@@ -15,9 +15,9 @@ export const nouns = [
   "question",
   "user",
   "token",
-  "setting",
   "session",
   "passkey",
+  "setting",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -46,8 +46,8 @@ const nounsByWord = {
   question: ["question"],
   revision: ["proposal"],
   run: ["run"],
-  settings: ["setting"],
   session: ["session"],
+  settings: ["setting"],
   source: ["source"],
   spend: ["attempt"],
   task: ["task"],

@@ -149,6 +149,7 @@ export interface ContextRow {
   tool_calls: number | null;
   messages: number | null;
   cost_usd: number | null;
+  destinations: string | null;
 }
 
 export interface FingerprintRow {

@@ -269,6 +269,7 @@ export interface JobRow {
   messages: number | null;
   cost_usd: number | null;
   duration_ms: number | null;
+  destinations: string | null;
 }
 
 export interface UserRow {

@@ -20,7 +20,8 @@ export type Asked = {
 
 export type Script = (asked: Asked) => Turn;
 
-export type FakeModel = { url: string; asked: Asked[] };
+/** `keys` has every credential that it was sent. */
+export type FakeModel = { url: string; asked: Asked[]; keys: Set<string | undefined> };
 
 const usage = { input: 120, cacheRead: 30, cacheWrite: 5, output: 9 };
 
@@ -30,7 +31,10 @@ const usage = { input: 120, cacheRead: 30, cacheWrite: 5, output: 9 };
  */
 export async function fakeModel(script: Script): Promise<FakeModel> {
   const asked: Asked[] = [];
+  const keys: FakeModel["keys"] = new Set();
   const server = createServer(async (request, response) => {
+    const { "x-api-key": key = request.headers.authorization?.replace("Bearer ", "") } = request.headers;
+    keys.add(key?.toString());
     const body = await readBody(request);
     const { pathname } = new URL(request.url ?? "/", "http://model.invalid");
     if (pathname.endsWith("/count_tokens")) return send(response, 200, { input_tokens: 10 });
@@ -61,7 +65,7 @@ export async function fakeModel(script: Script): Promise<FakeModel> {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, keys };
 }
 
 /** A conversation carries its own turn: the answers to tools that it has so far. Retries repeat a turn. */

@@ -110,13 +110,13 @@ export function Frame() {
             The server is not reachable. This page may be out of date; it refreshes when the server is back.
           </p>
         )}
-        <TrustBanner />
         {live === "signed-out" && (
           <p className="offline" role="status">
             Your session has ended. <a href="/sign-in">Sign in</a> to go on; text that you have not saved is kept in
             this browser.
           </p>
         )}
+        <TrustBanner />
         <Outlet />
       </main>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}

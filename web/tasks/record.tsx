@@ -1,5 +1,6 @@
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { Destinations } from "../parts/destinations.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, duration, Time } from "../parts/time.tsx";
@@ -59,6 +60,7 @@ export function TaskRecord({ id }: { id: string }) {
                   {" "}
                   {context.parts.map(({ name, tokens }) => `${name} ${tokens}`).join(", ")}
                 </span>
+                <Destinations of={context.destinations} />
               </li>
             ))}
           </ul>

@@ -1,6 +1,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useOperation, useWrite } from "../client/query.ts";
+import { Destinations } from "../parts/destinations.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { duration, Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
@@ -33,6 +34,7 @@ export function JobState({ id }: { id: string }) {
           <Shown text={job.message} />
         </p>
       )}
+      <Destinations of={job.destinations} />
       <div className="row-of-buttons">
         {isLive && (
           <Button size="compact-xs" variant="default" loading={cancel.isPending} onClick={() => cancel.mutate({ id })}>

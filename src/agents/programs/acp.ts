@@ -26,7 +26,7 @@ export const acpRunner = ({ argv, isolation, stopTimeouts }: Options): Runner =>
       bin: argv[0] ?? "",
       async prepare() {
         const [command = "", ...args] = argv;
-        return { command, args, env: spec.env, input: undefined, talk: session.talk };
+        return { command, args, input: undefined, talk: session.talk };
       },
       listener: () => session.listener,
       ...(stopTimeouts ? { stopTimeouts } : {}),

@@ -30,7 +30,7 @@ const claude = ({ bin, args: extra = [], isolation, pluginDir, stopTimeouts }: O
     // Claude Code refuses to skip permissions as root, the usual user in a container, unless this is set.
     const asRoot: Record<string, string> =
       isolation === "workspace" && process.getuid?.() === 0 ? { IS_SANDBOX: "1" } : {};
-    return { command: bin, args, env: { ...spec.env, ...asRoot }, input: spec.prompt };
+    return { command: bin, args, env: asRoot, input: spec.prompt };
   },
   config: { variable: "CLAUDE_CONFIG_DIR", inHome: ".claude", files: [".credentials.json"] },
   listener: claudeListener,

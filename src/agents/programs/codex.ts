@@ -1,5 +1,6 @@
 import type { StopTimeouts } from "../process.ts";
 import type { Limits, Runner, RunSpec, Usage } from "../runner.ts";
+import { codexModelAccess } from "./codex-model.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
 import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
 
@@ -28,9 +29,10 @@ const codex = ({ bin, args: extra = [], isolation, stopTimeouts }: Options): Pro
       ...extra,
       "-",
     ];
-    return { command: bin, args, env: spec.env, input: wholePrompt(spec) };
+    return { command: bin, args, input: wholePrompt(spec) };
   },
   config: { variable: "CODEX_HOME", inHome: ".codex", files: ["auth.json", "config.toml"] },
+  modelAccess: codexModelAccess,
   listener: codexListener,
   ...(stopTimeouts ? { stopTimeouts } : {}),
 });

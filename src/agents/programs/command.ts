@@ -3,10 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ok } from "../../kernel/result.ts";
 import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
+import { knownProgram, loginHosts } from "../known-programs.ts";
+import { type AgentNetwork, openNetwork } from "../network/agent-network.ts";
+import { type ModelAccess, modelAccess } from "../network/model-server.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
 import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
+import type { SandboxPolicy } from "../sandbox.ts";
 import type { Listener } from "./listener.ts";
+
+/** The command line of a program. `env` has only variables beyond those of the run: keys are added by `programRunner`. */
+type Prepared = Omit<Invocation, "env"> & Partial<Pick<Invocation, "env">>;
 
 /** How to start one kind of agent program, and how to read its output. */
 export type Program = {
@@ -14,9 +21,11 @@ export type Program = {
   /** The program that it starts: a name on PATH or a path. */
   bin: string;
   /** `keep` writes a file outside the agent's folder, for the duration of the run, and returns its path. */
-  prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Invocation>;
+  prepare(spec: RunSpec, keep: (name: string, text: string) => Promise<string>): Promise<Prepared>;
   /** Files that it needs inside a sandbox too, such as a login. */
   config?: ConfigFolder;
+  /** Its model servers, if it does not take them from the usual variables. */
+  modelAccess?(env: Record<string, string>, relay: string): Promise<ModelAccess>;
   /** The budget limits that stop it while it works. */
   enforces?: Runner["enforces"];
   listener?(limits: RunSpec["limits"], onRetry?: RunSpec["onRetry"]): Listener;
@@ -30,17 +39,25 @@ export function programRunner(program: Program): Runner {
     check: ({ env, cwd }) => checkProgram(program.bin, env, cwd),
     async run(spec, signal) {
       const folder = await mkdtemp(join(tmpdir(), "scriptorium-run-"));
+      let network: ProgramNetwork | undefined;
       try {
         const keep = async (name: string, text: string) => {
           const file = join(folder, name);
           await writeFile(file, text, { mode: 0o600 });
           return file;
         };
-        const prepared = await program.prepare(spec, keep);
         const policy = spec.sandboxPolicy;
-        const invocation = policy
-          ? inSandbox(prepared, spec, policy, { kept: folder, config: program.config })
-          : ok(prepared);
+        network = policy && (await networkFor(program, spec, policy, folder));
+        const { env, ...command } = await program.prepare(spec, keep);
+        const prepared = {
+          ...command,
+          args: [...(network?.args ?? []), ...command.args],
+          env: { ...(network?.env ?? spec.env), ...env },
+        };
+        const invocation =
+          policy && network
+            ? inSandbox(prepared, spec, policy, { kept: folder, config: network.config, network })
+            : ok(prepared);
         if (!invocation.ok) return notStarted(invocation.problem.message);
         const listener = program.listener?.(spec.limits, spec.onRetry);
         const result = await runProcess(
@@ -60,8 +77,10 @@ export function programRunner(program: Program): Runner {
         const reason = result.error ?? error;
         const itself = rest.reached ? "limit" : hasBegun ? "exit" : "spawn-error";
         const ended = result.ended === "exit" ? itself : result.ended;
-        return { ...result, ...rest, ended, ...(reason ? { error: reason } : {}) };
+        const destinations = (await network?.close()) ?? null;
+        return { ...result, ...rest, ended, destinations, ...(reason ? { error: reason } : {}) };
       } finally {
+        await network?.close();
         await rm(folder, { recursive: true, force: true });
       }
     },
@@ -76,7 +95,25 @@ export const notStarted = (error: string): RunResult => ({
   usage: unknownUsage,
   costUsd: null,
   durationMs: 0,
+  destinations: null,
 });
+
+type ProgramNetwork = AgentNetwork & { config: ConfigFolder | undefined };
+
+/** A program with a key gets its model through the relay and no login; one with a login reaches the hosts of its API. */
+async function networkFor(
+  program: Program,
+  { env }: RunSpec,
+  { network: policy, sandbox }: SandboxPolicy,
+  folder: string,
+): Promise<ProgramNetwork> {
+  const login = knownProgram(program.bin)?.login;
+  const access = async (relay: string) => (program.modelAccess ?? modelAccess)(env, relay);
+  const network = await openNetwork({ policy, sandbox, folder, env, access, loginHosts: loginHosts(login, env) });
+  const isShared = (file: string) => network.needsLogin || file !== login?.folder?.file;
+  const config = program.config && { ...program.config, files: program.config.files.filter(isShared) };
+  return { ...network, config };
+}
 
 /**
  * Any command line, started without a shell. `{prompt}`, `{prompt_file}`, `{cwd}`, `{model}` and `{mcp_config}` are
@@ -99,7 +136,7 @@ export const commandRunner = (argv: readonly string[], stopTimeouts?: StopTimeou
       const [command = "", ...args] = argv.map((part) =>
         part.replace(/\{(prompt|prompt_file|cwd|model|mcp_config)\}/g, (_, word: string) => values[word] ?? ""),
       );
-      return { command, args, env: spec.env, input: prompt };
+      return { command, args, input: prompt };
     },
     ...(stopTimeouts ? { stopTimeouts } : {}),
   });

@@ -11,7 +11,8 @@ export type SandboxAccess = {
   read?: readonly string[];
   /** Writable files, and their paths inside. */
   own?: readonly { from: string; to: string }[];
-  network?: boolean;
+  /** Ports of its relay. Only a sandbox that shares the machine's loopback has to allow them. */
+  ports?: readonly number[];
   limits: SandboxLimits;
   env: Record<string, string>;
 };
@@ -31,6 +32,8 @@ export type SandboxedCommand = {
 
 export interface Sandbox {
   readonly name: "bubblewrap" | "seatbelt" | "none";
+  /** False if the program shares the machine's loopback: ports of the relay must then differ between agents. */
+  readonly hasOwnLoopback: boolean;
   /** The home inside: empty at first, deleted afterwards. Undefined if the program keeps the paths of the machine. */
   readonly home: string | undefined;
   wrap(argv: readonly [string, ...string[]], access: SandboxAccess): SandboxedCommand;

@@ -86,8 +86,9 @@ const files = {
 
 const bubblewrap = (program: string): Sandbox => ({
   name: "bubblewrap",
+  hasOwnLoopback: true,
   home,
-  wrap(argv, { folder, write, hide = [], read = [], own = [], network, limits, env }) {
+  wrap(argv, { folder, write, hide = [], read = [], own = [], limits, env }) {
     const inputs: Buffer[] = [];
     const input = (content: Buffer | string) => {
       inputs.push(Buffer.from(content));
@@ -105,7 +106,8 @@ const bubblewrap = (program: string): Sandbox => ({
       ...Object.entries(files).flatMap(([name, text]) => [
         ...["--perms", "0444", "--ro-bind-data", input(text), `/etc/${name}`],
       ]),
-      ...(network ? readOnly("/etc/resolv.conf") : ["--unshare-net"]),
+      // Host loopback and abstract sockets belong to the machine's network: there is no mode that shares it (S2, S12).
+      "--unshare-net",
       ...read.filter((path) => !isWithin(path)).flatMap(readOnly),
       ...[write ? "--bind" : "--ro-bind", folder, folder],
       // A worktree's `.git` file names its repository, which is not reachable here; read-only, so that it cannot be redirected.

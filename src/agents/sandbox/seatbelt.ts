@@ -18,6 +18,7 @@ export function seatbeltSandbox(): Result<Sandbox> {
 
 const seatbelt: Sandbox = {
   name: "seatbelt",
+  hasOwnLoopback: false,
   home: undefined,
   wrap(argv, access) {
     const home = realpathSync(mkdtempSync(join(tmpdir(), "scriptorium-home-")));
@@ -47,7 +48,7 @@ const services = [
 
 /** A Seatbelt profile: all is denied, later rules override earlier ones. */
 export function seatbeltProfile(access: SandboxAccess, home: string): string {
-  const { folder, write, hide = [], read = [], own = [], network } = access;
+  const { folder, write, hide = [], read = [], own = [], ports = [] } = access;
   const readable = [...system, folder, home, ...read, ...own.map(({ from }) => from)].map(realPath);
   const writable = [home, ...(write ? [folder] : []), ...own.map(({ from }) => from)].map(realPath);
   const subpaths = (paths: readonly string[]) => paths.map((path) => `(subpath ${quoted(path)})`).join(" ");
@@ -68,7 +69,12 @@ export function seatbeltProfile(access: SandboxAccess, home: string): string {
     ...hide.map((path) => `(deny file-read* file-write* ${subpaths([realPath(path)])})`),
     ...(hide.length > 0 && read.length > 0 ? [`(allow file-read* ${subpaths(read.map(realPath))})`] : []),
     `(deny file-write* ${subpaths([join(realPath(folder), ".git")])})`,
-    ...(network ? ["(allow network*)"] : sockets.length > 0 ? [`(allow network-outbound ${sockets.join(" ")})`] : []),
+    ...(sockets.length > 0 ? [`(allow network-outbound ${sockets.join(" ")})`] : []),
+    ...ports.flatMap((port) => [
+      `(allow network-bind (local ip "localhost:${port}"))`,
+      `(allow network-inbound (local ip "localhost:${port}"))`,
+      `(allow network-outbound (remote ip "localhost:${port}"))`,
+    ]),
     "",
   ].join("\n");
 }

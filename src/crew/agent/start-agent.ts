@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { networkPolicy } from "../../agents/network/policy.ts";
 import {
   type Amount,
   type Meter,
@@ -127,8 +128,8 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     const { result, short } = isProgram
       ? await asProgram()
       : { result: await runner.run(spec, leash.signal), short: undefined };
-    const { usage, costUsd } = result;
-    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd });
+    const { usage, costUsd, destinations = null } = result;
+    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd, destinations });
     return ok({
       result,
       tools,
@@ -147,10 +148,10 @@ async function sandboxPolicyFor(
   { app, sandbox: known }: Staff,
   write: boolean,
 ): Promise<Result<SandboxPolicy | undefined>> {
-  const { sandbox, read, own, network, limits } = app.config.crew;
+  const { sandbox, read, own, limits } = app.config.crew;
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
-  return ok({ sandbox: found.value, write, network, read, own, limits });
+  return ok({ sandbox: found.value, write, network: networkPolicy(app.config, "crew"), read, own, limits });
 }
 
 /** Ends agents of this task that a killed process left, so that no two work on it (V9). */

@@ -130,6 +130,7 @@ async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promis
 
 const nowhere: Sandbox = {
   name: "none",
+  hasOwnLoopback: false,
   home: undefined,
   wrap() {
     throw new Error("a planner runs no commands");

@@ -1,4 +1,5 @@
 import type { CrewPart } from "../../kernel/caller.ts";
+import type { DestinationUse } from "../../kernel/destination-use.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import {
@@ -35,6 +36,7 @@ export type Ending = {
   toolCalls: number | null;
   messages: number | null;
   costUsd: number | null;
+  destinations: DestinationUse[] | null;
 };
 
 export type ToolCall = {
@@ -147,6 +149,7 @@ const usageColumns = (ending: Ending): ContextUsage => ({
   tool_calls: ending.toolCalls,
   messages: ending.messages,
   cost_usd: ending.costUsd,
+  destinations: ending.destinations,
 });
 
 /**

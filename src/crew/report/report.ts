@@ -106,6 +106,7 @@ export function writeReport(whole: Whole): string {
       ]),
     ),
     ...usedPart(whole.contexts),
+    ...networkPart(whole.contexts),
     "",
   ].join("\n\n");
 }
@@ -236,6 +237,24 @@ function usedPart(contexts: StoredContext[]): string[] {
     "## Usage",
     table(["part", "agents", "context tokens each", "input tokens", "output tokens", "dollars"], rows),
   ];
+}
+
+/** Every destination of the run's agents. Names come from agents. */
+function networkPart(contexts: StoredContext[]): string[] {
+  const rows = contexts.flatMap(({ part, attempt, destinations }) =>
+    (destinations ?? []).map((one) => [
+      part,
+      attempt === null ? "–" : String(attempt),
+      one.destination,
+      one.allowed ? "allowed" : "refused",
+      String(one.requests),
+      `${one.bytes_sent} / ${one.bytes_received}`,
+      one.reason ?? "",
+    ]),
+  );
+  if (rows.length === 0) return [];
+  const head = ["part", "attempt", "destination", "decision", "requests", "bytes sent / received", "reason"];
+  return ["## Network", table(head, rows)];
 }
 
 const rounds = (task: Reported) => task.attempts.filter((row) => row.phase !== "abandoned");

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { destinationUse } from "../../kernel/destination-use.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
@@ -100,6 +101,10 @@ export const taskRecord = operation({
         attempt: z.int().nullable(),
         tokens: z.number(),
         parts: z.array(z.object({ name: z.string(), tokens: z.number() })),
+        destinations: z
+          .array(destinationUse)
+          .nullable()
+          .describe("Where the agent connected to, or tried to; null for agents that are not sandboxed programs"),
       }),
     ),
     calls: z.array(
@@ -178,7 +183,7 @@ export const taskRecord = operation({
             at: said.at,
           })),
       })),
-      contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts }) => ({
+      contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts, destinations }) => ({
         part,
         agent,
         runner,
@@ -186,6 +191,7 @@ export const taskRecord = operation({
         attempt,
         tokens: Number(tokens),
         parts: parts.map(({ name, tokens }) => ({ name, tokens })),
+        destinations,
       })),
       calls: calls.slice(-200).map(({ name, part, ok, duration_ms, output_bytes, at }) => ({
         tool: name,

@@ -1,11 +1,12 @@
+import type { DestinationUse } from "../../kernel/destination-use.ts";
 import type { ContextRow, FingerprintRow, ToolCallRow } from "../crew-tables.ts";
 import type { Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 import { byTaskOrRun, type OfTask } from "./attempts.ts";
 
 type PartOfContext = { name: string; characters: number; tokens: number };
-type Json = { parts: PartOfContext[] };
-const empty: Json = { parts: [] };
+type Json = { parts: PartOfContext[]; destinations: DestinationUse[] | null };
+const empty: Json = { parts: [], destinations: null };
 
 /** The context that one agent was started with, and its usage. */
 export type StoredContext = Parsed<ContextRow, Json>;
@@ -17,7 +18,7 @@ export async function contextsOf(query: Query, of: OfTask): Promise<StoredContex
 }
 
 export type ContextUsage = Pick<
-  ContextRow,
+  StoredContext,
   | "ended"
   | "input_tokens"
   | "output_tokens"
@@ -26,6 +27,7 @@ export type ContextUsage = Pick<
   | "tool_calls"
   | "messages"
   | "cost_usd"
+  | "destinations"
 >;
 
 export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at" | keyof ContextUsage>) =>
@@ -42,6 +44,7 @@ export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at"
       tool_calls: null,
       messages: null,
       cost_usd: null,
+      destinations: null,
     })
     .execute();
 
@@ -54,7 +57,7 @@ export const endContext = (
 ): Promise<Pick<ContextRow, "run_id" | "agent"> | undefined> =>
   tx
     .updateTable("contexts")
-    .set({ ...usage, ended_at: at })
+    .set({ ...stringifyColumns<ContextRow, Json>(usage, empty), ended_at: at })
     .where("id", "=", id)
     .where("ended_at", "is", null)
     .returning(["run_id", "agent"])
