@@ -22,7 +22,7 @@ const limit = (what: string, most: number): SensitiveKey => ({
   most,
 });
 
-/** The keys of src/config/sandbox.ts. */
+/** The keys of src/config/sandbox.ts and network.ts. */
 const sandboxIn = (block: string): Record<string, SensitiveKey> => ({
   [`${block}.sandbox`]: agents("runs agents and their commands without a sandbox, with your permissions", [
     "auto",
@@ -30,6 +30,8 @@ const sandboxIn = (block: string): Record<string, SensitiveKey> => ({
   ]),
   [`${block}.read`]: agents("shows these paths to agents and their commands"),
   [`${block}.own`]: agents("lets agents read and write these paths"),
+  [`${block}.network`]: agents("lets agents reach every public address", ["off", "model-only"]),
+  [`${block}.network_hosts`]: agents("lets agents reach these hosts"),
   [`${block}.limits.memory_mb`]: limit("memory", 4096),
   [`${block}.limits.processes`]: limit("processes", 1024),
   [`${block}.limits.cpu_minutes`]: limit("CPU time", 120),
@@ -59,7 +61,6 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
 
   "crew.workers": "plain",
   ...sandboxIn("crew"),
-  "crew.network": "plain",
   "crew.command_seconds": "plain",
   "crew.attempt_minutes": "plain",
   "crew.idle_minutes": "plain",
