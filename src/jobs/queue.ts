@@ -9,18 +9,7 @@ import type { AgentSetup } from "../agents/setup.ts";
 import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
-
-<<<<<<< HEAD
-
 import { ok, type Result } from "../kernel/result.ts";
-
-=======
-
-import type { Result } from "../kernel/result.ts";
-import { ok } from "../kernel/result.ts";
-
->>>>>>> in-trust
-
 import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
