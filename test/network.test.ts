@@ -239,6 +239,7 @@ describe("the network of a worker that is a program", needs("bubblewrap"), () =>
     // A second look-up would find the canary; the address that was checked leads elsewhere or nowhere.
     const dial = dialer({});
     await Promise.race([dial(route).then((socket) => socket.destroy()), sleep(1000)]).catch(() => undefined);
+    await sleep(200);
     expect([other.hits(), lookups]).toEqual([0, 1]);
     expect((await rules({ host: "localhost", port: 80 })).ok).toBe(false);
     const mixed = async () => answers.map((address) => ({ address, family: 4 }));
