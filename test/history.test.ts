@@ -231,24 +231,6 @@ test("K14, K2: twenty processes write at once: nothing is lost or doubled, and g
   git("fsck", "--strict");
 });
 
-test("T14: nothing that a repository brings along is run", async () => {
-  const { app, git, root } = await newWorkspace();
-  const trap = join(root, "trap.sh");
-  writeFileSync(trap, `#!/bin/sh\ntr "\\0" " " < /proc/$PPID/cmdline >> "${root}/sprung"\ncat\n`);
-  chmodSync(trap, 0o755);
-  for (const hook of ["reference-transaction", "post-commit", "pre-commit", "post-index-change", "post-update"]) {
-    mkdirSync(join(root, ".git/hooks"), { recursive: true });
-    execFileSync("cp", [trap, join(root, `.git/hooks/${hook}`)]);
-  }
-  git("config", "core.fsmonitor", trap);
-  git("config", "filter.bad.clean", trap);
-  git("config", "filter.bad.smudge", trap);
-  writeFileSync(join(root, ".gitattributes"), "*.md filter=bad\n");
-  await write(app, "notes", "by agent\n");
-  await app.recorder.drain(5000);
-  expect(existsSync(join(root, "sprung")) ? read(join(root, "sprung")) : "").toBe("");
-});
-
 async function picture(app: TestWorkspace["app"]) {
   const entries = (await app.entries.list()).map(({ updatedAt: _at, ...entry }) => entry);
   const histories = await Promise.all(

@@ -161,7 +161,7 @@ describe("R19: a page that is not what its path says", () => {
     expect(listed.filter((path) => /secret|alias|elsewhere|dangling|repository/.test(path))).toEqual([]);
   });
 
-  test("T12: pipes, folders, bytes that are no text, twins in case and other spellings are refused", async () => {
+  test("T12: pipes, folders, bytes that are not text, twins in case and other spellings are refused", async () => {
     const { root, app } = await newWorkspace();
     mkdirSync(join(root, "docs/folder.md"), { recursive: true });
     execFileSync("mkfifo", [join(root, "docs/pipe.md")]);

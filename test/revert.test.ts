@@ -21,7 +21,7 @@ const text = async (app: App, id: string) => (await app.entries.fetch(id)).conte
 const revert = async (app: App, input: object) => unwrap(await operations.revert_run.perform(app, input, person()));
 
 describe.each(backends)("T2: what a run wrote into entries ($store, $engine)", ({ store, engine }) => {
-  test("T2: is taken back as one act, as new versions; what others built on it is left to a person", async () => {
+  test("T2: is reverted as one act, as new versions; what others built on it is left to a person", async () => {
     const { app, git, file } = await newWorkspace({ store, engine });
     // A file is there, and has a version, before anybody writes.
     const n = (version: number) => version + (store === "files" ? 1 : 0);
@@ -121,7 +121,7 @@ describe.each(engines)("T2: what a run wrote into the graph (%s)", (engine) => {
     expect(await revert(app, { run: "run-bad", confirm: true })).toMatchObject({ removed: [], restored: [] });
   });
 
-  test("T2: one task, one claim or one role can be taken back by itself, and a handoff that waits is withdrawn", async () => {
+  test("T2: one task, one claim or one role can be reverted by itself, and a handoff that waits is withdrawn", async () => {
     const { app } = await newWorkspace({ engine });
     await commit(app, inRun("engineer", "r-1", { task: "task-1" }), "notes", "one\n");
     await commit(app, inRun("planner", "r-1", { task: "task-2" }), "glossary", "two\n");

@@ -12,7 +12,7 @@ import { newWorkspace } from "./support/workspace.ts";
 const scribbler = `prompt=$(cat)
 of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
 scribe=$(of 'Agent CLI path'); config=$(of 'Config file'); topic=$(of 'Topic ID'); page=$(of 'Source path')
-test -e "$(of 'Repo root')/.scriptorium/broken" && { echo 'out of credit' >&2; exit 4; }
+test -e "$(of 'Repo root')/broken" && { echo 'out of credit' >&2; exit 4; }
 sed 's/the button/the big green button/' "$page" |
   "$scribe" insert-proposal -config "$config" --topic-id "$topic" --base-sha "$(of 'Base source SHA')"`;
 
@@ -35,7 +35,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
   test("R1, R2, R3, R4, R16, R20: selected words become a topic, a failed job, a job, a proposal, an approval, and their anchor moves along", async () => {
     const { root, git } = await jobWorkspace();
     employ(root, scribbler);
-    writeFileSync(join(root, ".scriptorium/broken"), "");
+    writeFileSync(join(root, "broken"), "");
     const { link } = await serve(root);
     const { page, faults, url } = await visit(link);
     await page.goto(`${url}/pages/docs/deploy.md`);
@@ -59,7 +59,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await thread.getByRole("button", { name: "Show log" }).click();
     await thread.getByText("out of credit").waitFor();
 
-    rmSync(join(root, ".scriptorium/broken"));
+    rmSync(join(root, "broken"));
     await thread.getByRole("button", { name: "Try again" }).click();
     await thread.getByRole("link", { name: "Proposal 1" }).click();
     await page.waitForURL(/\/proposals\//);

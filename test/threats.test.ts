@@ -104,7 +104,7 @@ describe("T1: texts that give orders", () => {
   });
 });
 
-test("T3: a verifier is told of a source that tells the worker's evidence with other numbers", async () => {
+test("T3: a verifier gets a warning about a source that contradicts the numbers of the worker's evidence", async () => {
   const made = await newWorkspace();
   appendFileSync(made.file("scriptorium.yaml"), "crew: {sandbox: none}\n");
   const app = await made.open();

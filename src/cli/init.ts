@@ -121,9 +121,8 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
     if (proof && !proof.ok) shell().exitCode = 1;
     return { done, proof };
   } catch (error) {
-    const { message: reason } = error as Error;
-    // These have a message of their own for every command.
-    if (error instanceof Refused || machineTrouble(error) !== undefined) throw error;
+    if (error instanceof Refused) throw error;
+    const reason = machineTrouble(error) ?? (error as Error).message;
     throw new Refused({ code: "refused", message: `init failed and left nothing behind: ${reason}` });
   } finally {
     for (const signal of signals) process.off(signal, abort);

@@ -19,7 +19,7 @@ export async function bubblewrapSandbox(path: string): Promise<Result<Sandbox>> 
   if (!program) return refuse("refused", `${needed}, which is not installed; ${wayOut}`);
   const run = (args: string[]) => promisify(execFile)(program, args, { env: {}, timeout: 10_000 });
   try {
-    const version = /(\d+)\.(\d+)/.exec((await run(["--version"])).stdout) ?? [];
+    const version = /(\d{1,6})\.(\d{1,6})/.exec((await run(["--version"])).stdout) ?? [];
     if (isOlder([Number(version[1]), Number(version[2])])) {
       return refuse("refused", `${needed}, version ${oldest.join(".")} or newer; this is ${version[0]}; ${wayOut}`);
     }

@@ -287,7 +287,8 @@ async function freeTheDead(crew: Crew, run: string | undefined, name: string): P
     if (holder !== null && processState(holder) === "gone") await app.tasks.release(id, name, { force: true });
   }
   await trees.sweep(async () => {
-    const held = new Set((await heldIn(app.db.read, undefined)).map(({ id }) => id));
-    return (folder) => held.has(folder.replace(/-\d+(-qc(-checks)?)?$/, ""));
+    // By epoch: the task of a dead worker may already be held by the next one.
+    const held = new Set((await heldIn(app.db.read, undefined)).map(({ id, epoch }) => `${id}-${epoch}`));
+    return (folder) => held.has(folder.replace(/-qc(-checks)?$/, ""));
   });
 }

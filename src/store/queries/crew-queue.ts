@@ -70,10 +70,13 @@ export const openTasks = async (query: Query, run: string): Promise<string[]> =>
   ).map((row) => row.id);
 
 /** Tasks of one run, or of all, that are held. */
-export const heldIn = (query: Query, run: string | undefined): Promise<{ id: string; holder: string | null }[]> =>
+export const heldIn = (
+  query: Query,
+  run: string | undefined,
+): Promise<{ id: string; epoch: number; holder: string | null }[]> =>
   query
     .selectFrom("tasks")
-    .select(["id", "holder"])
+    .select(["id", "epoch", "holder"])
     .where("run", "is not", null)
     .where("holder", "is not", null)
     .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
