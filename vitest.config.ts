@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
+import { longTests, runsLongTests } from "./test/support/long-tests.ts";
 
 export default defineConfig({
   test: {
@@ -26,6 +27,7 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
+          exclude: runsLongTests ? [] : longTests,
           globalSetup: "test/support/setup.ts",
         },
       },

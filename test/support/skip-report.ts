@@ -1,6 +1,7 @@
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from "vitest/node";
+import { longTests, runsLongTests } from "./long-tests.ts";
 
-/** Prints after the run how many tests were skipped, and why. */
+/** Prints after the run how many tests were skipped, and why, and which were left out. */
 export default class SkipReport implements Reporter {
   private fallback = "no reason given";
 
@@ -16,6 +17,7 @@ export default class SkipReport implements Reporter {
         counts.set(reason, (counts.get(reason) ?? 0) + 1);
       }
     }
+    if (!runsLongTests) process.stderr.write(`\n${longTests.length} long test files were left out: npm run test:all\n`);
     if (counts.size === 0) return;
     const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
     const lines = [...counts].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `  ${count}  ${reason}\n`);
