@@ -10,15 +10,15 @@ import { lazyPackages } from "./build-lazy-packages.mjs";
 import { licencesOf, packagesOf } from "./build-licences.mjs";
 import { staticOperationList } from "./build-operation-list.mjs";
 import { sbomFile, sbomOf } from "./build-sbom.mjs";
+import { withoutStore } from "./build-scribe.mjs";
 import { buildTypes } from "./build-types.mjs";
 import { buildWeb } from "./build-web.mjs";
 
 export async function buildAll(outdir = "dist") {
   const web = buildWeb(outdir);
   const lazy = lazyPackages();
-  const commands = await build({
+  const bundle = {
     ...shared,
-    entryPoints: { commands: "src/commands.ts" },
     entryNames: "[name]-[hash]",
     outExtension: { ".js": ".cjs" },
     outdir,
@@ -27,10 +27,19 @@ export async function buildAll(outdir = "dist") {
     banner: {
       js: `const bundleUrl = require("node:url").pathToFileURL(__filename).href; const importModule = module.importModule ?? ((path) => import(path));`,
     },
-    plugins: [oneLanguage, buildTimeConstants, staticOperationList, lazy.plugin],
+  };
+  const plugins = [oneLanguage, buildTimeConstants];
+  const commands = await build({
+    ...bundle,
+    entryPoints: { commands: "src/commands.ts" },
+    plugins: [...plugins, staticOperationList, lazy.plugin],
   });
-  const [commandsFile = ""] = Object.keys(commands.metafile.outputs).filter((path) => path.endsWith(".cjs"));
-  await prepareForCache(commandsFile);
+  const scribe = await build({
+    ...bundle,
+    entryPoints: { "scribe-client": "src/cli/scribe.ts" },
+    plugins: [...plugins, withoutStore],
+  });
+  const [commandsFile, scribeFile] = await Promise.all([commands, scribe].map(prepareForCache));
   const modules = await build({
     ...shared,
     entryPoints: {
@@ -47,15 +56,18 @@ export async function buildAll(outdir = "dist") {
     outdir,
     splitting: true,
     format: "esm",
-    define: { commandsFile: JSON.stringify(basename(commandsFile)) },
+    define: {
+      commandsFile: JSON.stringify(commandsFile),
+      scribeFile: JSON.stringify(scribeFile),
+    },
     plugins: [oneLanguage, buildTimeConstants, oneCoreChunk],
     // Bundled CommonJS packages call require() for Node's built-in modules.
     banner: { js: `import { createRequire as banner } from "node:module"; const require = banner(import.meta.url);` },
     chunkNames: "[name]-[hash]",
   });
   const metafile = {
-    inputs: { ...commands.metafile.inputs, ...modules.metafile.inputs },
-    outputs: { ...commands.metafile.outputs, ...modules.metafile.outputs },
+    inputs: { ...commands.metafile.inputs, ...scribe.metafile.inputs, ...modules.metafile.inputs },
+    outputs: { ...commands.metafile.outputs, ...scribe.metafile.outputs, ...modules.metafile.outputs },
   };
   await refuseMissingDependencies(metafile);
   await copyMigrations(join(outdir, "migrations"));
@@ -101,12 +113,15 @@ const shared = {
  * load-commands.ts reads the bundle as Latin-1. esbuild escapes all characters that are not ASCII but those in regular
  * expressions, where an escape means the same. It also runs the bundle from compiled code, in which import() does not
  * work: packages are imported by a function that it passes.
- * @param {string} file
+ * Returns the name of the file.
+ * @param {{ metafile: import("esbuild").Metafile }} built
  */
-async function prepareForCache(file) {
+async function prepareForCache({ metafile }) {
+  const file = Object.keys(metafile.outputs).find((path) => path.endsWith(".cjs")) ?? "";
   const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const text = (await readFile(file, "utf8")).replaceAll('import("./package-', 'importModule("./package-');
   await writeFile(file, text.replaceAll(/[^\0-\x7f]/g, escaped));
+  return basename(file);
 }
 
 /**

@@ -26,7 +26,10 @@ describe("P9: compiled code is kept between commands", skippedFor(ownCache), () 
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     const { mtimeMs } = statSync(file());
     expect((await fetch()).json()).toMatchObject({ id: "vision" });
-    expect(readdirSync(folder)).toEqual([expect.stringMatching(/-fetch-entry$/)]);
+    expect(readdirSync(folder)).toEqual([
+      expect.stringMatching(/^commands-.*-fetch-entry$/),
+      expect.stringMatching(/^scribe-client-.*-fetch-entry$/),
+    ]);
     expect(statSync(file()).mtimeMs).toBe(mtimeMs);
   });
 
@@ -48,7 +51,10 @@ describe("P9: compiled code is kept between commands", skippedFor(ownCache), () 
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "commands-OLD.cjs-v20-x64-serve"), "old");
     await fetch();
-    expect(readdirSync(folder)).toEqual([expect.stringMatching(/-fetch-entry$/)]);
+    expect(readdirSync(folder)).toEqual([
+      expect.stringMatching(/^commands-.*-fetch-entry$/),
+      expect.stringMatching(/^scribe-client-.*-fetch-entry$/),
+    ]);
     const { root: cwd } = await newWorkspace();
     writeFileSync(join(cache, "file"), "");
     const env = { XDG_CACHE_HOME: join(cache, "file") };

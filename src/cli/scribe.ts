@@ -15,9 +15,13 @@ import { claimSecret, runInShell, type Shell, shell, writeErr, writeOut } from "
 import { json } from "./text.ts";
 
 /** The agents' command line: every operation an agent may call, by its name in kebab case, JSON in and out. */
-export const runScribe = (argv: string[], own?: Shell): Promise<void> => runInShell(own, () => execute(argv));
+export const runScribe = (argv: string[], own?: Shell, here: PerformHere = performHere): Promise<void> =>
+  runInShell(own, () => execute(argv, here));
 
-async function execute(argv: string[]): Promise<void> {
+/** Performs a call without a server. */
+export type PerformHere = (root: string, call: AgentCall) => Promise<Result<unknown>>;
+
+async function execute(argv: string[], here: PerformHere): Promise<void> {
   const program = new Command("scribe")
     .description("The agents' side of Scriptorium: one command an operation, JSON on stdout.")
     .version(version)
@@ -30,7 +34,7 @@ async function execute(argv: string[]): Promise<void> {
   // scribe is started often: if the first word names a command, the others are left out.
   const asked = operations.filter((operation) => nameOf(operation) === argv[0]);
   for (const operation of asked.length > 0 ? asked : operations)
-    program.addCommand(commandFor(operation).exitOverride().configureOutput({ writeOut, writeErr }));
+    program.addCommand(commandFor(operation, here).exitOverride().configureOutput({ writeOut, writeErr }));
   try {
     // R11 names it with one dash.
     const words = argv.map((word) => word.replace(/^-config(?==|$)/, "--config"));
@@ -43,7 +47,7 @@ async function execute(argv: string[]): Promise<void> {
 
 const nameOf = ({ name }: { name: string }) => name.replaceAll("_", "-");
 
-function commandFor(operation: OperationDescription): Command {
+function commandFor(operation: OperationDescription, here: PerformHere): Command {
   const fields = fieldsOf(operation.input);
   const names = fields.map(({ name }) => name);
   const command = new Command(nameOf(operation))
@@ -69,7 +73,7 @@ function commandFor(operation: OperationDescription): Command {
     if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation.name, names, command.opts()));
+  return command.action(() => perform(operation.name, names, command.opts(), here));
 }
 
 /** The body of an entry, a proposal, a perspective or a message. */
@@ -96,10 +100,10 @@ type Given = {
   config?: string;
 } & Record<string, unknown>;
 
-async function perform(operation: string, fields: string[], options: Given): Promise<void> {
+async function perform(operation: string, fields: string[], options: Given, here: PerformHere): Promise<void> {
   const given: Given = { ...claimSecret(), ...options };
   const { SCRIPTORIUM_SOCKET: tools } = shell().env;
-  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given);
+  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given, here);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
@@ -123,9 +127,9 @@ async function perform(operation: string, fields: string[], options: Given): Pro
   else complain({ json: true }, result.problem, forAgents);
 }
 
-function inWorkspace({ config, dir }: Given): (call: AgentCall) => Promise<Result<unknown>> {
+function inWorkspace({ config, dir }: Given, here: PerformHere): (call: AgentCall) => Promise<Result<unknown>> {
   const root = config === undefined ? workspaceOf(dir ?? ".") : folderOf(config);
-  return async (call) => (await askRunningServer(root, call)) ?? performHere(root, call);
+  return async (call) => (await askRunningServer(root, call)) ?? here(root, call);
 }
 
 function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {
@@ -135,9 +139,15 @@ function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown
   return askServer({ stateFolder: stateFolderOf(root), configFile: join(root, configName), databaseUrl }, call);
 }
 
-async function performHere(root: string, call: AgentCall): Promise<Result<unknown>> {
+/** Opens the store in this process; a refusal while opening it is an answer too. */
+export async function performHere(root: string, call: AgentCall): Promise<Result<unknown>> {
   const { callAsAgent } = await import("../agent-call.ts");
-  return withApp({ dir: root }, (app) => callAsAgent(app, call));
+  try {
+    return await withApp({ dir: root }, (app) => callAsAgent(app, call));
+  } catch (error) {
+    if (error instanceof Refused) return { ok: false, problem: error.problem };
+    throw error;
+  }
 }
 
 const workspaceOf = (dir: string) => unwrap(findWorkspace(resolve(shell().cwd, dir)));
