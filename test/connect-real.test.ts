@@ -66,7 +66,7 @@ async function connectedWith({ cli, trust, args }: Case, scope: string, skip: Te
   const bin = await agentCli(cli, skip);
   const { root } = await newWorkspace({ schema: soloSchema });
   const home = temporaryFolder();
-  const env = { ...testEnvironment(), HOME: home, TERM: "dumb" };
+  const env = { ...testEnvironment(), HOME: home, XDG_CONFIG_HOME: join(home, ".config"), TERM: "dumb" };
   for (const [file, text] of Object.entries(trust(root))) {
     mkdirSync(dirname(join(home, file)), { recursive: true });
     writeFileSync(join(home, file), text);

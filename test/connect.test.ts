@@ -18,7 +18,10 @@ async function solo() {
   const { root } = await newWorkspace({ schema: soloSchema });
   const home = temporaryFolder();
   const connect = (...args: string[]) =>
-    scriptorium(["connect", ...args], { cwd: root, env: { HOME: home, PATH: "/usr/bin:/bin" } });
+    scriptorium(["connect", ...args], {
+      cwd: root,
+      env: { HOME: home, XDG_CONFIG_HOME: join(home, ".config"), PATH: "/usr/bin:/bin" },
+    });
   const put = (path: string, text: string) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);

@@ -219,6 +219,8 @@ describe("P3: the same plugin in the real Codex", installing, () => {
     expect(first?.text).toContain("decisions (log, version 2, writable by agent): Choices and their reasons");
     expect(first?.text).toContain(decision);
     expect(count(asked.at(-1)?.text ?? "", reminder)).toBe(1);
+    // Codex may kill the server before it has recorded the line in git; the next command does.
+    await run(process.execPath, [join(repository, "dist/scriptorium.js"), "entry", "list"], { cwd: root, env });
     await expect.poll(() => git("log", "-1", "--format=%an", "--", "wiki/lessons.md")).toBe("agent");
     expect(git("show", "HEAD:wiki/lessons.md")).toContain(lesson);
   });
