@@ -10,8 +10,9 @@ export default defineConfig({
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     // For code that reads the environment of the process; see testEnvironment in test/support/workspace.ts.
-    env: { SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir() },
-    maxWorkers: 2,
+    env: { SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir(), SCRIPTORIUM_TEST_LONG: runsLongTests ? "1" : "" },
+    // More than the two cores of CI: tests wait for processes, disks and timers.
+    maxWorkers: 3,
     // Tests kill real processes and wait for leases; CI repeats a failed one once, so that a loaded machine does not fail a change.
     retry: process.env.CI ? 1 : 0,
     // The files of a worker share its modules: importing src/ for each file costs more than most files.

@@ -7,7 +7,8 @@ import type { Toolset } from "../src/agents/runner.ts";
 import type { Sandbox } from "../src/agents/sandbox/access.ts";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import type { App } from "../src/app.ts";
-import { type Desk, deskTools } from "../src/crew/agent/desk.ts";
+import type { Desk } from "../src/crew/agent/desk/place.ts";
+import { deskTools } from "../src/crew/agent/desk.ts";
 import type { CrewAgents } from "../src/crew/record/run-host.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { ok, unwrap } from "../src/kernel/result.ts";
@@ -48,7 +49,7 @@ type Sent = { part: string; conversation: string; tokens: number };
 /** Which agent a request came from, and how much was in it. */
 function sentBy(heard: Heard): Sent {
   const has = (tool: string) => heard.tools.includes(tool);
-  const part = has("submit_plan")
+  const part = has("finish_plan")
     ? "pm"
     : has("submit_output")
       ? "worker"

@@ -1,23 +1,26 @@
 // Writes the public types into one file without imports. The declarations that tsc emits refer to zod, kysely and
 // Node's types, which a user would have to install; here every type that the library exports is printed in full.
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { API, SignatureKind, SymbolFlags, TypeFlags } from "typescript/unstable/sync";
 
 /** @import { Checker, Signature, Symbol as TypeSymbol, Type, TypeParameter } from "typescript/unstable/sync" */
 
-/** @param {string} [file] */
-export async function buildTypes(file = "dist/types/library.d.ts") {
+const modules = { library: "src/library.ts", contract: "src/contract.ts" };
+
+/** @param {string} [folder] */
+export async function buildTypes(folder = "dist/types") {
   const api = new API({ cwd: process.cwd() });
   try {
     const project = api.updateSnapshot({ openProjects: [resolve("tsconfig.build.json")] }).getProjects()[0];
-    const source = project?.program.getSourceFile(resolve("src/library.ts"));
-    const module = source && project.checker.getSymbolAtLocation(source);
-    if (!module) throw new Error("src/library.ts is not in the project of tsconfig.build.json");
-    const text = declarationsOf(project.checker, module);
-    await rm(dirname(file), { recursive: true, force: true });
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text);
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+    for (const [name, path] of Object.entries(modules)) {
+      const source = project?.program.getSourceFile(resolve(path));
+      const module = source && project.checker.getSymbolAtLocation(source);
+      if (!module) throw new Error(`${path} is not in the project of tsconfig.build.json`);
+      await writeFile(join(folder, `${name}.d.ts`), declarationsOf(project.checker, module));
+    }
   } finally {
     api.close();
   }

@@ -46,10 +46,12 @@ export async function buildAll(outdir = "dist") {
       scriptorium: "src/main.ts",
       scribe: "src/scribe.ts",
       library: "src/library.ts",
+      contract: "src/contract.ts",
       "tool-relay": "src/agents/tool-relay.ts",
       "network-relay": "src/agents/network/relay.ts",
       "renderer-worker": "src/http/renderer/worker.ts",
       "embedder-worker": "src/search/model/embedder/worker.ts",
+      "text-worker": "src/thread-tasks.ts",
       "extract-worker": "src/wiki/sources/extract/worker.ts",
       ...lazy.files,
     },
@@ -119,7 +121,10 @@ const shared = {
 async function prepareForCache({ metafile }) {
   const file = Object.keys(metafile.outputs).find((path) => path.endsWith(".cjs")) ?? "";
   const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  const text = (await readFile(file, "utf8")).replaceAll('import("./package-', 'importModule("./package-');
+  const text = (await readFile(file, "utf8"))
+    .replaceAll('import("./package-', 'importModule("./package-')
+    // A module of the user: src/wiki/stores/load-store.ts.
+    .replaceAll("import(moduleUrl)", "importModule(moduleUrl)");
   await writeFile(file, text.replaceAll(/[^\0-\x7f]/g, escaped));
   return basename(file);
 }

@@ -17,6 +17,7 @@ export type AgentCall = {
   secret?: string;
   /** The job that the agent was started for. */
   job?: string;
+  idempotencyKey?: string;
 };
 
 /**
@@ -29,10 +30,11 @@ export async function callAsAgent(app: App, call: AgentCall): Promise<Result<unk
   if (call.job !== undefined) {
     const job = await app.jobs.find(call.job);
     if (!job) return refuse("denied", `no job ${call.job} in this workspace; SCRIPTORIUM_JOB is set to it`);
-    return jobTools(app, job, [operation]).call(call.operation, call.input);
+    return jobTools(app, job, [operation]).call(call.operation, call.input, call.idempotencyKey);
   }
   const caller = await callerOf(app, call);
-  return caller.ok ? operation.perform(app, call.input, caller.value) : caller;
+  if (!caller.ok) return caller;
+  return operation.perform(app, call.input, caller.value, app.idempotency.once(call.idempotencyKey));
 }
 
 async function callerOf(app: App, call: AgentCall): Promise<Result<Caller>> {

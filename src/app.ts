@@ -1,6 +1,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
+import { liveConfig } from "./config/live.ts";
 import { openGit } from "./config/open-git.ts";
 import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
@@ -13,6 +14,7 @@ import { jobStore } from "./jobs/jobs.ts";
 import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
+import { openThreads } from "./kernel/threads/threads.ts";
 import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
 import { sessionStore } from "./people/sessions.ts";
@@ -28,22 +30,31 @@ import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
 import { closeToOthers } from "./store/disk/private.ts";
-import { openRecorder } from "./store/git/recorder.ts";
+import { continueHistory } from "./store/git/history-ref.ts";
+import { checkOwner } from "./store/git/ownership.ts";
+import { historyTip, openRecorder } from "./store/git/recorder.ts";
 import { commitSigner, gitSigner } from "./store/git/signing.ts";
+import { openIdempotency } from "./store/idempotency.ts";
 import { openDatabase } from "./store/open.ts";
+import { publications } from "./store/publications.ts";
 import { hasEntries } from "./store/queries/entries.ts";
+import { findMeta } from "./store/queries/meta.ts";
 import { taskEngine } from "./tasks/engine.ts";
 import { taskKind } from "./tasks/searchable.ts";
 import { knowledge } from "./wiki/knowledge.ts";
 import { pageKind } from "./wiki/pages/page-kind.ts";
 import { pageReader } from "./wiki/pages/pages.ts";
 import { linkKeeper } from "./wiki/pages/relink.ts";
-import { schemaReader } from "./wiki/read-schema.ts";
+import { schemaKeeper } from "./wiki/schema/keeper.ts";
 import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { sourceStore } from "./wiki/sources/sources.ts";
+import { checkBook, rememberNewBook } from "./wiki/stores/book.ts";
 import { fileStore } from "./wiki/stores/files.ts";
+import { indexedStore } from "./wiki/stores/indexed.ts";
+import { loadStore } from "./wiki/stores/load-store.ts";
 import { openMirror } from "./wiki/stores/mirror.ts";
 import { rebuildIndex } from "./wiki/stores/rebuild.ts";
+import { recountWords } from "./wiki/stores/recount.ts";
 import { rowStore } from "./wiki/stores/rows.ts";
 
 /** The whole application: every folder's stores, the clock, ids and the log. Built once, by hand in tests. */
@@ -54,35 +65,90 @@ export interface App extends CrewApp, PeopleApp {
 /** `host` says how this process plans and executes runs. */
 export type AppOptions = { log?: Log; host?: HostOptions };
 
-export async function openApp(config: Config, { log = silent, host }: AppOptions = {}): Promise<App> {
+export async function openApp(given: Config, { log = silent, host }: AppOptions = {}): Promise<App> {
+  const config = liveConfig(given, log);
   const { root, wiki, stateFolder } = config;
   const now = () => new Date();
   refuseLink(stateFolder);
   closeToOthers(stateFolder);
+  const threads = openThreads(log);
   const git = openGit(root, config.environment, config.trust.workspace);
+  await checkOwner(git);
   unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database);
-  const schema = schemaReader(join(root, wiki, "schema.yaml"), join(wiki, "schema.yaml"), db);
+  const book = { db, git, config, newId };
+  const checked = await checkBook(book);
+  if (!checked.ok) await db.close();
+  unwrap(checked);
+  const published = publications(db, git, root);
+  const idempotency = openIdempotency({ db, now });
+  const keeper = schemaKeeper({ db, git, publications: published, root, wiki, now });
+  const schema = keeper.read;
   const sections = async () => unwrap(await schema()).sections;
 
   const files =
-    config.store === "files" ? fileStore({ db, git, root, wiki, sources: config.sources, sections, now }) : undefined;
-  const entries = files ?? rowStore({ db, sections, wiki, sources: config.sources, now });
+    config.store === "files"
+      ? fileStore({ db, git, publications: published, root, wiki, sources: config.sources, sections, threads, now })
+      : undefined;
+  const module = config.storeModule;
+  const own = module === undefined ? undefined : await loadStore(module, { root, name: config.name });
+  const kept = { db, sections, wiki, sources: config.sources, threads, now };
+  const entries = files ?? (own ? indexedStore({ ...kept, store: own, module: module ?? "" }) : rowStore(kept));
   const signer = config.approvals === "signed" ? gitSigner(root, config.environment) : undefined;
-  const recorder = openRecorder(db, git, join(stateFolder, "recorder.lock"), signer && commitSigner(git, signer));
+  const branch = config.bookBranch ? { branch: config.bookBranch, folders: [wiki, config.sources] } : undefined;
+  const recorder = openRecorder({
+    db,
+    git,
+    publications: published,
+    lockFile: join(stateFolder, "recorder.lock"),
+    sign: signer && commitSigner(git, signer),
+    book: branch,
+  });
   const mirror = files ? undefined : openMirror({ db, git, entries, wiki, lockFile: join(stateFolder, "mirror.lock") });
-  const rebuild = () => rebuildIndex({ db, git, wiki, sources: config.sources, now });
-  if (files && !(await hasEntries(db.read))) await rebuild();
+  await published.finish();
+  const rebuild = () => rebuildIndex({ db, git, root, wiki, sources: config.sources, book: config.bookBranch, now });
+  if (await hasEntries(db.read)) await continueHistory(git, () => findMeta(db.read, historyTip));
+  else if (files) await rebuild();
+  // Brings an edit of schema.yaml into force before anything is read: graph and search know sections from the database.
+  const current = await schema();
+  if (current.ok) await recountWords(db, entries, current.value.sections);
 
   const crew = { db, root, claims: config.claims, now, newId };
   const onDisk = files !== undefined;
-  const pages = pageReader({ root, wiki, git, schema, entries, onDisk });
+  const pages = pageReader({ root, wiki, git, schema, entries, onDisk, publications: published });
   const effects = {
-    section: sectionEffect({ root, wiki, entries, now }),
-    page: pageEffect({ db, git, root, pages, entries, onDisk, recorder, agent: config.agent?.author }),
+    section: sectionEffect({
+      engine: db.engine,
+      git,
+      publications: published,
+      place: keeper.place,
+      schema,
+      entries,
+      now,
+    }),
+    page: pageEffect({
+      db,
+      git,
+      publications: published,
+      root,
+      pages,
+      entries,
+      onDisk,
+      recorder,
+      book: branch,
+      threads,
+      agent: () => config.agent?.author,
+    }),
   };
-  const proposals = proposalStore({ db, effects, now, newId, sign: signer && approvalSigner(git, signer) });
-  await proposals.resumeApprovals();
+  const proposals = proposalStore({
+    db,
+    publications: published,
+    effects,
+    now,
+    newId,
+    sign: signer && approvalSigner(git, signer),
+  });
+  if (own) await proposals.resumeApprovals();
 
   const search = openSearch({
     db,
@@ -99,7 +165,6 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     modelFolder: config.modelFolder,
     embeddings: config.embeddings && { ...config.embeddings, check: () => config.trust.check("search") },
     folders: { wiki, sources: config.sources },
-    sections: async () => ((await schema()).ok ? (await sections()).map(({ id }) => id) : []),
   });
   const links = linkKeeper({
     db,
@@ -113,13 +178,15 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
     db,
     git,
     schema,
+    schemaWarning: keeper.warning,
+    schemaPlace: keeper.place,
     entries,
     files,
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
     pages,
     search,
     links,
-    sources: sourceStore({ db, root, folder: config.sources, now }),
+    sources: sourceStore({ db, git, publications: published, root, folder: config.sources, now }),
     proposals,
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
@@ -138,16 +205,25 @@ export async function openApp(config: Config, { log = silent, host }: AppOptions
       () => import("./crew-tools.ts"),
       host,
     ),
+    publications: published,
+    idempotency,
     recorder,
     mirror,
     rebuild,
     now,
     newId,
     log,
+    threads,
     async close() {
       await app.host.stop();
+      await idempotency.idle();
+      files?.close();
+      await threads.close();
       await recorder.drain(2000);
       await search.close();
+      await own?.close?.();
+      // The next start does it otherwise.
+      await rememberNewBook(book).catch((error) => log.warn({ error: String(error) }, "book-not-recorded"));
       await db.close();
     },
   };

@@ -17,7 +17,7 @@ const reading = ["search_entries", "fetch_entry", "memory_search_nodes", "memory
 
 /** As few as each part needs: every call to the model contains the description of every tool. */
 const toolsOf = {
-  pm: ["submit_plan", "list_entries", ...reading, "memory_query_nodes", "memory_get_subgraph"],
+  pm: ["list_entries", ...reading, "memory_get_subgraph"],
   worker: ["submit_output", "ask", "get_task_context", ...reading, "append_log"],
   qc: ["submit_verdict", ...reading],
 } as const satisfies Partial<Record<CrewPart, readonly OperationName[]>>;

@@ -1,19 +1,27 @@
+import { fileURLToPath } from "node:url";
 import type * as z from "zod";
 import { agentMark } from "./agents/agent-marks.ts";
 import { ancestors } from "./agents/ancestors.ts";
+import { noAgent } from "./agents/no-agent.ts";
+import type { Runner, RunResult, RunSpec } from "./agents/runner.ts";
+import { type Script, scriptedRunner } from "./agents/scripted.ts";
+import { skillsFolder } from "./agents/skills.ts";
+import { openToolSocket } from "./agents/tool-socket.ts";
 import { type App, openApp } from "./app.ts";
 import { loadConfig } from "./config/config.ts";
 import { environment, findWorkspace } from "./config/environment.ts";
 import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
+import { openQueue } from "./jobs/queue.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
+import { builtFile } from "./kernel/package-files.ts";
 import { ok, type Problem, type Result, refusalFor, refuse, unwrap } from "./kernel/result.ts";
-import { operationNamed } from "./operation-list.ts";
+import { allOperations, operationNamed } from "./operation-list.ts";
 import type { OperationName, Operations } from "./operation-loaders.ts";
 import { personOfToken } from "./people/token-person.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
-import type { Catalogue, Transfer } from "./wiki/knowledge.ts";
+import { roleName } from "./wiki/schema.ts";
 
 /** Input and output of every operation in the library, by name: their fields in camelCase. */
 export type Inputs = { [N in OperationName]: CamelKeys<z.input<Operations[N]["input"]>> };
@@ -31,32 +39,49 @@ export type {
   Planned,
   Problem,
   Result,
+  Runner,
+  RunResult,
+  RunSpec,
+  Script,
   WorkerPool,
 };
+export { scriptedRunner };
 
-/** A refusal as agents get it, its fields in camelCase: `status` is denied, conflict, refused, invalid or not_found. */
+/** A refusal as agents get it, its fields in camelCase: `status` is denied, conflict, refused, invalid, not_found or storage. */
 export type Refusal = { status: Problem["code"]; error?: string; message?: string } & Record<string, unknown>;
 
 /** The protocol of K3 for one agent in one role; the backend behind it is configuration. */
-export interface RoleStore {
-  listEntries(): Promise<Catalogue | Refusal>;
-  fetchEntry(id: string): Promise<Entry | Refusal>;
-  commitEntry(id: string, content: string, version: number): Promise<{ status: "success"; version: number } | Refusal>;
-  appendLog(id: string, line: string): Promise<{ status: "success"; version: number; line: string } | Refusal>;
-  transferFocus(target: string, summary: string): Promise<Transfer | Refusal>;
+export interface KnowledgeStore {
+  listEntries(): Promise<Outputs["list_entries"]["entries"] | Refusal>;
+  fetchEntry(id: string): Promise<Outputs["fetch_entry"] | Refusal>;
+  commitEntry(id: string, content: string, version: number): Promise<Outputs["commit_entry"] | Refusal>;
+  appendLog(id: string, line: string): Promise<Outputs["append_log"] | Refusal>;
+  transferFocus(target: string, summary: string): Promise<Outputs["transfer_focus"] | Refusal>;
+  /** The handoff that the previous role left for this one; null if there is none. */
+  handoff(): Promise<NonNullable<Outputs["list_entries"]["handoff"]> | null | Refusal>;
 }
 
 export interface Workspace {
   root: string;
   /** Performs any operation, as the person named or as an agent. Names are camelCase, in and out. */
-  call<N extends OperationName>(name: N, input: Inputs[N], caller?: Caller): Promise<Result<Outputs[N]>>;
+  call<N extends OperationName>(
+    name: N,
+    input: Inputs[N],
+    caller?: Caller,
+    how?: CallOptions,
+  ): Promise<Result<Outputs[N]>>;
   /**
    * The person of a token, as the caller of decisions: approvals, tokens, people, budgets, reverts. Without it `call`
    * refuses them. The owner's token is in `.scriptorium/token`. Refused in a process of an agent.
    */
   signIn(token: string): Promise<Result<Person>>;
   /** One agent's turn after turn, with its read cap and handoffs. */
-  as(role: string, run?: string): RoleStore;
+  as(role: string, run?: string): KnowledgeStore;
+  /**
+   * Runs jobs in this process with your own agent, such as a script in a test (`scriptedRunner`), until `stop` is
+   * called. Needs an agent block in scriptorium.yaml; its programs are not started.
+   */
+  runJobs(runner: Runner): Promise<Result<{ stop(): Promise<void> }>>;
   /** Workers of this process for the tasks of this workspace (or of one run); `execute` does the work. */
   workers(name: string, execute: Execute, run?: string): WorkerPool;
   /** The planner makes a run of a request; its plan waits in a file until it is executed. */
@@ -65,6 +90,9 @@ export interface Workspace {
   execute(run: string, how?: Carrying & { workers?: number; tell?: (news: News) => void }): Promise<Result<Outcome>>;
   close(): Promise<void>;
 }
+
+/** With a key, a mutation that is repeated takes effect once, and the repeat gets the first answer. */
+export type CallOptions = { idempotencyKey?: string };
 
 /** The agents of the crew (from the configuration if left out), and a signal that stops them. */
 type Carrying = { agents?: CrewAgents; signal?: AbortSignal };
@@ -82,7 +110,8 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
 
   return {
     root,
-    call: (name, input, caller = owner) => call(app, name, input, proven.has(caller) ? caller : withoutProof(caller)),
+    call: (name, input, caller = owner, how = {}) =>
+      call(app, name, input, proven.has(caller) ? caller : withoutProof(caller), how),
     async signIn(token) {
       const mark = agentMark(environment(), await ancestors());
       if (mark)
@@ -97,14 +126,26 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
       return ok(caller);
     },
     as(role, run) {
-      const store = app.knowledge({ kind: "agent", role, turn: newTurn(run, true) });
-      return {
-        listEntries: async () => answer(await store.listEntries()),
-        fetchEntry: async (id) => answer(await store.fetchEntry(id)),
-        commitEntry: async (id, content, version) => answer(await store.commitEntry(id, content, version)),
-        appendLog: async (id, line) => answer(await store.appendLog(id, line)),
-        transferFocus: async (target, summary) => answer(await store.transferFocus(target, summary)),
+      const caller: Caller = { kind: "agent", role: unwrap(checkedRole(role)), turn: newTurn(run, true) };
+      const perform = async <N extends OperationName>(name: N, input: Inputs[N]): Promise<Outputs[N] | Refusal> => {
+        return answer(await call(app, name, input, caller, {}), (value) => value);
       };
+      const catalogue = () => call(app, "list_entries", { all: true }, caller, {});
+      return {
+        listEntries: async () => answer(await catalogue(), ({ entries }) => entries),
+        fetchEntry: (id) => perform("fetch_entry", { id }),
+        commitEntry: (id, content, version) => perform("commit_entry", { id, content, version }),
+        appendLog: (id, line) => perform("append_log", { id, line }),
+        transferFocus: (target, summary) => perform("transfer_focus", { target, summary }),
+        handoff: async () => answer(await catalogue(), ({ handoff }) => handoff ?? null),
+      };
+    },
+    async runJobs(runner) {
+      const { agent } = app.config;
+      if (!agent) return noAgent();
+      const scribe = fileURLToPath(builtFile("scribe.js"));
+      const setup = () => ok({ agent, runner, scribe, scribeFiles: [], skills: skillsFolder(), env: {} });
+      return ok(await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true }));
     },
     workers(name, execute, run) {
       const { leaseMs } = app.config.claims;
@@ -132,9 +173,15 @@ async function call<N extends OperationName>(
   name: N,
   input: Inputs[N],
   caller: Caller,
+  { idempotencyKey }: CallOptions,
 ): Promise<Result<Outputs[N]>> {
   const operation = operationNamed(name);
-  const result = await operation.perform(app, toWire(operation.input, input), caller);
+  const result = await operation.perform(
+    app,
+    toWire(operation.input, input),
+    caller,
+    app.idempotency.once(idempotencyKey),
+  );
   if (!result.ok) return { ok: false, problem: camelDetails(result.problem) };
   // TypeScript does not resolve a mapped type by a generic key.
   return { ok: true, value: fromWire(operation.output, result.value) as Outputs[N] };
@@ -144,5 +191,12 @@ async function call<N extends OperationName>(
 const camelDetails = ({ details, ...problem }: Problem): Problem =>
   details ? { ...problem, details: camelKeys(details) } : problem;
 
-const answer = <T>(result: Result<T>): T | Refusal =>
-  result.ok ? result.value : refusalFor(camelDetails(result.problem));
+const answer = <T, U>(result: Result<T>, part: (value: T) => U): U | Refusal =>
+  result.ok ? part(result.value) : refusalFor(camelDetails(result.problem));
+
+function checkedRole(role: unknown): Result<string> {
+  const read = roleName.safeParse(role);
+  return read.success
+    ? ok(read.data)
+    : refuse("invalid", `role: ${JSON.stringify(role)} is not a role name, such as engineer`);
+}

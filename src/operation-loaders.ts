@@ -1,5 +1,7 @@
 const wiki = () => import("./wiki/operations.ts");
+const wikiFocus = () => import("./wiki/focus-operations.ts");
 const reviewProposalsSection = () => import("./review/proposals/section-operations.ts");
+const wikiSchema = () => import("./wiki/schema/operations.ts");
 const wikiPages = () => import("./wiki/pages/operations.ts");
 const wikiMergeBlame = () => import("./wiki/merge/blame.ts");
 const wikiSources = () => import("./wiki/sources/operations.ts");
@@ -29,6 +31,8 @@ const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
+const doctorAcknowledge = () => import("./doctor/acknowledge.ts");
+const doctorRepair = () => import("./doctor/fix.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
 /**
@@ -41,6 +45,8 @@ export const loaders = {
   commit_entry: pick(wiki, "commitEntry"),
   append_log: pick(wiki, "appendLog"),
   transfer_focus: pick(wiki, "transferFocus"),
+  list_focus: pick(wikiFocus, "listFocusRuns"),
+  move_focus: pick(wikiFocus, "moveFocus"),
   search_entries: pick(wiki, "searchEntries"),
   create_section: pick(reviewProposalsSection, "createSection"),
   entry_history: pick(wiki, "entryHistory"),
@@ -48,6 +54,8 @@ export const loaders = {
   read_page: pick(wikiPages, "readPage"),
   entry_blame: pick(wikiMergeBlame, "entryBlame"),
   show_schema: pick(wiki, "showSchema"),
+  schema_history: pick(wikiSchema, "schemaHistory"),
+  rename_section: pick(wikiSchema, "renameSection"),
   add_source: pick(wikiSources, "addSource"),
   list_sources: pick(wikiSources, "listSources"),
   read_source: pick(wikiSources, "readSource"),
@@ -109,7 +117,7 @@ export const loaders = {
   remove_passkey: pick(peopleSessions, "removePasskey"),
   create_todo: pick(tasks, "createTodo"),
   list_todos: pick(tasks, "listTodos"),
-  update_todo: pick(tasks, "updateTodo"),
+  update_todo: pick(crew, "updateTodo"),
   lock_todo: pick(tasks, "lockTodo"),
   unlock_todo: pick(tasks, "unlockTodo"),
   get_task_context: pick(crew, "getTaskContext"),
@@ -147,6 +155,8 @@ export const loaders = {
   revoke_settings: pick(config, "revokeSettings"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
+  doctor_fix: pick(doctorRepair, "doctorFix"),
+  acknowledge_finding: pick(doctorAcknowledge, "acknowledgeFinding"),
 };
 
 type Loaders = typeof loaders;

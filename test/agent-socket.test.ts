@@ -8,8 +8,9 @@ import { version } from "../src/kernel/version.ts";
 import { operations } from "../src/operation-list.ts";
 import { type Ran, scribe, scribeProcess, serve, serveProcess } from "./support/commands.ts";
 import { openTopic, pageText } from "./support/jobs.ts";
-import { newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
+import { agent, newWorkspace, person, temporaryFolder } from "./support/workspace.ts";
 
+const listEntries = ["list-entries", "--role", "planner"];
 const fetchVision = ["fetch-entry", "--role", "planner", "--id", "vision"];
 const stateOf = (root: string) => join(root, ".scriptorium");
 const mode = (path: string) => statSync(path).mode & 0o777;
@@ -52,10 +53,11 @@ describe("P9: a running server answers scribe", () => {
     await app.close();
     await serveProcess(root);
     const database = join(stateOf(root), "scriptorium.db");
-    // The server has it open. A scribe that opened the store would make another.
-    renameSync(database, `${database}.moved`);
     const asked = await scribeProcess(fetchVision, { cwd: root });
     expect(asked).toMatchObject({ code: 0, stdout: alone.stdout, stderr: "" });
+    // The server has it open. A scribe that opened the store would make another; a write of the server would save it.
+    renameSync(database, `${database}.moved`);
+    expect(await scribeProcess(listEntries, { cwd: root })).toMatchObject({ code: 0, stderr: "" });
     expect(existsSync(database)).toBe(false);
   });
 
@@ -193,16 +195,28 @@ describe("P9: scribe opens the store itself", () => {
     expect((await scribe(fetchVision, { cwd: root })).json()).toMatchObject({ id: "vision" });
   });
 
-  test("never for a call that a server has already taken: it may have been done", async () => {
+  test("for a call that a server took and did not answer, with a key, so that it is done once", async () => {
     const { root, app } = await newWorkspace();
+    let taken = "";
     await fakeServer(root, (socket) => {
       socket.write(greet(root));
-      socket.on("data", () => socket.destroy());
+      socket.on("data", (chunk) => {
+        taken = String(chunk);
+        socket.destroy();
+      });
     });
     const append = ["append-log", "--role", "planner", "--id", "decisions", "--line", "once"];
-    const lost = await scribe(append, { cwd: root });
-    expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining("the server stopped during append_log") });
-    expect((await app.entries.fetch("decisions")).content).not.toContain("once");
+    expect((await scribe(append, { cwd: root })).json()).toMatchObject({ status: "success" });
+    const { idempotencyKey } = JSON.parse(taken);
+    const input = { id: "decisions", line: "once" };
+    const again = await operations.append_log.perform(
+      app,
+      input,
+      agent("planner"),
+      app.idempotency.once(idempotencyKey),
+    );
+    expect(again).toMatchObject({ ok: true, value: { status: "success" } });
+    expect((await app.entries.fetch("decisions")).content.match(/once/g)).toHaveLength(1);
   });
 
   test("and a record that a repository brings along leads nowhere", async () => {

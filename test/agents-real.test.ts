@@ -29,7 +29,7 @@ const byTools =
     const steps: ((asked: Asked) => Turn)[] = [
       ...first,
       () => ({ call: name("get_topic"), input: { id: topic } }),
-      () => ({ call: name("list_open_topics"), input: { source_path: of(asked, "Source name") } }),
+      () => ({ call: name("list_open_topics"), input: { source_path: of(asked, "Source path") } }),
       () => ({
         call: name("insert_proposal"),
         input: { topic_id: topic, base_sha: of(asked, "Base source SHA"), content: wanted },
@@ -57,7 +57,7 @@ const byShell = (asked: Asked): Turn => {
   const commands = [
     escapes(of(asked, "Repo root"), scribe),
     `${scribe} get-topic ${common} --id ${of(asked, "Topic ID")}`,
-    `sed 's/the button/the green button/' "${of(asked, "Source path")}" | ${scribe} ${insert}`,
+    `sed 's/the button/the green button/' "${pageOf(asked)}" | ${scribe} ${insert}`,
   ];
   if (asked.turn === 0) return { call: "Skill", input: { skill: "scriptorium-incorporate" } };
   const command = commands[asked.turn - 1];
@@ -66,7 +66,8 @@ const byShell = (asked: Asked): Turn => {
 
 const mcp = (tool: string) => `mcp__scriptorium__${tool}`;
 const skill = () => ({ call: "Skill", input: { skill: "scriptorium:scriptorium-incorporate" } });
-const readPage = (asked: Asked) => ({ call: "Read", input: { file_path: of(asked, "Source path") } });
+const pageOf = (asked: Asked) => `${of(asked, "Repo root")}/${of(asked, "Source path")}`;
+const readPage = (asked: Asked) => ({ call: "Read", input: { file_path: pageOf(asked) } });
 const readTooMuch = () => ({ call: "Read", input: { file_path: "/etc/passwd" } });
 
 const forClaude = (url: string, home: string) => ({

@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openApp } from "../src/app.ts";
@@ -7,7 +7,7 @@ import { doctor } from "../src/doctor/doctor.ts";
 import { ok, type Result, unwrap } from "../src/kernel/result.ts";
 import { approveProposal } from "../src/review/proposals/operations.ts";
 import { createSection } from "../src/review/proposals/section-operations.ts";
-import { historyRef } from "../src/store/git/recorder.ts";
+import { historyRef } from "../src/store/git/history-ref.ts";
 import { addSource } from "../src/wiki/sources/operations.ts";
 import { type Ran, scribeProcess, scriptoriumProcess } from "./support/commands.ts";
 import { thorough } from "./support/thorough.ts";
@@ -147,6 +147,7 @@ async function checkHistory(app: App, cwd: string) {
 /** The name of a database that knows this workspace, to be copied. */
 async function indexed(base: string): Promise<string> {
   const url = await freshDatabase();
+  for (const name of ["scriptorium.db", "book.json"]) rmSync(join(base, ".scriptorium", name), { force: true });
   expect(
     await scriptoriumProcess(["entry", "list"], { cwd: base, env: { SCRIPTORIUM_DATABASE_URL: url } }),
   ).toMatchObject({

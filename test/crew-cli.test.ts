@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { findSandbox } from "../src/agents/sandbox.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
 import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
 import { scriptoriumProcess, serveProcess, start } from "./support/commands.ts";
 import { newRun, planned, verdictOf } from "./support/crew.ts";
 import { crewMind } from "./support/crew-mind.ts";
@@ -67,12 +68,10 @@ describe.each(engines)("the command line on %s", (engine) => {
       return undefined;
     });
     const verdict = verdictOf(true, {
-      evidence: [1, 2].map((criterion) => ({
-        criterion,
-        met: true,
-        quote: "seen",
-        from: criterion === 2 ? "check" : "file",
-      })),
+      evidence: [
+        { criterion: 1, met: true, quote: "1.1", from: "file", ref: "out/1.1.txt" },
+        { criterion: 2, met: true, quote: "exit code 0", from: "check" },
+      ],
     });
     let troubled = false;
     const { url, heard } = await modelServer((asked) => {
@@ -141,12 +140,10 @@ describe.each(engines)("the command line on %s", (engine) => {
     const { url } = await modelServer(
       crewMind(tasks, (number, heard) => {
         if (number !== "1.1" || !heard.tools.includes("submit_verdict")) return undefined;
-        const evidence = [1, 2].map((criterion) => ({
-          criterion,
-          met: true,
-          quote: "seen",
-          from: criterion === 2 ? "check" : "file",
-        }));
+        const evidence = [
+          { criterion: 1, met: true, quote: "1.1", from: "file", ref: "out/1.1.txt" },
+          { criterion: 2, met: true, quote: "out/1.1.txt exists", from: "check" },
+        ];
         if (failed) return { calls: [{ name: "submit_verdict", input: verdictOf(true, { evidence }) }] };
         failed = true;
         return { calls: [{ name: "submit_verdict", input: verdictOf(false) }] };
@@ -154,7 +151,10 @@ describe.each(engines)("the command line on %s", (engine) => {
     );
     const { root, app, git } = await workspace(engine, url);
     const run = await newRun(app, tasks);
-    const points = ["crew-collected", "crew-checked", "crew-failed", "crew-merged", "crew-accepted"];
+    const points = [
+      ...["crew-collected", "crew-checked", "crew-failed", "crew-merged", "crew-accepted"],
+      ...["crew-report-claimed", "crew-reported"],
+    ];
     // Each is one more start of the command: the second engine is killed at the first step and at the merge.
     for (const point of points.filter((_, i) => engine === "sqlite" || i % 3 === 0)) {
       const crashed = await scriptoriumProcess(["execute", run], {
@@ -165,6 +165,10 @@ describe.each(engines)("the command line on %s", (engine) => {
     }
     const resumed = await scriptoriumProcess(["run", "resume", run, "--json"], { cwd: root, env: key });
     expect(lines(resumed.stdout).at(-1)).toMatchObject({ state: "completed", tasks: { completed: 2 } });
+    // W13: the final report is paid for once, whichever process was killed while it was written.
+    const final = (await contextsOf(app.db.read, { run })).filter(({ part }) => part === "reporter");
+    expect(final).toHaveLength(1);
+    expect(read(join(root, "runs", run, "execution-report.md"))).toContain("> It is made.");
     expect(git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toBe("1.1");
     expect(git("fsck", "--strict", "--no-dangling")).toBe("");
     expect(git("worktree", "list").split("\n")).toHaveLength(1);

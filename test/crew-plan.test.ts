@@ -11,9 +11,9 @@ import { createSection } from "../src/review/proposals/section-operations.ts";
 import { openTopic } from "../src/review/topics/operations.ts";
 import type { Claim } from "../src/tasks/engine.ts";
 import { crewAgent, passing, plannedRun, planOf, spent, work } from "./support/plans.ts";
-import { agent, allEvents, engines, newWorkspace, person } from "./support/workspace.ts";
+import { agent, allEvents, newWorkspace, person, sampledEngines } from "./support/workspace.ts";
 
-describe.each(engines)("plans on %s", (engine) => {
+describe.each(sampledEngines)("plans on %s", (engine) => {
   test("O3: a plan becomes a file that people edit and a graph of tasks, and an edit takes effect", async () => {
     const { app } = await newWorkspace({ engine });
     const wanted = planOf([{ number: "0" }, { number: "1.1" }, { number: "1.2", depends_on: ["1.1"], max_retries: 1 }]);
@@ -35,7 +35,7 @@ describe.each(engines)("plans on %s", (engine) => {
 
     const file = readFileSync(made.chain, "utf8");
     writeFileSync(made.chain, file.replace("## Task 1.2: Task number 1.2", "## Task 1.2: Something better"));
-    const run = unwrap(await app.runs.readBack(made.run, "Ada"));
+    const { run } = unwrap(await app.runs.readBack(made.run, "Ada"));
     expect(run.plan?.tasks[2]?.title).toBe("Something better");
     expect((await state()).tasks.map((task) => task.title)).toEqual([
       "Task number 0",
@@ -99,7 +99,7 @@ describe.each(engines)("plans on %s", (engine) => {
   });
 });
 
-describe.each(engines)("attempts on %s", (engine) => {
+describe.each(sampledEngines)("attempts on %s", (engine) => {
   test("O5: each phase is on record with its figures, by the system and in order", async () => {
     const { app } = await newWorkspace({ engine });
     const { run, id } = await plannedRun(app, planOf([{ number: "0" }]));
@@ -108,7 +108,7 @@ describe.each(engines)("attempts on %s", (engine) => {
     const { epoch, secret } = unwrap(await app.attempts.claimQc(task, "q-1"));
     const qc = crewAgent("qc", run, "q-1", { task, epoch, secret });
     const judged = unwrap(await submitVerdict.perform(app, passing(1, "environment is fine"), qc));
-    expect(judged).toEqual({ outcome: "PASS", objections: [], state: "qc_passed" });
+    expect(judged).toEqual({ outcome: "PASS", void: false, objections: [], state: "qc_passed" });
     expect(unwrap(await app.attempts.accept(task, "hash of The environment is fine.", "crew")).state).toBe("completed");
     const [row] = await app.db.read.selectFrom("attempts").selectAll().execute();
     expect(row).toMatchObject({
@@ -380,11 +380,10 @@ describe.each(engines)("attempts on %s", (engine) => {
     const told = unwrap(await getTaskContext.perform(app, { id: task, kind: "qc" }, person())).context;
     expect(told).toMatch(/^2\. The open topic is answered: guide\.md at "Retry for ever\.": Say how often\.$/m);
     const qc = crewAgent("qc", run, "q-1", { task, epoch, secret });
-    const judged = unwrap(await submitVerdict.perform(app, passing(1, "done"), qc));
-    expect(judged).toMatchObject({
-      outcome: "FAIL",
-      objections: [expect.stringContaining("no evidence for criterion 2")],
+    expect(await submitVerdict.perform(app, passing(1, "done"), qc)).toMatchObject({
+      problem: { code: "invalid", message: expect.stringContaining("no evidence for criterion 2") },
     });
+    expect(unwrap(await submitVerdict.perform(app, passing(2, "done"), qc))).toMatchObject({ outcome: "PASS" });
   });
 
   test("O15: a question waits in the inbox beside what else does, is answered once, and told to the next attempt", async () => {

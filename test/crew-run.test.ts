@@ -14,13 +14,25 @@ import { attemptsOf, unlearntTasks } from "../src/store/queries/attempts.ts";
 import { contextsOf } from "../src/store/queries/contexts.ts";
 import { verdictsOf } from "../src/store/queries/verdicts.ts";
 import type { Claim } from "../src/tasks/engine.ts";
-import { crewWith, executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
+import {
+  crewWith,
+  executed,
+  newRun,
+  type Play,
+  passes,
+  planned,
+  playing,
+  seenBy,
+  verdictOf,
+  writes,
+} from "./support/crew.ts";
 import {
   allEvents,
-  engines,
+  type engines,
   newWorkspace,
   person,
   read,
+  sampledEngines,
   sampleSchema,
   type TestWorkspace,
 } from "./support/workspace.ts";
@@ -46,7 +58,7 @@ const spentBy = async (app: At, run: string) => {
   return rows.reduce((sum, row) => sum + (row.state === "released" ? 0 : (row.tokens ?? row.reserved_tokens)), 0);
 };
 
-describe.each(engines)("a run on %s", (engine) => {
+describe.each(sampledEngines)("a run on %s", (engine) => {
   test("O5, O8, O9: work is verified, a failed attempt goes back with what was wrong, and what passes is merged", async () => {
     const { app, git } = await workspace(engine);
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2", { depends_on: ["1.1"] })]);
@@ -61,7 +73,7 @@ describe.each(engines)("a run on %s", (engine) => {
         const { content: text } = (await scene.use("read_file", { path: `out/${scene.number}.txt` })) as {
           content?: string;
         };
-        const evidence = [{ criterion: 1, met: false, quote: "wrong", from: "out/1.1.txt" }];
+        const evidence = [{ criterion: 1, met: false, quote: "1.1 wrong", from: "file", ref: "out/1.1.txt" }];
         if (scene.number === "1.1" && text?.includes("wrong"))
           await scene.use("submit_verdict", verdictOf(false, { evidence }));
         else await passes(scene);
@@ -384,6 +396,7 @@ describe.each(engines)("a run on %s", (engine) => {
     const agents = playing({
       worker: async ({ number, use }) => {
         if (number === "1.1") await use("write_file", { path: "guide.md", content: "# Guide\n\nRetry three times.\n" });
+        if (number === "1.2") await use("write_file", { path: "other.md", content: "# Other\n" });
         await use("submit_output", {
           output: `made ${number}`,
           decisions: number === "1.1" ? ["Three tries,\nno more."] : [],
@@ -393,8 +406,7 @@ describe.each(engines)("a run on %s", (engine) => {
         if (scene.number === "1.2") return void (await scene.use("submit_verdict", verdictOf(false)));
         if (scene.number === "0") return passes(scene);
         criteria.push(...scene.told.split("\n").filter((line) => line.includes("open topic")));
-        const seen = [1, 2].map((criterion) => ({ criterion, met: true, quote: "three times", from: "guide.md" }));
-        await scene.use("submit_verdict", verdictOf(true, { evidence: seen }));
+        await scene.use("submit_verdict", verdictOf(true, { evidence: await seenBy(scene, [1, 2]) }));
       },
     });
     expect(await executed(app, run, agents)).toMatchObject({ tasks: { completed: 2, lost: 1 } });
@@ -471,7 +483,7 @@ describe.each(engines)("a run on %s", (engine) => {
     await executed(app, run, agents);
     expect(told[0]).not.toContain(secret);
     expect(told[0]).not.toContain("OTHER-TASK");
-    const contexts = (await contextsOf(app.db.read, { run })).filter((row) => row.part !== "preamble");
+    const contexts = (await contextsOf(app.db.read, { run })).filter((row) => row.task_id !== null);
     expect(contexts).toHaveLength(6);
     for (const row of contexts) {
       const { parts } = row;
@@ -526,21 +538,25 @@ describe("verification", () => {
         tried.push(await scene.use("submit_verdict", verdictOf(true)));
         await scene.use("submit_output", {
           output: spoof,
-          statements: [{ statement: spoof, evidence: spoof, from: "call-forged" }],
+          statements: [{ statement: spoof, evidence: spoof, from: "call", ref: "call-forged" }],
         });
       },
-      // The most gullible of verifiers: it repeats what the deliverable says, but cannot cite what is not there.
+      // The most gullible of verifiers: it does as the deliverable says, but cannot cite what is not there.
       qc: async (scene) => {
+        // The author of a failure report verifies no task; it quotes a deliverable that says "# Verify task 9.9".
+        if (scene.told.startsWith("# Failed task")) return undefined;
         if (scene.number === "0") return passes(scene);
         const evidence = [{ criterion: 1, met: true, quote: "", from: "output" }];
-        await scene.use("submit_verdict", verdictOf(true, { score: 100, evidence }));
+        tried.push(await scene.use("submit_verdict", verdictOf(true, { score: 100, evidence })));
+        await scene.use("submit_verdict", verdictOf(false));
       },
     });
     const outcome = await executed(app, run, agents, { workers: 4 });
     expect(outcome).toMatchObject({ reason: "50 tasks were not accepted", tasks: { all: 51, completed: 1, lost: 50 } });
     const verdicts = (await verdictsOf(app.db.read, { run })).filter((row) => row.outcome === "PASS");
     expect(verdicts).toHaveLength(1);
-    for (const answer of tried) expect(answer).toMatchObject({ code: "not_found" });
+    expect(tried).toHaveLength(50 + 45);
+    for (const answer of tried) expect(answer).toMatchObject({ code: expect.stringMatching(/^(not_found|invalid)$/) });
   });
 
   test("a deliverable that changed after its verdict is not accepted, and its verdict is void", async () => {
@@ -562,26 +578,63 @@ describe("verification", () => {
     expect(() => git("show", `${acceptedBranch(run)}:out/1.1.txt`)).toThrow();
   });
 
-  test("a verifier that says nothing is asked again, and at the end the attempt has failed; red checks need no verifier", async () => {
+  test("W1: verifiers that give no verdict stop the run for a person and cost the worker nothing; a resumed run asks again", async () => {
     const { app } = await workspace("sqlite");
-    const check = { criterion: "it is there", check: { file: "out/1.2.txt", lacks: "1.2" } };
-    const run = await newRun(app, [
-      planned("0"),
-      planned("1.1", { max_retries: 0 }),
-      planned("1.2", { max_retries: 0, verification: [check] }),
-    ]);
+    const run = await newRun(app, [planned("0"), planned("1.1", { max_retries: 0 })]);
+    const asked: string[] = [];
+    let mute = true;
+    const worked: string[] = [];
+    const agents = playing({
+      worker: async (scene) => {
+        worked.push(scene.number);
+        await writes()(scene);
+      },
+      qc: async (scene) => {
+        asked.push(scene.number);
+        if (scene.number === "0" || !mute) await passes(scene);
+        else return { ended: "limit", error: "limit of 1000 output tokens reached" };
+      },
+    });
+    const stopped = await executed(app, run, agents);
+    expect(stopped).toMatchObject({ state: "stopped", tasks: { completed: 1, lost: 0 } });
+    expect(stopped.reason).toMatch(
+      /^task 1\.1 has no verdict: 3 verifiers failed \(limit of 1000 output tokens reached\)\. Its work is kept/,
+    );
+    expect(asked.filter((number) => number === "1.1")).toHaveLength(3);
+    const { task_id } = await taskOf(app, run, "1.1");
+    expect(await app.tasks.find(task_id)).toMatchObject({ state: "worker_completed", attempt: 1, holder: null });
+    expect(unwrap(await operations.inbox.perform(app, {}, person()))).toMatchObject({
+      waiting: 1,
+      runs: [{ id: run, reason: stopped.reason }],
+    });
+
+    mute = false;
+    expect(await executed(app, run, agents)).toMatchObject({ state: "completed", tasks: { completed: 2 } });
+    expect(worked).toEqual(["0", "1.1"]);
+    expect(await attemptsOf(app.db.read, { task: task_id })).toMatchObject([{ attempt: 1, phase: "qc_passed" }]);
+  });
+
+  test("red checks need no verifier", async () => {
+    const { app } = await workspace("sqlite");
+    const check = { criterion: "it is there", check: { file: "out/1.1.txt", lacks: "1.1" } };
+    const run = await newRun(app, [planned("0"), planned("1.1", { max_retries: 0, verification: [check] })]);
     const asked: string[] = [];
     const agents = playing({
       worker: writes(),
       qc: async (scene) => {
+        // The author of the failure report verifies no task.
+        if (scene.number === "") return;
         asked.push(scene.number);
-        if (scene.number === "0") await passes(scene);
+        await passes(scene);
       },
     });
-    expect(await executed(app, run, agents)).toMatchObject({ tasks: { completed: 1, lost: 2 } });
-    expect(asked.filter((number) => number === "1.1")).toHaveLength(3);
-    expect(asked).not.toContain("1.2");
-    const [verdict] = await verdictsOf(app.db.read, { task: (await taskOf(app, run, "1.2")).task_id });
-    expect(verdict?.evidence[0]?.quote).toContain("out/1.2.txt:1 contains");
+    expect(await executed(app, run, agents)).toMatchObject({ tasks: { completed: 1, lost: 1 } });
+    expect(asked).toEqual(["0"]);
+    const [verdict] = await verdictsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });
+    expect(verdict?.evidence[0]?.quote).toContain("out/1.1.txt:1 contains");
+    expect(verdict?.objections).toEqual([
+      "1 of 1 checks failed, so no verifier was started",
+      expect.stringContaining("the check of criterion 1 failed"),
+    ]);
   });
 });

@@ -12,7 +12,7 @@ import { unwrap } from "../src/kernel/result.ts";
 import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { contextsOf, toolCallsOf } from "../src/store/queries/contexts.ts";
 import { agentProgram } from "./support/agent-program.ts";
-import { executed, newRun, planned, playing, verdictOf } from "./support/crew.ts";
+import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
 import { defaultLimits } from "./support/limits.ts";
 import { needs } from "./support/programs.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
@@ -29,7 +29,7 @@ async function workspaceWith(text: string, crew: Record<string, unknown> = {}, m
   made.git("commit", "-qam", "Configure the crew");
   const app = await made.open();
   const configured = configuredAgents(app.config);
-  const verifying = playing({ qc: async ({ use }) => void (await use("submit_verdict", verdictOf(true))) });
+  const verifying = playing({ qc: passes });
   const agents: typeof configured = (part) => (part === "worker" ? configured(part) : verifying(part));
   return { ...made, app, agents };
 }
@@ -87,7 +87,9 @@ describe("T19, T32, T33: an agent that is a program of its own", needs("bubblewr
   });
 
   test("O7: one that loops is ended within one call of its limit, whatever it does with the refusal", async () => {
-    const { app, agents } = await workspaceWith(`for (let n = 0; ; n++) await use("search_files", { text: "a" + n });`);
+    const { app, agents } = await workspaceWith(
+      `for (let n = 0; ; n++) await use("search_files", { pattern: "a" + n });`,
+    );
     const run = await newRun(app, [planned("0", { deliverable: "files", estimated_tool_calls: 4, max_retries: 0 })]);
     expect(await executed(app, run, agents, { workers: 1 })).toMatchObject({ state: "failed" });
     const [attempt] = await attemptsOf(app.db.read, { run });

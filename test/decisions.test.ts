@@ -31,7 +31,7 @@ import {
 
 const section = (id: string) => ({ id, title: id, mode: "snapshot", writable_by: ["planner"], description: "More" });
 
-/** Issue 15: approve and reject, tokens and what signs people in, users, budgets, revert, overturn, force-release. */
+/** Approve and reject, sections, tokens and what signs people in, users, budgets, revert, overturn, force-release. */
 const decisions = [
   "add_user",
   "approve_proposal",
@@ -44,6 +44,7 @@ const decisions = [
   "release_task",
   "remove_passkey",
   "remove_user",
+  "rename_section",
   "revert_run",
   "revoke_session",
   "revoke_sessions",
@@ -51,8 +52,15 @@ const decisions = [
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
 
-/** Tested with what they decide about, in hostile-workspace.test.ts and steering.test.ts. */
-const trustDecisions = ["allow_files", "allow_settings", "refuse_files"] as const satisfies OperationName[];
+/** Tested with what they decide about, in hostile-workspace.test.ts, steering.test.ts, doctor-fix.test.ts and focus.test.ts. */
+const otherDecisions = [
+  "acknowledge_finding",
+  "allow_files",
+  "allow_settings",
+  "doctor_fix",
+  "move_focus",
+  "refuse_files",
+] as const satisfies OperationName[];
 
 type Case = { input: Record<string, unknown>; command: string[] };
 
@@ -105,6 +113,7 @@ async function everyDecision(backend: Partial<Backend> = {}) {
     release_task: { input: { id: held }, command: ["task", "release", held ?? "", "--force"] },
     remove_passkey: { input: { id: passkey.id }, command: ["session", "remove-passkey", passkey.id] },
     remove_user: { input: { name: "Bob" }, command: ["user", "remove", "Bob"] },
+    rename_section: { input: { id: "notes", new_id: "memos" }, command: ["section", "rename", "notes", "memos"] },
     revert_run: { input: { role: "planner", confirm: true }, command: ["revert", "--role", "planner", "--confirm"] },
     revoke_session: { input: { id: session.id }, command: ["session", "revoke", session.id] },
     revoke_sessions: { input: { person: "Bob" }, command: ["session", "revoke-all", "Bob"] },
@@ -118,7 +127,7 @@ const claimOf = (claim: object) =>
 
 const tables = [
   ...(["proposals", "tokens", "sessions", "sign_in_codes", "passkeys", "users"] as const),
-  ...(["tasks", "entry_versions", "runs"] as const),
+  ...(["tasks", "entry_versions", "schema_versions", "runs"] as const),
 ];
 
 /** Everything that a decision changes. */
@@ -151,7 +160,7 @@ test("V1, S6: the decisions are those of people: approvals, tokens, users, budge
       .filter(({ decision }) => decision)
       .map(({ name }) => name)
       .sort(),
-  ).toEqual([...decisions, ...trustDecisions].sort());
+  ).toEqual([...decisions, ...otherDecisions].sort());
 });
 
 describe.each(engines)("V1, S6: a decision without a person's proof is refused (%s)", (engine) => {

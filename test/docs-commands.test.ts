@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Block, blocksOf } from "./support/doc-blocks.ts";
@@ -53,18 +53,29 @@ test("P5: most command blocks are run; the others say why not", () => {
   expect(skipped.length / commands.length).toBeLessThan(0.25);
 });
 
-test("P5: the TypeScript examples compile", () => {
+test("P5, N10: the TypeScript examples and the example stores compile with the published types, in strict mode", () => {
   const examples = all.filter(({ language }) => language === "ts");
-  expect(examples.length).toBeGreaterThanOrEqual(3);
-  // In the repository, so that the compiler finds its packages.
+  expect(examples.length).toBeGreaterThanOrEqual(6);
+  // In the repository, so that the compiler finds Node's types.
   const folder = join(root, "node_modules/.cache", `docs-examples-${process.pid}`);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(folder, { recursive: true });
-  for (const [index, { text }] of examples.entries()) {
-    writeFileSync(join(folder, `${index}.ts`), text.replaceAll('"scriptorium"', '"../../../src/library.ts"'));
-  }
-  const options = { extends: "../../../tsconfig.json", include: ["*.ts"] };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
+  const script = `import { buildTypes } from "${root}scripts/build-types.mjs"; await buildTypes(${JSON.stringify(join(folder, "types"))});`;
+  execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: root });
+  for (const [index, { text }] of examples.entries()) writeFileSync(join(folder, `${index}.ts`), text);
+  cpSync(join(root, "docs/examples/stores"), folder, { recursive: true });
+  const compilerOptions = {
+    target: "es2022",
+    module: "nodenext",
+    strict: true,
+    noEmit: true,
+    allowJs: true,
+    checkJs: true,
+    types: ["node"],
+    paths: { scriptorium: ["./types/library.d.ts"], "scriptorium/contract": ["./types/contract.d.ts"] },
+  };
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts", "*.mjs"] }));
   const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" });
   expect(stdout).toBe("");
   expect(status).toBe(0);

@@ -19,6 +19,7 @@ import { doctor } from "../src/doctor/doctor.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { watchEntries } from "../src/wiki/stores/watch.ts";
+import { long } from "./support/programs.ts";
 import { swapping } from "./support/swap.ts";
 import {
   agent,
@@ -219,23 +220,27 @@ describe.each(fileBackends)("K13: people edit the files themselves ($engine)", (
   });
 });
 
-test("T13: a folder of entries that becomes a link out, 100,000 times, while one is written, leads nowhere", async () => {
-  const { app, root } = await newWorkspace();
-  const outside = temporaryFolder();
-  const swap = await swapping(join(root, "wiki/api"), outside, 100_000);
-  const write = async (text: string) => {
-    const { version } = await app.entries.fetch("api/errors");
-    return app.entries.commit("api/errors", text, version, { name: "engineer", role: "engineer" });
-  };
-  for (let n = 0; !swap.isOver(); n++) {
-    // What is there can be gone, or a link, at the next look: whatever is said then, nothing is written elsewhere.
-    await write(`${n}\n`).catch(() => undefined);
-    await immediate();
-  }
-  await swap.ended;
-  expect(readdirSync(outside)).toEqual([]);
-  expect(await write("after all\n")).toMatchObject({ ok: true });
-});
+test(
+  "T13: a folder of entries that becomes a link out, 100,000 times, while one is written, leads nowhere",
+  long,
+  async () => {
+    const { app, root } = await newWorkspace();
+    const outside = temporaryFolder();
+    const swap = await swapping(join(root, "wiki/api"), outside, 100_000);
+    const write = async (text: string) => {
+      const { version } = await app.entries.fetch("api/errors");
+      return app.entries.commit("api/errors", text, version, { name: "engineer", role: "engineer" });
+    };
+    for (let n = 0; !swap.isOver(); n++) {
+      // What is there can be gone, or a link, at the next look: whatever is said then, nothing is written elsewhere.
+      await write(`${n}\n`).catch(() => undefined);
+      await immediate();
+    }
+    await swap.ended;
+    expect(readdirSync(outside)).toEqual([]);
+    expect(await write("after all\n")).toMatchObject({ ok: true });
+  },
+);
 
 describe.each(fileBackends)("K13: while serving ($engine)", (backend) => {
   test("an edit, a rename-save, a deletion and another branch are noticed within a second", async () => {

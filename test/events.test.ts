@@ -238,7 +238,7 @@ test("a request for the headers alone, and readers who hang up, leave nothing be
   await expect.poll(descriptors).toBeLessThan(before + 15);
 });
 
-test("on postgres, transactions that commit out of order are all heard, none before an older one has ended", async () => {
+test("on postgres, transactions that commit out of order are all heard, each when it has committed", async () => {
   const { root, app } = await newWorkspace({ engine: "postgres" });
   const served = await serve(root);
   const { database } = app.config;
@@ -265,15 +265,16 @@ test("on postgres, transactions that commit out of order are all heard, none bef
   await insert(slow, "note:slow-2");
   await insert(quick, "note:quick-2");
   await quick.query("COMMIT");
-  await sleep(1500);
-  expect(subjects(stream), "the older transaction still runs").toEqual([]);
+  const quickOnes = ["note:quick-1", "note:quick-2"];
+  await expect.poll(() => subjects(stream)).toEqual(quickOnes);
   const meanwhile = await listen(served);
   await insert(slow, "note:slow-3");
   await slow.query("COMMIT");
 
-  const all = ["note:slow-1", "note:slow-2", "note:slow-3", "note:quick-1", "note:quick-2"];
+  const slowOnes = ["note:slow-1", "note:slow-2", "note:slow-3"];
+  const all = [...quickOnes, ...slowOnes];
   await expect.poll(() => subjects(stream)).toEqual(all);
-  await expect.poll(() => subjects(meanwhile)).toEqual(all);
+  await expect.poll(() => subjects(meanwhile)).toEqual(slowOnes);
   for (const [at, event] of stream.events.entries()) {
     const resumed = await listen(served, { last: event.id });
     await expect.poll(() => subjects(resumed)).toEqual(all.slice(at + 1));

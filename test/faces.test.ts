@@ -121,7 +121,8 @@ test.each(Object.entries(agentFaces))(
 test("the library's protocol for one role has the five calls of K3 and the words of K6 and K7", async () => {
   const { root } = await newWorkspace();
   const planner = (await openLibrary(root)).as("planner");
-  expect(await planner.listEntries()).toMatchObject({ handoff: null, entries: expect.any(Array) });
+  expect(await planner.listEntries()).toContainEqual(expect.objectContaining({ id: "vision", version: 1 }));
+  expect(await planner.handoff()).toBeNull();
   expect(await planner.fetchEntry("vision")).toMatchObject({ id: "vision", version: 1 });
   expect(await planner.commitEntry("vision", "# One\n", 1)).toEqual({ status: "success", version: 2 });
   expect(await planner.commitEntry("vision", "# Two\n", 1)).toMatchObject({
@@ -138,6 +139,21 @@ test("the library's protocol for one role has the five calls of K3 and the words
     status: "success",
     target: "architect",
   });
+});
+
+test("N10: the library's protocol checks its input as every other face does", async () => {
+  const { root } = await newWorkspace();
+  const library = await openLibrary(root);
+  const planner = library.as("planner");
+  // As a program without types may call it.
+  const commit = planner.commitEntry as (...values: unknown[]) => Promise<unknown>;
+  for (const version of [-1, 1.5, "2", Number.NaN, undefined, null])
+    expect(await commit("vision", "text", version), String(version)).toMatchObject({ status: "invalid" });
+  expect(await commit("vision", 7, 1)).toMatchObject({ status: "invalid" });
+  expect(await planner.fetchEntry("../secret")).toMatchObject({ status: "invalid" });
+  expect(await planner.transferFocus("architect", "")).toMatchObject({ status: "invalid" });
+  expect(await planner.fetchEntry("vision")).toMatchObject({ version: 1, content: "" });
+  expect(() => library.as("not a role")).toThrow("is not a role name");
 });
 
 type PersonStep = {

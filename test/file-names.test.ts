@@ -6,7 +6,7 @@ import { worktrees } from "../src/crew/attempt/worktree.ts";
 import { filePath } from "../src/crew/rules/plan.ts";
 import { operations } from "../src/operation-list.ts";
 import { gitAt } from "../src/store/git/git.ts";
-import { engines, newWorkspace, person, testEnvironment } from "./support/workspace.ts";
+import { newWorkspace, person, sampledEngines, testEnvironment } from "./support/workspace.ts";
 
 /** Names that git, or a file system that it knows, takes for its own, and names that people cannot read. */
 const hostile = [
@@ -15,7 +15,7 @@ const hostile = [
   ...["pay\u202eee.md", "a\u200bb.md", "a\u2066b.md", "a\ufeffb.md", "a\u3164.md", "a\u{e0041}.md", "a\u0007.md"],
 ];
 
-describe.each(engines)("S8: names of files, on %s", (engine) => {
+describe.each(sampledEngines)("S8: names of files, on %s", (engine) => {
   test("S8: hostile names are refused as sources, pages and paths of a plan, and the refusal says why", async () => {
     const { app } = await newWorkspace({ engine });
     for (const name of hostile) {

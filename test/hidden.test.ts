@@ -7,7 +7,7 @@ import { openLog } from "../src/http/open-log.ts";
 import { splitHidden } from "../src/kernel/hidden.ts";
 import { scriptorium, start } from "./support/commands.ts";
 import { payload, poisonedWorkspace } from "./support/hidden.ts";
-import { engines, newWorkspace } from "./support/workspace.ts";
+import { newWorkspace, sampledEngines } from "./support/workspace.ts";
 
 /** Commands that serve, change the machine, or wait for someone: they print no stored text, or other tests run them. */
 const others = [
@@ -88,7 +88,7 @@ async function leaves(): Promise<string[]> {
 
 const hiddenIn = (text: string) => splitHidden(text).filter(({ hidden }) => hidden);
 
-describe.each(engines)("S11: text that others wrote, in a terminal (%s)", (engine) => {
+describe.each(sampledEngines)("S11: text that others wrote, in a terminal (%s)", (engine) => {
   test("S11, T35, T36: no command prints a hidden character or a control sequence; JSON has it escaped and exact", async () => {
     const seed = await poisonedWorkspace(engine);
     const given = argumentsOf(seed);

@@ -3,7 +3,7 @@ import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
-import { historyRef } from "../src/store/git/recorder.ts";
+import { historyRef } from "../src/store/git/history-ref.ts";
 import { scribe, scribeProcess, scriptorium } from "./support/commands.ts";
 import {
   agent,
@@ -34,6 +34,8 @@ describe.each(fileBackends)("K14: every version is in git ($engine)", (backend) 
         "Run: r-1",
         "Task: 1.2",
         "Epoch: 3",
+        expect.stringMatching(/^At: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        ...(ref === historyRef ? [expect.stringMatching(/^Events: 2 [0-9a-f]{64}$/)] : []),
       ]);
       expect(git("show", `${ref}:wiki/vision.md`)).toContain("Where to.");
     }

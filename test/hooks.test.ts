@@ -18,8 +18,8 @@ async function hook(cwd: string, event: string, input: object, env: Record<strin
 
 const decision = "Chose SQLite for the Quaywise cache, because one file is enough";
 
-async function decide({ app }: TestWorkspace, line = decision) {
-  unwrap(await operations.append_log.perform(app, { id: "decisions", line }, agent("planner")));
+async function decide({ app }: TestWorkspace, line = decision, role = "planner") {
+  unwrap(await operations.append_log.perform(app, { id: "decisions", line }, agent(role)));
 }
 
 describe.each(backends)("P3: scriptorium hook ($store, $engine)", (backend) => {
@@ -31,7 +31,7 @@ describe.each(backends)("P3: scriptorium hook ($store, $engine)", (backend) => {
     expect(answer.hookSpecificOutput.hookEventName).toBe("SessionStart");
     expect(text).toContain("decisions (log, empty, writable by planner, architect, engineer): What was decided");
     expect(text).toMatch(/Open handoff from planner to architect:\n`+data from the handoff\nRead vision first/);
-    await decide(made);
+    await decide(made, decision, "architect");
     expect((await hook(made.root, "session-start", { source: "resume" })).text).toMatch(
       /decisions \(log, version [12],/,
     );

@@ -15,11 +15,11 @@ import { atTerminal, keys } from "./support/terminal.ts";
 import {
   agent,
   allEvents,
-  engines,
   freshDatabase,
   newWorkspace,
   ownerEnvironment,
   person,
+  sampledEngines,
   temporaryFolder,
   testEnvironment,
   untrusted,
@@ -82,7 +82,7 @@ async function tryCrew(app: App, env: Record<string, string>, key: string, value
     });
 }
 
-describe.each(engines)("S5: a cloned scriptorium.yaml that nobody allowed, on %s", (engine) => {
+describe.each(sampledEngines)("S5: a cloned scriptorium.yaml that nobody allowed, on %s", (engine) => {
   test("S5, T17: search.embeddings.url gets no text and no key; search by words works and says why", async () => {
     const { url, heard } = await listener();
     const { root, app } = await newWorkspace({ engine });

@@ -346,7 +346,7 @@ test("K12: editors can complete schema.yaml and scriptorium.yaml by the JSON Sch
 
 test.each([
   ["name: [1]\n", "scriptorium.yaml:1:1: name: expected text, not [1]"],
-  ["store: cloud\n", "scriptorium.yaml:1:1: store: expected files or database"],
+  ["store: cloud\n", "scriptorium.yaml:1:1: store: expected files, database, or the path of a module"],
   ["database: mysql://x\n", "scriptorium.yaml:1:1: database: expected sqlite, or a PostgreSQL URL"],
   ["a: 1\nb:\n\t- 2\n", "scriptorium.yaml:"],
   ["wiki: ../up\n", "scriptorium.yaml:1:1: wiki: expected a folder inside the workspace"],

@@ -3,10 +3,15 @@ import { asTool } from "../src/kernel/next-step.ts";
 import { problemText, unwrap } from "../src/kernel/result.ts";
 import { createSection } from "../src/review/proposals/section-operations.ts";
 import { listEntries, searchEntries } from "../src/wiki/operations.ts";
-import { agent, allEvents, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
+import { agent, allEvents, type Backend, backends, newWorkspace, person, sampleSchema } from "./support/workspace.ts";
+
+const ownStores: Backend[] = [
+  { store: "./folder.mjs", engine: "sqlite" },
+  { store: "./folder.mjs", engine: "postgres" },
+];
 
 /** The contract of the knowledge base. Whatever keeps the entries keeps all of this (K16). */
-describe.each(backends)("K16: entries in $store on $engine", (backend) => {
+describe.each([...backends, ...ownStores])("K16: entries in $store on $engine", (backend) => {
   test("K3, K4: the catalogue tells everything but the texts", async () => {
     const { app } = await newWorkspace(backend);
     await write(app, "planner", "vision", "Three small words");
@@ -170,13 +175,13 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     if (!fifth.ok) expect(problemText(fifth.problem, asTool)).toMatch(/call search; .*call transfer_focus/);
   });
 
-  test("K9: the next turn may read again, and listing in the middle of a turn does not start one", async () => {
+  test("K9: listing in the middle of a turn does not start one, and a turn in the next run may read again", async () => {
     const { app } = await newWorkspace(backend);
-    const store = app.knowledge(agent("planner"));
+    const store = app.knowledge(agent("engineer"));
     for (const id of ["vision", "design", "notes", "glossary"]) await store.fetchEntry(id);
     await store.listEntries();
     expect(await store.fetchEntry("decisions")).toMatchObject({ ok: false });
-    unwrap(await store.transferFocus("architect", "done"));
+    expect(unwrap(await store.transferFocus("planner", "done"))).toMatchObject({ ended: "pipeline complete" });
     await store.listEntries();
     expect(await store.fetchEntry("decisions")).toMatchObject({ ok: true });
   });
@@ -224,20 +229,14 @@ describe.each(backends)("K16: entries in $store on $engine", (backend) => {
     });
   });
 
-  test("K8: max_steps ends a run that would loop", async () => {
-    const { app } = await newWorkspace(backend);
-    const planner = () => app.knowledge(agent("planner", "r-3"));
-    for (let step = 1; step <= 5; step++) {
-      expect(unwrap(await planner().transferFocus("architect", "round"))).toMatchObject({ target: "architect", step });
-    }
-    expect(unwrap(await planner().transferFocus("architect", "round"))).toMatchObject({
-      target: null,
-      ended: "max_steps reached",
-    });
-    expect(await planner().transferFocus("architect", "round")).toMatchObject({
-      ok: false,
-      problem: { code: "refused" },
-    });
+  test("K8, N3: max_steps is the number of steps", async () => {
+    const roles = Array.from({ length: 7 }, (_, nth) => `role${nth}`);
+    const schema = sampleSchema.replace(/pipeline: .*/, `pipeline: [${roles}]`);
+    const { app } = await newWorkspace({ ...backend, schema });
+    const hand = (step: number) => app.knowledge(agent(`role${step}`, "r-3")).transferFocus(`role${step + 1}`, "on");
+    for (let step = 0; step < 4; step++) expect(unwrap(await hand(step))).toMatchObject({ target: `role${step + 1}` });
+    expect(unwrap(await hand(4))).toMatchObject({ step: 5, target: null, ended: "max_steps reached" });
+    expect(await hand(5)).toMatchObject({ ok: false, problem: { code: "refused" } });
   });
 
   test("K8: a handoff to a role that does not exist names those that do", async () => {

@@ -11,6 +11,7 @@ import { mcpOverHttp } from "../src/mcp/http.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { conformanceServer } from "./support/conformance-server.ts";
 import type { Era } from "./support/mcp.ts";
+import { nodeVersion } from "./support/node-versions.ts";
 import { skippedFor } from "./support/programs.ts";
 import { agent, newWorkspace, temporaryFolder } from "./support/workspace.ts";
 
@@ -18,12 +19,17 @@ import { agent, newWorkspace, temporaryFolder } from "./support/workspace.ts";
  * The official conformance suite of the Model Context Protocol, which npm brings and which needs a
  * newer Node than ours, also from npm. Each run checks every message against the protocol's schema.
  */
-const packages = ["--package=node@24", "--package=@modelcontextprotocol/conformance@0.2.0-alpha.12"];
-const found = await run("npx", ["--yes", ...packages, "-c", "command -v node; command -v conformance"]);
-const [newerNode = "", suite = ""] = found.output.split("\n").filter((line) => line.startsWith("/"));
-const unavailable = suite
-  ? undefined
-  : `npx cannot install the MCP conformance suite: ${/^npm error.*/m.exec(found.output)?.[0] ?? found.output}`;
+const conformance = "--package=@modelcontextprotocol/conformance@0.2.0-alpha.12";
+const found = await run("npx", ["--yes", conformance, "-c", "command -v conformance"]);
+const [suite = ""] = found.output.split("\n").filter((line) => line.startsWith("/"));
+const newer = await nodeVersion("24");
+const newerNode = "node" in newer ? newer.node : "";
+const unavailable =
+  "missing" in newer
+    ? newer.missing
+    : suite
+      ? undefined
+      : `npx cannot install the MCP conformance suite: ${/^npm error.*/m.exec(found.output)?.[0] ?? found.output}`;
 
 /** What a server of our own tools can fail for no other reason than that it has no tool of the suite's name. */
 const needsFixture: Record<string, string> = {

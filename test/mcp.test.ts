@@ -93,16 +93,16 @@ describe.each(eras)("over stdio, for a client of %s,", (era) => {
     });
   });
 
-  test("after the handoff the next turn of the same connection reads afresh", async () => {
+  test("after the handoff that ends a run, the next run of the same connection reads afresh", async () => {
     const { root } = await newWorkspace();
-    const { call } = await overStdio(root, "planner", { era });
+    const { call } = await overStdio(root, "engineer", { era });
     for (const id of ["vision", "design", "notes", "glossary"]) await call("fetch_entry", { id });
     expect(await call("fetch_entry", { id: "decisions" })).toMatchObject({ status: "refused" });
 
-    const first = await call("transfer_focus", { target: "architect", summary: "done" });
+    const first = await call("transfer_focus", { target: "planner", summary: "done" });
     await call("list_entries");
     expect(await call("fetch_entry", { id: "decisions" })).toMatchObject({ id: "decisions" });
-    const second = await call("transfer_focus", { target: "architect", summary: "done again" });
+    const second = await call("transfer_focus", { target: "planner", summary: "done again" });
     expect(second.run).not.toBe(first.run);
   });
 
@@ -231,14 +231,14 @@ test("a handoff backwards or to oneself goes forward by force, and the attempt i
   expect(back).toMatchObject({ status: "success", target: "engineer", requested: "planner", forced: true });
   expect(back.message).toContain("handoffs only move forward");
   expect(await call("transfer_focus", { target: "architect", summary: "again me" })).toMatchObject({
-    target: "engineer",
-    forced: true,
+    status: "refused",
+    holder: "engineer",
   });
   const events = await app.db.read.selectFrom("events").select("kind").where("kind", "like", "handoff-%").execute();
-  expect(events.map((event) => event.kind)).toEqual(["handoff-forced", "handoff-forced"]);
+  expect(events.map((event) => event.kind)).toEqual(["handoff-forced"]);
 });
 
-test("the last role's handoff ends the run, and max_steps ends one that would loop (K8)", async () => {
+test("the last role's handoff ends the run, and a role hands off once (K8)", async () => {
   const { root } = await newWorkspace();
   const engineer = await overStdio(root, "engineer", { args: ["--run", "r-1"] });
   const done = await engineer.call("transfer_focus", { target: "engineer", summary: "all built" });
@@ -247,13 +247,10 @@ test("the last role's handoff ends the run, and max_steps ends one that would lo
   expect(after).toMatchObject({ status: "refused", error: expect.stringContaining("run r-1 ended") });
 
   const planner = await overStdio(root, "planner", { args: ["--run", "r-2"] });
-  for (let step = 1; step <= 5; step++) {
-    const handed = await planner.call("transfer_focus", { target: "architect", summary: "once more" });
-    expect(handed).toMatchObject({ target: "architect", step });
-  }
-  const last = await planner.call("transfer_focus", { target: "architect", summary: "once more" });
-  expect(last).toMatchObject({ target: null, ended: "max_steps reached" });
-  expect(await planner.call("list_entries")).toMatchObject({ status: "refused" });
+  const handed = await planner.call("transfer_focus", { target: "architect", summary: "once" });
+  expect(handed).toMatchObject({ target: "architect", step: 1 });
+  const again = await planner.call("transfer_focus", { target: "architect", summary: "once more" });
+  expect(again).toMatchObject({ status: "refused", holder: "architect" });
 });
 
 test("wrong input is answered with the field's name and what was expected", async () => {
@@ -474,7 +471,7 @@ describe("over HTTP at /mcp,", () => {
     expect(git("log", "-1", "--format=%(trailers:key=Role,valueonly)", "--", "wiki/vision.md")).toBe("planner");
   });
 
-  test("the read cap belongs to the token where there are no sessions, and to the session where there are (K9)", async () => {
+  test("the read cap belongs to the token, in every session (K9)", async () => {
     const { url, token } = await served();
     const { token: secret } = await token("planner");
     const ids = ["vision", "design", "notes", "glossary"];
@@ -494,7 +491,7 @@ describe("over HTTP at /mcp,", () => {
     for (const id of ids) await session.call("fetch_entry", { id });
     expect(await session.call("fetch_entry", fifth)).toMatchObject({ status: "refused" });
     const otherSession = await overHttp(url, secret, "2025-11-25");
-    expect(await otherSession.call("fetch_entry", fifth)).toMatchObject({ id: "decisions" });
+    expect(await otherSession.call("fetch_entry", fifth)).toMatchObject({ status: "refused" });
   });
 
   test("a session answers only to the token that opened it (T28)", async () => {

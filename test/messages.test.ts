@@ -120,7 +120,10 @@ describe("P7: a mistake in a YAML file is named with file, line, key and what is
   test.each([
     ["agnet:\n  author_name: x\n", "scriptorium.yaml:1:1: unknown key agnet; did you mean agent?"],
     ["port: abc\n", 'scriptorium.yaml:1:1: port: expected a number, not "abc"'],
-    ["\nstore: fiels\n", 'scriptorium.yaml:2:1: store: expected files or database, not "fiels"; did you mean files?'],
+    [
+      "\nstore: fiels\n",
+      'scriptorium.yaml:2:1: store: expected files, database, or the path of a module such as ./my-store.js, not "fiels"',
+    ],
     [
       "agent:\n  author_name: a\n  author_email: b\n  maxConcurrentJobs: 3\n",
       "scriptorium.yaml:4:3: agent: unknown key maxConcurrentJobs; did you mean max_concurrent_jobs?",

@@ -106,11 +106,12 @@ describe.each(wires)("the model runner over the wire of $kind", (wire) => {
 
   test("gives up after so many failures, and at once on a request that cannot be right", async () => {
     const always = await ran(wire, () => ({ status: 503 }));
-    expect(always.result).toMatchObject({ exitCode: 1, ended: "exit", error: expect.stringContaining("503") });
+    expect(always.result).toMatchObject({ ended: "outage", outage: "passes", error: expect.stringContaining("503") });
     expect(always.server.heard).toHaveLength(4);
     const denied = await ran(wire, () => ({ status: 401 }));
     expect(denied.result).toMatchObject({
-      ended: "spawn-error",
+      ended: "outage",
+      outage: "person",
       error: expect.stringMatching(/rejected the API key \(401: no: 401\)/),
     });
     expect(denied.server.heard).toHaveLength(1);
@@ -147,7 +148,7 @@ describe.each(wires)("the model runner over the wire of $kind", (wire) => {
     expect([notes.length, server.heard.length]).toEqual([7, 1]);
   });
 
-  test("O7: messages and output tokens are looked at before the call that would break them", async () => {
+  test("W1: the answer limit holds for each answer, and a total is a limit of its own", async () => {
     const chatty = await ran(wire, () => asks("again"), { limits: { messages: 6 } });
     expect(chatty.result).toMatchObject({ ended: "limit", error: "all 6 messages are used" });
     expect(chatty.server.heard).toHaveLength(3);
@@ -157,6 +158,16 @@ describe.each(wires)("the model runner over the wire of $kind", (wire) => {
     });
     expect(wordy.result).toMatchObject({ ended: "limit", error: "all 1000 output tokens are used" });
     expect(wordy.server.heard.map((heard) => heard.maxTokens)).toEqual([1000, 600, 200]);
+
+    const patient = await ran(
+      wire,
+      (_heard, n) => (n < 9 ? { ...asks(`${n}`), usage: { output: 900 } } : { text: "" }),
+      {
+        limits: { answerTokens: 1000 },
+      },
+    );
+    expect(patient.result).toMatchObject({ ended: "exit", exitCode: 0 });
+    expect(patient.server.heard.map((heard) => heard.maxTokens)).toEqual(Array(9).fill(1000));
   });
 });
 

@@ -15,16 +15,26 @@ const root = new URL("../", import.meta.url).pathname;
 
 test("the published types compile in a project that has nothing else installed", { timeout: 120_000 }, () => {
   const folder = temporaryFolder();
-  const types = join(folder, "types/library.d.ts");
+  const types = join(folder, "types");
   const script = `import { buildTypes } from "${root}scripts/build-types.mjs"; await buildTypes(${JSON.stringify(types)});`;
   execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: root });
-  expect(readFileSync(types, "utf8")).not.toMatch(/\bimport\b.*["(]|reference types/);
+  for (const name of ["library.d.ts", "contract.d.ts"])
+    expect(readFileSync(join(types, name), "utf8")).not.toMatch(/\bimport\b.*["(]|reference types/);
   writeFileSync(
     join(folder, "use.mts"),
     `import { openWorkspace, type Workspace } from "./types/library.js";
+     import { checkStore, type EntryStore, storeChecks } from "./types/contract.js";
+     const store: EntryStore = { list: async () => [], read: async () => undefined, write: async () => false };
+     (await checkStore(() => store)).passed satisfies string[];
+     for (const { name, run } of storeChecks(() => store)) [name satisfies string, await run()];
+     // @ts-expect-error a store has to write
+     ({ list: async () => [], read: async () => undefined }) satisfies EntryStore;
      const workspace: Workspace = await openWorkspace(".");
      const entry = await workspace.call("fetch_entry", { id: "vision" });
      if (entry.ok) entry.value.content satisfies string;
+     const listed = await workspace.as("engineer").listEntries();
+     if (Array.isArray(listed)) for (const { id, version } of listed) [id satisfies string, version satisfies number];
+     else listed.status satisfies string;
      // @ts-expect-error the id is missing
      await workspace.call("fetch_entry", {});
      // @ts-expect-error no such operation

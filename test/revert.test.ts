@@ -3,7 +3,7 @@ import type { App } from "../src/app.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { historyRef } from "../src/store/git/recorder.ts";
+import { historyRef } from "../src/store/git/history-ref.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, allEvents, backends, engines, newWorkspace, person, read } from "./support/workspace.ts";
 
@@ -123,7 +123,7 @@ describe.each(engines)("T2: what a run wrote into the graph (%s)", (engine) => {
 
   test("T2: one task, one claim or one role can be reverted by itself, and a handoff that waits is withdrawn", async () => {
     const { app } = await newWorkspace({ engine });
-    await commit(app, inRun("engineer", "r-1", { task: "task-1" }), "notes", "one\n");
+    await commit(app, inRun("engineer", "r-0", { task: "task-1" }), "notes", "one\n");
     await commit(app, inRun("planner", "r-1", { task: "task-2" }), "glossary", "two\n");
     expect(await operations.revert_run.perform(app, { epoch: 1 }, person())).toMatchObject({
       problem: { code: "invalid" },
@@ -134,7 +134,8 @@ describe.each(engines)("T2: what a run wrote into the graph (%s)", (engine) => {
     const handing = inRun("planner", "r-1");
     unwrap(await operations.transfer_focus.perform(app, { target: "architect", summary: poison }, handing));
     expect(await revert(app, { run: "r-1", confirm: true })).toMatchObject({ handoffs: 1 });
-    const next = unwrap(await operations.list_entries.perform(app, {}, inRun("architect", "r-1")));
+    const next = await operations.list_entries.perform(app, {}, inRun("architect", "r-1"));
+    expect(next).toMatchObject({ problem: { message: expect.stringContaining("run r-1 ended") } });
     expect(JSON.stringify(next)).not.toContain("mallory");
   });
 });

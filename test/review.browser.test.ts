@@ -20,7 +20,7 @@ sed 's/the button/the big green button/' "$page" |
 const teller = `prompt=$(cat)
 of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
 printf '# Told for you\\n\\nIt says: %s\\n' "$(grep ^Pu "$(of 'Source path')")" |
-  "$(of 'Agent CLI path')" put-perspective --config "$(of 'Config file')" --source-path "$(of 'Source name')" \\
+  "$(of 'Agent CLI path')" put-perspective --config "$(of 'Config file')" --source-path "$(of 'Source path')" \\
   --persona "$(of 'Persona name')" --source-sha "$(of 'Source SHA')" --persona-sha "$(of 'Persona SHA')"`;
 
 /** Configures a program as the workspace's agent. */

@@ -276,6 +276,40 @@ describe("V9, T30: when the server is killed", needs("bubblewrap"), () => {
   });
 });
 
+describe("V9: when a server without a sandbox is killed", () => {
+  const seconds = () => `7${String(Math.random()).slice(2, 11)}`;
+  const deaf = (time: string) => `trap '' INT TERM HUP; setsid sleep ${time} & sleep ${time}; sleep ${time}`;
+
+  test("V9: its agent and the sessions that it started are killed at once, without another process", async () => {
+    const time = seconds();
+    const { root, topic } = await workspaceWith(deaf(time), { sandbox: "none" });
+    const server = await serveProcess(root);
+    const body = { kind: "incorporate", topic_id: topic };
+    await ask(server.url, "/api/agent/jobs", { method: "POST", token: server.token, body });
+    await expect.poll(() => running(`sleep ${time}`).length).toBe(2);
+    await server.stop("SIGKILL");
+    await expect.poll(() => running(`sleep ${time}`)).toEqual([]);
+  });
+
+  test("V9: a second server that was running all the time ends the job, and its page is free", async () => {
+    const time = seconds();
+    const { root, topic } = await workspaceWith(deaf(time), { sandbox: "none" });
+    const [first, second] = [await serveProcess(root), await serveProcess(root)];
+    const post = (server: typeof first) =>
+      ask(server.url, "/api/agent/jobs", {
+        method: "POST",
+        token: server.token,
+        body: { kind: "incorporate", topic_id: topic },
+      });
+    const { job_id } = (await post(first)).json();
+    await expect.poll(() => running(`sleep ${time}`).length).toBe(2);
+    await first.stop("SIGKILL");
+    const shown = async () => (await ask(second.url, `/api/agent/jobs/${job_id}`, { token: second.token })).json();
+    await expect.poll(shown).toMatchObject({ status: "failed", error_tail: "server restarted while job in flight" });
+    expect(running(`sleep ${time}`)).toEqual([]);
+  });
+});
+
 test("V9, R8: an agent that ignores signals is ended 5 s after it was cancelled", needs("bubblewrap"), async () => {
   const { root, topic } = await workspaceWith("trap '' INT TERM; echo ready; while :; do sleep 1; done");
   const server = await serveProcess(root);

@@ -186,7 +186,6 @@ describe.each(engines)("search on %s", (engine) => {
       folders,
       modelFolder: "",
       embeddings: undefined,
-      sections: async () => [],
     });
     onTestFinished(() => db.close());
     await search.rebuild();
@@ -226,7 +225,7 @@ describe.each(engines)("search on %s", (engine) => {
         return text === undefined ? undefined : { title: id, text, author: "", at: "" };
       },
     };
-    const keeper = indexer(db, [kind], { folders });
+    const keeper = indexer(db, [kind], folders);
     const word = fc.constantFrom(
       "heron",
       "lease",
@@ -289,7 +288,7 @@ describe.each(engines)("search on %s", (engine) => {
       all: async () => [...kept],
       read: async (id: string) => (kept.has(id) ? { title: id, text: "the wryneck", author: "", at: "" } : undefined),
     };
-    const [one, other] = [indexer(db, [kind], { folders }), indexer(db, [kind], { folders })];
+    const [one, other] = [indexer(db, [kind], folders), indexer(db, [kind], folders)];
     const write = async () => {
       kept.add("a");
       await db.write((tx) => tx.insertInto("search_queue").values({ kind: "entry", thing: "a" }).execute());

@@ -5,12 +5,12 @@ import { unwrap } from "../src/kernel/result.ts";
 import { createSignInLink, listSessions } from "../src/people/session-operations.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { ask, postLink, type SessionHeaders, signIn } from "./support/requests.ts";
-import { engines, newWorkspace } from "./support/workspace.ts";
+import { newWorkspace, sampledEngines } from "./support/workspace.ts";
 
 const dayMs = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString();
 
-describe.each(engines)("S2: sessions (%s)", (engine) => {
+describe.each(sampledEngines)("S2: sessions (%s)", (engine) => {
   async function workspace() {
     const { app, root } = await newWorkspace({ engine });
     const served = await serve(root);

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { sql } from "kysely";
 import pg from "pg";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Database, DatabaseAddress } from "../src/store/database.ts";
 import { appendEvent } from "../src/store/events.ts";
 import { migrate, migrationsFor } from "../src/store/migrate.ts";
@@ -157,6 +157,35 @@ describe.each(engines)("R13: a migration (%s)", (engine) => {
     await migrate(migrationsFor(engine, pathToFileURL(`${folder}/`)), target);
     expect((await target.recorded()).sort()).toEqual(["0001-good", "0002-only", "0003-bad"]);
     await target.end();
+  });
+});
+
+describe.each(engines)("V12: jobs belong to topics that exist (%s)", (engine) => {
+  test("V12: a database with a job of a lost topic is migrated without it, and takes no further one", async () => {
+    const where = await address(engine);
+    if (where.engine === "sqlite") mkdirSync(dirname(where.file), { recursive: true });
+    const target = await plainTarget(engine, where);
+    await migrate(
+      migrationsFor(engine).filter(({ name }) => name < "0015"),
+      target,
+    );
+    const topic = "'a.md', 'change', 'open', 1, 'Ada', '2026-11-01', ''";
+    await target.exec(
+      `INSERT INTO topics (id, path, kind, status, messages, created_by, created_at, seen_blob) VALUES ('t-1', ${topic})`,
+    );
+    const job = (id: string, topic: string) =>
+      `INSERT INTO agent_jobs (id, kind, source_path, topic_id, status, created_at, created_by, completed_at, cost_usd)
+       VALUES ('${id}', 'incorporate', 'a.md', '${topic}', 'failed', '2026-11-01', 'Ada', '2026-11-01', 0.5)`;
+    await target.exec(job("j-1", "t-1"));
+    await target.exec(job("j-2", "t-lost"));
+    await target.end();
+
+    const db = await openDatabase(where);
+    onTestFinished(() => db.close());
+    const jobs = () => db.read.selectFrom("agent_jobs").select(["id", "topic_id", "cost_usd"]).execute();
+    expect(await jobs()).toEqual([{ id: "j-1", topic_id: "t-1", cost_usd: 0.5 }]);
+    await expect(db.write((tx) => sql.raw(job("j-3", "t-lost")).execute(tx))).rejects.toThrow(/foreign key/i);
+    expect(await jobs()).toHaveLength(1);
   });
 });
 

@@ -124,7 +124,7 @@ const verdict = { verdict: "PASS", score: 100, feedback: "fine", evidence: [], t
 test("P2: crew and job agents see and can call exactly their tools", async () => {
   for (const part of ["brief", "pm", "preamble", "worker", "qc", "reporter"] satisfies CrewPart[]) {
     const names = operationsFor(part).map(({ name }) => name);
-    const own = { pm: ["submit_plan"], worker: ["submit_output", "ask"], qc: ["submit_verdict"] }[part as string] ?? [];
+    const own = { worker: ["submit_output", "ask"], qc: ["submit_verdict"] }[part as string] ?? [];
     expect(names.filter((name) => ofCrewAndJobs.includes(name)).sort()).toEqual([...own].sort());
   }
   const { app } = await newWorkspace({ files: { "docs/deploy.md": pageText } });

@@ -8,12 +8,16 @@ export type Way = (before: string, after: string, passage: Span) => Answer;
 
 const none: Answer = { place: undefined, asks: false };
 
-export const ways: Record<string, Way> = {
-  Scriptorium(before, after, passage) {
-    const found = refind(anchorAt(before, passage.start, passage.end, "old"), before, after, "new");
+export const wayOf =
+  (find: typeof refind): Way =>
+  (before, after, passage) => {
+    const found = find(anchorAt(before, passage.start, passage.end, "old"), before, after, "new");
     if (found.state === "orphaned") return none;
     return found.state === "needs-review" ? { place: found.place, asks: true } : { place: found.anchor, asks: false };
-  },
+  };
+
+export const ways: Record<string, Way> = {
+  Scriptorium: wayOf(refind),
 
   "without the old text"(before, after, passage) {
     const found = refind(anchorAt(before, passage.start, passage.end, "old"), undefined, after, "new");

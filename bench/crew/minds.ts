@@ -17,7 +17,8 @@ export function errs(n: number, attempt: number): boolean {
 const groundwork = proseWriter(3)(3000);
 
 const call = (name: string, input: unknown): Reply => ({ calls: [{ name, input }] });
-const edit = (n: number, text: string) => call("edit_file", { path: moduleOf(n), old: "not yet", new: text });
+const edit = (n: number, text: string) =>
+  call("edit_file", { path: moduleOf(n), edits: [{ old: "not yet", new: text }] });
 
 /** What the model of this bench does, in a crew and alone: the same reading, the same edits, the same mistakes. */
 export function crewMind(size: Size, tasks: PlanTask[]) {
@@ -29,7 +30,7 @@ export function crewMind(size: Size, tasks: PlanTask[]) {
       return call("submit_preamble", {
         content: "You are careful, you change little, and you show what you saw. ".repeat(2),
       });
-    if (has("submit_plan")) return plan(size, tasks, turn);
+    if (has("finish_plan")) return plan(size, tasks, turn);
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "0";
     const n = number === "0" ? 0 : Number(number.slice(2));
     if (has("submit_verdict")) return verdict(turn, n);
@@ -41,7 +42,8 @@ export function crewMind(size: Size, tasks: PlanTask[]) {
     const attempt = before ? Number(before) + 1 : 1;
     if (turn === 0) return call("read_file", { path: moduleOf(n), from: 120, lines: 60 });
     const text = errs(n, attempt) ? `wrong ${n}` : rightOf(n);
-    if (turn === 1 && before) return call("edit_file", { path: moduleOf(n), old: `wrong ${n}`, new: text });
+    if (turn === 1 && before)
+      return call("edit_file", { path: moduleOf(n), edits: [{ old: `wrong ${n}`, new: text }] });
     if (turn === 1) return edit(n, text);
     return call("submit_output", { output: `answer() in ${moduleOf(n)} returns what was asked for.` });
   };
@@ -58,18 +60,15 @@ function plan(size: Size, tasks: PlanTask[], turn: number): Reply {
     const some = Array.from({ length: Math.min(10, files - at) }, (_, i) => at + i + 1);
     return { calls: some.map((n) => ({ name: "read_file", input: { path: moduleOf(n), lines: 400 } })) };
   }
-  return call("submit_plan", {
-    title: "Answers",
-    summary: "One module for each task.",
-    assumptions: [],
-    cites: [],
-    tasks,
-  });
+  // As much as fits into one answer.
+  const from = (turn - Math.ceil(files / 10)) * 10;
+  if (from < tasks.length) return call("add_plan_tasks", { tasks: tasks.slice(from, from + 10) });
+  return call("finish_plan", { title: "Answers", summary: "One module for each task." });
 }
 
 function verdict(turn: number, n: number): Reply {
   if (turn === 0 && n > 0) return call("read_file", { path: moduleOf(n), from: 120, lines: 60 });
-  const evidence = [{ criterion: 1, met: true, quote: "exit 0", from: "check" }];
+  const evidence = [{ criterion: 1, met: true, quote: "exit code 0", from: "check" }];
   return call("submit_verdict", { verdict: "PASS", score: 92, feedback: "As asked.", evidence });
 }
 

@@ -1,8 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { silent } from "../../src/kernel/log.ts";
 import { unwrap } from "../../src/kernel/result.ts";
+import { openThreads } from "../../src/kernel/threads/threads.ts";
 import type { Database } from "../../src/store/database.ts";
 import { gitAt, initRepository } from "../../src/store/git/git.ts";
+import { publications } from "../../src/store/publications.ts";
 import type { openConnection } from "../../src/store/sqlite/connection.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { taskEngine } from "../../src/tasks/engine.ts";
@@ -87,13 +90,16 @@ async function commitTimes(open: Open, root: string) {
   const environment = { PATH: process.env.PATH ?? "", HOME: root };
   await initRepository(root, environment);
   const db = await openSqlite(join(root, ".scriptorium/scriptorium.db"), open);
+  const git = gitAt(root, environment);
   const store = fileStore({
     db,
-    git: gitAt(root, environment),
+    git,
+    publications: publications(db, git, root),
     root,
     wiki: "wiki",
     sources: "sources",
     sections: sections as never,
+    threads: openThreads(silent),
     now: () => new Date(),
   });
   await store.refresh();

@@ -32,11 +32,15 @@ export function mind(heard: Heard): Reply {
   const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
   if (has("submit_preamble"))
     return call("submit_preamble", { content: "You do careful work and report what you saw. ".repeat(3) });
-  if (has("submit_plan")) {
-    return call("submit_plan", { title: "Two pages", summary: "", assumptions: [], cites: [], tasks });
-  }
+  if (has("finish_plan"))
+    return {
+      calls: [
+        { name: "add_plan_tasks", input: { tasks } },
+        { name: "finish_plan", input: { title: "Two pages" } },
+      ],
+    };
   if (has("submit_verdict")) {
-    const evidence = [{ criterion: 1, met: true, quote: "exit 0", from: "check" }];
+    const evidence = [{ criterion: 1, met: true, quote: "exit code 0", from: "check" }];
     return call("submit_verdict", { verdict: "PASS", score: 95, feedback: "As required.", evidence });
   }
   if (number === "0" || said.includes(`"bytes":`)) return call("submit_output", { output: `Wrote out/${number}.txt.` });

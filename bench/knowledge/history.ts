@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../../src/app.ts";
 import { startUpkeep } from "../../src/http/upkeep.ts";
 import { unwrap } from "../../src/kernel/result.ts";
-import { historyRef } from "../../src/store/git/recorder.ts";
+import { historyRef } from "../../src/store/git/history-ref.ts";
 import { percentile } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
 import { atMost, holds, type Table } from "../support/table.ts";

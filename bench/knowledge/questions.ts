@@ -5,6 +5,7 @@ import { largeCatalogue } from "./catalogue.ts";
 import { acknowledgedCommits } from "./commits.ts";
 import { historyLag } from "./history.ts";
 import { manyProcesses } from "./processes.ts";
+import { manySections } from "./sections.ts";
 import { keptWrites } from "./servers.ts";
 import { coldStart } from "./start.ts";
 
@@ -16,6 +17,7 @@ const questions: Record<string, (place: Place) => Promise<Table[]>> = {
   processes: manyProcesses,
   servers: keptWrites,
   catalogue: largeCatalogue,
+  sections: manySections,
 };
 
 /** Asks all questions, or those named. With --json stdout has one JSON value, and the tables go to stderr. */

@@ -45,7 +45,6 @@ export async function measure(
     modelFolder: model ?? "",
     embeddings: undefined,
     folders: { wiki: "wiki", sources: "sources" },
-    sections: async () => [],
   });
   try {
     const began = performance.now();

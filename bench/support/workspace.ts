@@ -5,7 +5,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { type Caller, newTurn } from "../../src/kernel/caller.ts";
 import { unwrap } from "../../src/kernel/result.ts";
 import { initRepository } from "../../src/store/git/git.ts";
-import { historyRef } from "../../src/store/git/recorder.ts";
+import { historyRef } from "../../src/store/git/history-ref.ts";
 import { emptyDocument, withBody } from "../../src/wiki/stores/document.ts";
 import { type Place, succeed } from "./place.ts";
 
@@ -14,6 +14,8 @@ export type Workspace = { root: string; open(): Promise<App>; git(...args: strin
 type Options = {
   /** Entries with their first text; in the file store they are committed to git before the first `open`. */
   entries: Map<string, string>;
+  /** Other pages by path, committed as well. */
+  pages?: Record<string, string>;
   /** Ids of logs, empty at first. */
   logs?: string[];
   store?: "files" | "database";
@@ -28,7 +30,7 @@ export const openWorkspace = async (root: string, environment: Record<string, st
   openApp(unwrap(loadConfig(root, environment)));
 
 export async function newWorkspace(place: Place, options: Options): Promise<Workspace> {
-  const { entries, logs = [], store = "files", database = "sqlite" } = options;
+  const { entries, pages = {}, logs = [], store = "files", database = "sqlite" } = options;
   const root = place.folder("workspace");
   const git = (...args: string[]) => succeed(place.start("git", ["-C", root, ...args]));
   write(root, "scriptorium.yaml", `name: Bench\nstore: ${store}\ndatabase: ${database}\n`);
@@ -37,6 +39,7 @@ export async function newWorkspace(place: Place, options: Options): Promise<Work
   if (store === "files") {
     for (const [id, text] of entries) write(root, `wiki/${id}.md`, withBody(emptyDocument, text, titleOf(id)));
   }
+  for (const [path, text] of Object.entries(pages)) write(root, path, text);
   await initRepository(root, place.environment);
   await git("config", "user.name", "Ada Lovelace");
   await git("config", "user.email", "ada@example.org");

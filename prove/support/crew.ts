@@ -46,8 +46,13 @@ function reply(heard: Heard, rejected: Set<string>): Reply {
   const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
   if (heard.tools.includes("submit_preamble"))
     return call("submit_preamble", { content: "You do careful work, and say what you saw. ".repeat(3) });
-  if (heard.tools.includes("submit_plan"))
-    return call("submit_plan", { title: "A run", summary: "", assumptions: [], cites: [], tasks });
+  if (heard.tools.includes("finish_plan"))
+    return {
+      calls: [
+        { name: "add_plan_tasks", input: { tasks } },
+        { name: "finish_plan", input: { title: "A run" } },
+      ],
+    };
   if (/"status":"submitted"|"outcome":/.test(JSON.stringify(heard.body).replaceAll("\\", ""))) return { text: "Done." };
   if (heard.tools.includes("submit_verdict")) {
     const passes = number === "0" || rejected.has(number);
@@ -65,5 +70,8 @@ const verdict = (met: boolean, number: string) => ({
   feedback: met ? "It is as asked." : "It is not as asked.",
   issues: met ? [] : ["it is wrong"],
   required_fixes: met ? [] : ["make it right"],
-  evidence: [{ criterion: 1, met, quote: `made ${number}`, from: number === "0" ? "output" : "the file" }],
+  evidence:
+    number === "0"
+      ? [{ criterion: 1, met, quote: `made ${number}`, from: "output" }]
+      : [{ criterion: 1, met, quote: number, from: "file", ref: `out/${number}.txt` }],
 });

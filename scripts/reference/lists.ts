@@ -26,7 +26,7 @@ export const environmentPage = () =>
 export const eventsPage = () =>
   page(
     "Events",
-    "Every change appends an event to the log, in the transaction that makes the change. `GET /api/events` streams the log as server-sent events; `Last-Event-ID` or `?after=<id>` continues after an event, and `?after=0` starts at the beginning. An event has `id`, `at`, `actor`, `kind`, `subject` and `data`.",
+    "Every change appends an event to the log, in the transaction that makes the change. `GET /api/events` streams the log as server-sent events; `Last-Event-ID` or `?after=<id>` continues after an event, and `?after=0` starts at the beginning. An event has `id`, `at`, `actor`, `kind`, `subject` and `data`. Ids are positions 1, 2, 3 … without gaps, the same for every reader; an id that the log has not issued, for example after a restore, is refused with status 400. Each event is chained to the one before by SHA-256, and commits in git carry the head of the chain ([why](../decisions/2026-11-17-event-order.md)).",
     table(
       ["kind", "about", "meaning"],
       Object.entries(eventKinds).map(([kind, text]) => [code(kind), about(kind), text]),

@@ -76,7 +76,7 @@ export function httpPage(): string {
   );
   return page(
     "HTTP",
-    "`scriptorium serve` answers on `http://127.0.0.1:4750`, or on `port` in scriptorium.yaml. `GET /api/openapi.json` has every route with its schemas. Requests carry `Authorization: Bearer <token>`; bodies are JSON. An id with a slash is one encoded segment: `/api/entries/api%2Ferrors`.",
+    "`scriptorium serve` answers on `http://127.0.0.1:4750`, or on `port` in scriptorium.yaml. `GET /api/openapi.json` has every route with its schemas. Requests carry `Authorization: Bearer <token>`; bodies are JSON. A change with the header `Idempotency-Key` can be [repeated safely](../guides/scripts-and-ci.md#repeat-a-change-safely). An id with a slash is one encoded segment: `/api/entries/api%2Ferrors`.",
     table(
       ["route", "operation", "callers", ""],
       routes.map((route) => [

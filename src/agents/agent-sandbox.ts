@@ -41,6 +41,7 @@ export function inSandbox(
     folder: spec.cwd,
     write: policy.write,
     hide: policy.hide ?? [],
+    ...(policy.repository ? { repository: policy.repository } : {}),
     ports: network.ports,
     limits: policy.limits,
     read: [

@@ -1,3 +1,4 @@
+import { storable } from "../kernel/storable.ts";
 import { runProcess, type StopTimeouts } from "./process.ts";
 import type { EndReason } from "./runner.ts";
 import type { Sandbox, SandboxAccess } from "./sandbox/access.ts";
@@ -7,11 +8,20 @@ export type CommandResult = {
   ended: EndReason;
   /** The beginning and end of stdout, then the end of stderr. */
   output: string;
+  /** The end of stderr. */
+  errorTail: string;
   error?: string;
   durationMs: number;
 };
 
-type Options = { run: string; wallMs: number; signal: AbortSignal; maxCharacters?: number };
+type Options = {
+  run: string;
+  wallMs: number;
+  signal: AbortSignal;
+  maxCharacters?: number;
+  /** Gets the whole output, stdout and stderr as they come. */
+  logFile?: string;
+};
 
 const stopTimeouts: StopTimeouts = { interruptMs: 300, terminateMs: 700 };
 
@@ -20,7 +30,7 @@ export async function runBounded(
   sandbox: Sandbox,
   argv: readonly [string, ...string[]],
   access: SandboxAccess,
-  { run, wallMs, signal, maxCharacters = 20_000 }: Options,
+  { run, wallMs, signal, maxCharacters = 20_000, logFile }: Options,
 ): Promise<CommandResult> {
   const printed = headAndTail(maxCharacters);
   const decoder = new TextDecoder();
@@ -32,13 +42,14 @@ export async function runBounded(
       cwd: access.folder,
       input: "",
       limits: { wallMs },
+      ...(logFile ? { logFile } : {}),
       onOutput: (chunk) => printed.add(decoder.decode(chunk, { stream: true })),
       stopTimeouts,
     },
     signal,
   );
-  const output = [printed.text(), errorTail].filter((part) => part !== "").join("\n");
-  return { exitCode, ended, output, durationMs, ...(error ? { error } : {}) };
+  const output = storable([printed.text(), errorTail].filter((part) => part !== "").join("\n"));
+  return { exitCode, ended, output, errorTail: storable(errorTail), durationMs, ...(error ? { error } : {}) };
 }
 
 /** Collects a text, keeping only its first and last part. */

@@ -21,11 +21,14 @@ export function callServer(
   greeting: Greeting,
   perform: (call: Record<string, unknown>) => Promise<Result<unknown>>,
   onThrown: (error: Error) => void,
+  warning: () => string | undefined = () => undefined,
 ): CallServer {
   const connections = new Set<Socket>();
   const answerTo = async (line: string): Promise<Answer> => {
     try {
-      return { result: await perform(JSON.parse(line) as Record<string, unknown>) };
+      const result = await perform(JSON.parse(line) as Record<string, unknown>);
+      const warned = warning();
+      return { result, ...(warned ? { warning: warned } : {}) };
     } catch (error) {
       const { message, code } = error as NodeJS.ErrnoException;
       onThrown(error as Error);
@@ -70,7 +73,8 @@ export type CallSocket = { path: string; close(): Promise<void> };
 export async function openCallSocket(tools: Toolset): Promise<CallSocket> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-calls-"));
   const path = join(folder, "socket");
-  const perform = ({ operation, input }: Record<string, unknown>) => tools.call(String(operation), input);
+  const perform = ({ operation, input, idempotencyKey: key }: Record<string, unknown>) =>
+    tools.call(String(operation), input, typeof key === "string" ? key : undefined);
   const calls = callServer({ version, identity: "" }, perform, () => undefined);
   await new Promise<void>((done, fail) => calls.server.once("error", fail).listen(path, done));
   return {

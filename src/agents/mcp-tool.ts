@@ -2,29 +2,44 @@ import { type McpServer, ProtocolError, ProtocolErrorCode, type Tool } from "@mo
 import { nearest } from "../kernel/nearest.ts";
 import type { OperationDescription } from "../kernel/operation-description.ts";
 import { type Result, refusalFor } from "../kernel/result.ts";
+import { toolSchema } from "../kernel/tool-schema.ts";
 
 export type McpTools = {
   /** The tools in the answer to tools/list. */
   listed: readonly OperationDescription[];
   /** The names of all tools that can be called, listed or not. */
   callable: readonly string[];
-  call(name: string, raw: unknown): Promise<Result<unknown>>;
+  call(name: string, raw: unknown, idempotencyKey?: string): Promise<Result<unknown>>;
+  /** What the agent and its person should know about any answer, such as a broken schema.yaml. */
+  warning?(): string | undefined;
 };
 
 /**
  * Serves operations as MCP tools. The handlers are our own, because those of the SDK refuse calls of tools that they
  * do not list.
  */
-export function serveTools({ server }: McpServer, { listed, callable, call }: McpTools): void {
+export function serveTools({ server }: McpServer, { listed, callable, call, warning }: McpTools): void {
   server.registerCapabilities({ tools: {} });
   server.setRequestHandler("tools/list", () => ({ tools: listed.map(toolOf) }));
   server.setRequestHandler("tools/call", async ({ params }) => {
     const { name, arguments: given = {} } = params;
     if (!callable.includes(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, noTool(name, callable));
     const { _meta, ...raw } = given;
-    const { answer, isError } = await call(name, raw).then(answerOf, failure);
-    return { content: [{ type: "text" as const, text: JSON.stringify(answer) }], structuredContent: answer, isError };
+    const { answer, isError } = await call(name, raw, keyIn(params._meta)).then(answerOf, failure);
+    const warned = warning?.();
+    const { image, rest } = withoutImage(answer);
+    const texts = [JSON.stringify(rest), ...(warned ? [`warning: ${warned}`] : [])];
+    const content = [...image, ...texts.map((text) => ({ type: "text" as const, text }))];
+    return { content, structuredContent: rest, isError };
   });
+}
+
+/** The field of `_meta` that carries an idempotency key: clients repeat calls, models do not. */
+export const keyField = "scriptorium/idempotency-key";
+
+function keyIn(meta: Record<string, unknown> | undefined): string | undefined {
+  const key = meta?.[keyField];
+  return typeof key === "string" ? key : undefined;
 }
 
 type Answer = { answer: Record<string, unknown>; isError: boolean };
@@ -33,6 +48,14 @@ const answerOf = (result: Result<unknown>): Answer =>
   result.ok
     ? { answer: result.value as Record<string, unknown>, isError: false }
     : { answer: refusalFor(result.problem), isError: true };
+
+/** An image in an answer, `{image: {media_type, data}}`, is for the eyes of the model, not a text of it. */
+function withoutImage({ image, ...rest }: Record<string, unknown>) {
+  const { media_type: mimeType, data } = (image ?? {}) as { media_type?: unknown; data?: unknown };
+  if (typeof mimeType !== "string" || typeof data !== "string")
+    return { image: [], rest: image === undefined ? rest : { ...rest, image } };
+  return { image: [{ type: "image" as const, mimeType, data }], rest };
+}
 
 /** A protocol error would hide the reason from the model. */
 const failure = (error: unknown): Answer => ({
@@ -50,7 +73,7 @@ export function toolOf({ name, summary, guidance, effect, input }: OperationDesc
   return {
     name,
     description: guidance ? `${summary} ${guidance}` : summary,
-    inputSchema: { type: "object", ...input } as Tool["inputSchema"],
+    inputSchema: { type: "object", ...toolSchema(input) } as Tool["inputSchema"],
     annotations: annotations[effect],
   };
 }

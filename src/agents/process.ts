@@ -6,6 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { privateFile, privateFolder } from "../store/disk/private.ts";
+import { endWithParent } from "./end-with-parent.ts";
 import type { EndReason, Limits } from "./runner.ts";
 import type { SandboxedCommand } from "./sandbox/access.ts";
 import { watchSandbox } from "./sandbox/watch.ts";
@@ -83,6 +84,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     return result({ exitCode: null, ended: "spawn-error", error: child.message });
   }
 
+  const guard = spec.isSandboxed ? undefined : endWithParent(child.pid ?? 0, spec.run, spec.env.PATH);
   let ended: EndReason = "exit";
   let error: string | undefined;
   let escalation: Promise<void> | undefined;
@@ -133,6 +135,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   kill(-(child.pid ?? 0), "SIGTERM");
   await endSurvivors(spec.run, killAt === undefined ? terminateMs : Math.max(0, killAt - Date.now()));
   kill(-(child.pid ?? 0), "SIGKILL");
+  guard?.over();
   await Promise.race([closed(child), sleep(1000, undefined, { ref: false })]);
   child.stdout.destroy();
   child.stderr.destroy();

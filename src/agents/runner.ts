@@ -34,6 +34,8 @@ export type RunSpec = {
   meter?: Meter;
   /** Called before a model call that failed is repeated, with the cause. */
   onRetry?(message: string): void;
+  /** Called when the provider has failed for a while, with the cause, and without one when it answers again. */
+  onOutage?(message: string | null): void;
   /** Receives everything that the agent prints. */
   logFile?: string;
 };
@@ -64,7 +66,12 @@ export type Limits = {
   afterResultMs?: number;
   toolCalls?: number;
   messages?: number;
+  /** Output tokens of one answer; only for models over an API, as programs set their own. */
+  answerTokens?: number;
+  /** Output tokens of all answers together. */
   outputTokens?: number;
+  /** How long to go on asking a provider that is out of service; the time does not count as the agent's. */
+  outageMs?: number;
   /** Input and output together, and their price; enforced for programs as far as they report usage. */
   tokens?: number;
   usd?: number;
@@ -72,9 +79,11 @@ export type Limits = {
 
 export type Toolset = {
   operations: readonly Operation[];
-  call(name: string, raw: unknown): Promise<Result<unknown>>;
+  call(name: string, raw: unknown, idempotencyKey?: string): Promise<Result<unknown>>;
   /** True once the agent has delivered its result; runners that can, end the run then. */
   isDone?(): boolean;
+  /** The name of the tool with which it delivers. */
+  delivers?: string;
 };
 
 /** Unknown values are null, never 0. */
@@ -87,7 +96,8 @@ export type Usage = {
   messages: number | null;
 };
 
-export type EndReason = "exit" | "timeout" | "idle" | "after-result" | "stopped" | "limit" | "spawn-error";
+/** `outage`: the provider of the model did not serve it; nothing is known against the agent's work. */
+export type EndReason = "exit" | "timeout" | "idle" | "after-result" | "stopped" | "limit" | "outage" | "spawn-error";
 
 export type RunResult = {
   exitCode: number | null;
@@ -98,12 +108,18 @@ export type RunResult = {
   ended: EndReason;
   /** The limit that it reached, if one ended it. */
   reached?: keyof Limits;
+  /** After an outage: whether it passes by itself, or a person must act first, as for a rejected key. */
+  outage?: "passes" | "person";
+  /** What was removed from the conversation so that it fits into the model's context. */
+  compactions?: Compaction[];
   usage: Usage;
   costUsd: number | null;
   durationMs: number;
   /** Every destination that a sandboxed program used or was refused; null if that is not known. */
   destinations?: DestinationUse[] | null;
 };
+
+export type Compaction = { call: number; characters: number; removed: string[] };
 
 export const unknownUsage: Usage = {
   inputTokens: null,

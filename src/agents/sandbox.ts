@@ -16,7 +16,7 @@ export async function findSandbox(
   platform: NodeJS.Platform = process.platform,
 ): Promise<Result<Sandbox>> {
   if (mode === "none") return ok(noSandbox);
-  if (platform === "linux") return bubblewrapSandbox(environment.PATH ?? "");
+  if (platform === "linux") return bubblewrapSandbox(environment);
   if (platform === "darwin") return seatbeltSandbox();
   return refuse("refused", `no sandbox is available on ${platform}; run Scriptorium on Linux or macOS, or in WSL 2`);
 }
@@ -32,7 +32,7 @@ const noSandbox: Sandbox = {
 };
 
 /** The access of an agent that runs as a program. */
-export type SandboxPolicy = Pick<SandboxAccess, "write" | "hide" | "limits"> & {
+export type SandboxPolicy = Pick<SandboxAccess, "write" | "hide" | "limits" | "repository"> & {
   sandbox: Sandbox;
   network: NetworkPolicy;
   /** Further folders and files that it can read. */

@@ -45,7 +45,7 @@ export function setUpAgent(config: Config, stopTimeouts?: StopTimeouts): Result<
   if (!scribe.ok) return scribe;
   const runner = chooseRunner(agent, find, stopTimeouts);
   if (!runner.ok) return runner;
-  const writable = checkFolder(agent.logDir);
+  const writable = agent.logDir === undefined ? ok(true) : checkFolder(agent.logDir);
   if (!writable.ok) return writable;
   const env = allowed(environment, [...agent.env, ...modelVariables(agent.runner, environment)]);
   return ok({

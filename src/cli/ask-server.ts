@@ -3,11 +3,15 @@ import type { AgentCall } from "../agent-call.ts";
 import { type Answer, findSocket, type Greeting, identityOf } from "../kernel/agent-socket.ts";
 import { type Result, refuse } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
+import { warn } from "./shell.ts";
 
 /** A server that does not greet in this time is stopped or overloaded; opening the store is faster. */
 const greetingMs = 500;
 /** An agent's own socket has no alternative. */
 const patientMs = 30_000;
+
+/** The server stopped after it had the call: it may have been done. */
+export class ServerStopped extends Error {}
 
 type Workspace = { stateFolder: string; configFile: string; databaseUrl: string | undefined };
 
@@ -41,9 +45,12 @@ async function askSocket(
   const line = await lines.next();
   socket.destroy();
   if (line === undefined)
-    throw new Error(`the server stopped during ${call.operation}; check whether it was done before you repeat it`);
+    throw new ServerStopped(
+      `the server stopped during ${call.operation}; check whether it was done before you repeat it`,
+    );
   const answer: Answer = JSON.parse(line);
   if ("thrown" in answer) throw Object.assign(new Error(answer.thrown.message), { code: answer.thrown.code });
+  if (answer.warning) warn(answer.warning);
   return answer.result;
 }
 

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { agentMark } from "../agents/agent-marks.ts";
 import type { App } from "../app.ts";
+import type { Config } from "../config/config.ts";
 import type { Person } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -25,7 +26,7 @@ type Decision = { operation: Described; input: Input; person: Person; hasToken: 
  * The caller and the input of a decision, or a refusal. A person proves it with a token of theirs or by typing a word
  * at a terminal. Neither counts in a process of an agent: the agent could have read the token or made the terminal.
  */
-export async function decide<A extends Pick<App, "config">>(
+export async function decide<A extends { config: Config }>(
   app: A,
   { operation, input, person, hasToken }: Decision,
   confirmation: Confirmation<A> = describedBy(operation, input),

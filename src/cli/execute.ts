@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { executeRun } from "../crew/execute-operations.ts";
 import type { Outcome } from "../crew/record/run-host.ts";
+import { runDetails } from "../crew/report/show.ts";
 import { currentBudget } from "../crew/rules/run-budget.ts";
 import { cancelRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
@@ -11,6 +12,7 @@ import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Confirmation } from "./decide.ts";
+import { failureLines } from "./failures.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, perform, report, withApp } from "./session.ts";
 import { writeErr, writeOut } from "./shell.ts";
@@ -100,7 +102,10 @@ async function carryOut(
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };
   if (outcome.state !== "completed") process.exitCode = 1;
-  writeOut(options.json ? `${json({ kind: "summary", ...outcome })}\n` : `${summary(inertly(outcome))}\n`);
+  const details = outcome.state === "failed" ? await runDetails.of(app, run) : undefined;
+  const failures = details?.ok ? details.value.failures : [];
+  const told = [summary(inertly(outcome)), ...failureLines(run, inertly(failures))].join("\n");
+  writeOut(options.json ? `${json({ kind: "summary", ...outcome, failures })}\n` : `${told}\n`);
 }
 
 type NewBudget = { id: string; budget_tokens: number | null | undefined; budget_usd: number | null | undefined };
@@ -166,11 +171,14 @@ async function runNamed(app: App, common: Common, name: string | undefined): Pro
   const text = await readFile(name, "utf8").catch(() => undefined);
   if (text === undefined)
     return refuse("not_found", `${name} is neither a run nor a file; list the runs with: scriptorium run list`);
-  const { readChain } = await import("../crew/rules/chain-file.ts");
+  const [{ readChain }, { planHash }] = await Promise.all([
+    import("../crew/rules/chain-file.ts"),
+    import("../crew/rules/plan.ts"),
+  ]);
   const chain = readChain(text);
   if (!chain.ok) return chain;
   const known = await app.runs.find(chain.value.run);
-  if (known && known.state !== "planned") return ok(known.id);
+  if (known && planHash(chain.value.plan) === known.planHash) return ok(known.id);
   const by = nameOf(await localPerson(app, common));
   const id = known?.id ?? (await app.runs.create(chain.value.request, by)).id;
   const adopted = await app.runs.adopt(id, chain.value.plan, by);
@@ -192,7 +200,8 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
       ? `${playing.value.runner.name}${playing.value.model ? ` ${playing.value.model}` : ""}`
       : playing.problem.message;
   };
-  const tasks = (read.value.plan?.tasks ?? []).map((task) => ({
+  const planned = read.value.run;
+  const tasks = (planned.plan?.tasks ?? []).map((task) => ({
     number: task.number,
     title: task.title,
     depends_on: dependenciesOf(task),
@@ -201,7 +210,7 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     criteria: task.verification.length,
     limits: snakeKeys(boundsFor("worker", task.estimated_tool_calls ?? null)),
   }));
-  const plan = { run, title: read.value.title, worker: by("worker"), qc: by("qc"), tasks };
+  const plan = { run, title: planned.title, worker: by("worker"), qc: by("qc"), tasks };
   if (options.json) return void writeOut(`${json(plan)}\n`);
   const rows = inertly(tasks).map((task) => [
     task.number,

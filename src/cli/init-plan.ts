@@ -48,7 +48,7 @@ export type FullPlan = InitPlan & { clients: Plan | undefined };
 export async function planInit(root: string, wishes: Wishes, env: Environment): Promise<Result<FullPlan>> {
   const workspace = planWorkspace(root, { name: wishes.template, bookBranch: wishes.bookBranch }, env);
   if (!workspace.ok) return workspace;
-  const { schema, wiki, kept } = workspace.value;
+  const { schema, wiki, kept, booked } = workspace.value;
   const chosen = clientsNamed(wishes.connect);
   if (!chosen.ok) return chosen;
   const role = roleFor(schema, wishes.role, `${wiki}/schema.yaml`);
@@ -70,7 +70,10 @@ export async function planInit(root: string, wishes: Wishes, env: Environment): 
     changes: [...workspace.value.changes, ...entries, ...told.value, ...skills.value],
     kept,
     commit: wishes.commit,
-    private: new Map(clients.value.isPortable ? [] : entries.map(({ shown }) => [shown, reason])),
+    private: new Map([
+      ...(clients.value.isPortable ? [] : entries.map(({ shown }) => [shown, reason] as const)),
+      ...booked.map((path) => [path, `it is on the branch ${wishes.bookBranch}`] as const),
+    ]),
     clients: chosen.value.length > 0 ? clients.value : undefined,
   });
 }

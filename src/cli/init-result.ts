@@ -1,7 +1,7 @@
 import type { Result } from "../kernel/result.ts";
 import type { Proof } from "../setup/clients/round-trip.ts";
 import type { Done } from "../setup/init.ts";
-import { ignoredPaths } from "../wiki/init.ts";
+import { ignoredPaths, unsigned } from "../wiki/init.ts";
 import { proofText } from "./connect.ts";
 import type { FullPlan, Wishes } from "./init-plan.ts";
 import { dim, green, plural, yellow } from "./text.ts";
@@ -31,6 +31,7 @@ export function resultText({ root, changes, kept, clients, wishes, done, proof }
     wishes.bookBranch
       ? `Agents' writes become commits on ${wishes.bookBranch}; ${branch ?? "your branch"} is not touched.`
       : `Agents' writes become commits on the branch that is checked out${branch ? `, now ${branch}` : ""}. --book-branch gives them one of their own.`,
+    ...(done.signs ? [`commit.gpgsign is on; ${unsigned}.`] : []),
     ...(proof ? [proofText(proof)] : []),
     ...(role ? [`Connected in the role ${role}; scriptorium connect <client> --role <role> changes it.`] : []),
     ...connected.map(({ client }) => client.first),

@@ -33,7 +33,8 @@ export const jobCommand = (common: () => Common) =>
         .action(({ kind, topic, source, persona, wait }) =>
           withApp(common(), async (app) => {
             const input = { kind, topic_id: topic, source_path: source, persona_name: persona };
-            await startHere(app, common(), (caller) => startJob.perform(app, input, caller), wait ?? false);
+            const once = app.idempotency.once(common().idempotencyKey);
+            await startHere(app, common(), (caller) => startJob.perform(app, input, caller, once), wait ?? false);
           }),
         ),
     )

@@ -1,13 +1,13 @@
 import { dirname } from "node:path";
+import { storageProblem } from "../kernel/storage-problem.ts";
 import { GitError } from "../store/git/run-git.ts";
 
 /** What the machine refused, in a sentence with the next step; undefined for errors that are ours. */
 export function machineTrouble(error: unknown): string | undefined {
   const { code = "", message, path, syscall } = error as NodeJS.ErrnoException;
-  if (code === "ENOSPC" || code === "SQLITE_FULL") {
-    return "the disk is full; nothing was changed. Free some space and try again";
-  }
   if (code === "EROFS") return readOnly(path ? dirname(path) : "the workspace");
+  const storage = storageProblem(error);
+  if (storage) return storage.message;
   // Node reports a folder that it cannot create on a read-only file system as missing.
   if (code === "ENOENT" && syscall === "mkdir") return `${path} cannot be created: the folder above it is read-only`;
   if (code === "EACCES" || code === "EPERM") return `permission denied${path ? `: ${path}` : ""}; nothing was changed`;

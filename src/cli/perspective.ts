@@ -49,7 +49,12 @@ export const perspectiveCommand = (common: () => Common) =>
               app,
               common(),
               async (caller) => {
-                const started = await refreshPerspective.perform(app, asked, caller);
+                const started = await refreshPerspective.perform(
+                  app,
+                  asked,
+                  caller,
+                  app.idempotency.once(common().idempotencyKey),
+                );
                 if (!started.ok) return started;
                 const { job_id } = started.value;
                 return job_id ? ok({ job_id }) : refuse("conflict", `${page} was written for ${persona} just now`);

@@ -13,33 +13,40 @@ import { inert, table } from "./text.ts";
 export const planCommand = (common: () => Common) =>
   new Command("plan")
     .description("plan a request: tasks, their workers and verifiers, and checks")
-    .argument("<request...>", "what you want done; - reads it from stdin")
+    .argument("[request...]", "what you want done; - reads it from stdin")
     .option("--brief", "first have an agent write a specification of the request")
     .option("--no-brief", "plan from the request itself (default)")
+    .option("--resume <run>", "continue planning a run whose planner ended without a plan; its tasks so far are kept")
     .option("--open", "edit the plan in $EDITOR before it is saved")
-    .action((words, { brief, open }) =>
+    .action((words, { brief, open, resume }) =>
       withApp(common(), async (app) => {
         const said = words.join(" ");
         const request = (said === "-" ? (await readInput("-")).toString("utf8") : said).trim();
-        if (request === "")
+        if ((request === "") === (resume === undefined))
           return complain(common(), {
             code: "invalid",
-            message: 'the request is empty; run: scriptorium plan "what you want done"',
+            message:
+              resume === undefined
+                ? 'the request is empty; run: scriptorium plan "what you want done"'
+                : "--resume continues with the request of the run; leave the request out",
           });
-        const planned = await plan(app, common(), request, brief === true);
+        const wanted = resume === undefined ? { request, brief: brief === true } : { run: resume };
+        const planned = await plan(app, common(), wanted);
         const opened = planned.ok && open ? await edited(app, common(), planned.value) : planned;
-        print(common(), opened, described);
+        print(common(), opened, (planned) => described(planned, app.config.bookBranch));
       }),
     );
 
-async function plan(app: App, common: Common, request: string, brief: boolean): Promise<Result<Planned>> {
+type Wanted = { request: string; brief: boolean } | { run: string };
+
+async function plan(app: App, common: Common, wanted: Wanted): Promise<Result<Planned>> {
   const onSignal = () => void app.host.stop();
   for (const signal of stopSignals) process.once(signal, onSignal);
   const unsubscribe = app.host.onNews((news) => {
     if (news.kind === "model-retry") writeErr(`scriptorium: ${inert(news.reason ?? "")}\n`);
   });
   try {
-    const planned = await perform(app, common, startRun, { request, brief });
+    const planned = await perform(app, common, startRun, wanted);
     if (!planned.ok) return planned;
     const { run, chain = app.runs.chainPath(run), tasks = [] } = planned.value;
     return ok({ run, chain, tasks });
@@ -76,10 +83,11 @@ async function edited(app: App, common: Common, planned: Planned): Promise<Resul
   return ok({ ...planned, tasks });
 }
 
-const described = ({ run, chain, tasks }: Planned) =>
+const described = ({ run, chain, tasks }: Planned, bookBranch: string | undefined) =>
   [
     table([["task", "title"], ...tasks.map((task) => [task.number, task.title])]),
     "",
     `${run}: the plan is in ${chain}`,
+    `accepted files are committed to scriptorium/${run}/accepted, entries of the wiki to ${bookBranch ?? "the branch that is checked out"}`,
     `edit the file if needed, then run: scriptorium execute ${run}`,
   ].join("\n");

@@ -22,6 +22,7 @@ async function execute(argv: string[]): Promise<void> {
     .option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)")
     .option("--json", "print one JSON value instead of text")
     .option("--token <token>", "act as the person of this token (default: SCRIPTORIUM_TOKEN)")
+    .option("--idempotency-key <key>", "repeat a change with the same key and it takes effect once (24 hours)")
     .showHelpAfterError("(see --help)")
     .addHelpText("after", examples);
 
@@ -58,7 +59,7 @@ Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1
 const helpLine = (text: string) =>
   text.charAt(0).toUpperCase() + (text.includes(". ") ? text.slice(1) : text.slice(1).replace(/\.$/, ""));
 
-/** --dir, --json and --token may come before or after the command; usage errors are thrown, not exits. */
+/** --dir, --json, --token and --idempotency-key may come before or after the command; usage errors are thrown, not exits. */
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
     command.exitOverride().configureOutput({ writeOut, writeErr }).helpOption("-h, --help", "show this help");
@@ -71,13 +72,15 @@ function acceptEverywhere(program: Command): void {
     if (!command.options.some((option) => option.long === "--dir"))
       command.option("--dir <folder>", "the workspace, or a folder in it (default: the current folder)");
     command.addOption(new Option("--token <token>").hideHelp());
+    command.addOption(new Option("--idempotency-key <key>").hideHelp());
     command.hook("preAction", (_this, action) => {
-      const { json, dir, token } = action.opts();
+      const { json, dir, token, idempotencyKey } = action.opts();
       if (json) program.setOptionValue("json", true);
       if (dir) program.setOptionValue("dir", dir);
       if (token) program.setOptionValue("token", token);
+      if (idempotencyKey) program.setOptionValue("idempotencyKey", idempotencyKey);
       // They are not fields of the operation that the command passes its options to.
-      for (const name of ["json", "dir", "token"]) action.setOptionValue(name, undefined);
+      for (const name of ["json", "dir", "token", "idempotencyKey"]) action.setOptionValue(name, undefined);
     });
   };
   walk(program);

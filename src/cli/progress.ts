@@ -23,6 +23,8 @@ export function lineOf(news: News): string {
   switch (news.kind) {
     case "run-started":
       return `${news.run} started: ${news.title ?? ""}`;
+    case "plan-changed":
+      return `the plan of ${news.run} changed:\n${news.reason ?? ""}`;
     case "attempt-started":
       return `${who}${nth} started: ${news.title ?? ""}`;
     case "worker-completed":
@@ -43,8 +45,11 @@ export function lineOf(news: News): string {
       return `${who} will be retried${why}`;
     case "given-up":
       return `${who} failed${why}`;
+    case "model-not-used":
     case "model-retry":
       return `${who === "" ? "" : `${who}: `}${news.reason ?? ""}`;
+    case "report-started":
+      return `an agent writes the ${news.title ?? "report"}${news.task === undefined ? "" : ` on ${news.task}`}`;
     case "released":
       return `${who} was released${why}`;
   }
@@ -104,7 +109,12 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
-      trouble = news.kind === "model-retry" ? (news.reason ?? "") : "";
+      trouble = news.kind === "model-retry" || news.kind === "model-not-used" ? (news.reason ?? "") : "";
+      if (news.kind === "plan-changed") {
+        // Stays above the table, which is drawn again below it.
+        out.write(`${lineOf(news)}\n`);
+        drawn = 0;
+      }
       if (news.kind === "run-started") title = `${news.run}: ${news.title ?? ""}`;
       if (news.tokens != null) sums.tokens += news.tokens;
       else if (news.kind === "worker-completed") sums.unknown = true;

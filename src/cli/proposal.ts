@@ -37,7 +37,8 @@ export const proposalCommand = (common: () => Common) =>
       new Command("show")
         .description(showProposal.summary)
         .argument("<id>")
-        .action((id) => report(common(), showProposal, { id }, (found) => describe(found))),
+        .option("--cursor <cursor>", "topics_cursor of an earlier answer, for the next 100 topics")
+        .action((id, { cursor }) => report(common(), showProposal, { id, cursor }, (found) => describe(found))),
     )
     .addCommand(
       new Command("open")
@@ -152,11 +153,14 @@ const describe = (p: Shown, mostLines = Number.POSITIVE_INFINITY) =>
     ...(p.decided_by
       ? [`${p.status} by ${p.decided_by} at ${when(p.decided_at ?? "")}${p.note ? `: ${p.note}` : ""}`]
       : []),
+    ...(typeof p.data.renamed_from === "string"
+      ? [yellow(`the page was renamed from ${p.data.renamed_from} after this was proposed`)]
+      : []),
     ...(p.kind === "page" ? [] : Object.entries(p.data).map(field)),
     ...p.comments.map(
       (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${c.content}`,
     ),
-    ...(p.impact ? foreseen(p.impact) : []),
+    ...(p.impact ? foreseen(p.id, p.impact) : []),
     ...(p.impact ? shownDiff(p.id, p.impact, mostLines) : []),
   ].join("\n");
 
@@ -164,25 +168,37 @@ const field = ([key, value]: [string, unknown]) =>
   `  ${key}: ${Array.isArray(value) ? value.join(", ") : String(value)}`;
 
 /** The effect of approving: warnings, then the change. */
-function foreseen(impact: NonNullable<Shown["impact"]>): string[] {
-  const { merge, hidden } = impact;
+function foreseen(id: string, impact: NonNullable<Shown["impact"]>): string[] {
+  const { merge, hidden, topic_counts: counts, topics_cursor: cursor } = impact;
+  const affected = counts.orphaned + counts.needs_review + counts.moved;
   const moved = merge?.clean
     ? "the page changed since; the two changes merge cleanly: approve the text below with --merge"
     : "the page changed since, in the same lines; request a revision with: scriptorium proposal revise";
   return [
-    ...(impact.base_moved ? [yellow(impact.source_sha === null ? "the page was deleted" : moved)] : []),
+    ...(impact.base_moved ? [yellow(whyMoved(impact, moved))] : []),
     ...impact.topics.filter(({ to }) => to !== "anchored").map(told),
+    ...(cursor && !cursor.startsWith("anchored/")
+      ? [
+          `${plural(affected, "topic")} would move or be lost; see more with: scriptorium proposal show ${id} --cursor ${cursor}`,
+        ]
+      : []),
     ...hidden.map(({ line, characters }) => red(`line ${line} contains hidden characters: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,
   ];
 }
 
-function shownDiff(id: string, { merge, diff: own }: NonNullable<Shown["impact"]>, mostLines: number): string[] {
+function whyMoved({ source_sha, uncommitted }: NonNullable<Shown["impact"]>, moved: string): string {
+  if (source_sha === null) return "the page was deleted";
+  return uncommitted ? "the page has uncommitted changes; commit or stash them, then review the proposal again" : moved;
+}
+
+function shownDiff(id: string, impact: NonNullable<Shown["impact"]>, mostLines: number): string[] {
+  const { merge, diff: own, omitted_lines: omitted } = impact;
   const diff = merge?.diff ?? own;
   const lines = diff.split("\n").length;
   return lines > mostLines
     ? [`read the diff (${lines} lines) with: scriptorium proposal show ${id}`]
-    : ["", coloured(diff)];
+    : ["", coloured(diff), ...(omitted > 0 ? [yellow(`${plural(omitted, "line")} of the diff are left out`)] : [])];
 }
 
 const becomes = {

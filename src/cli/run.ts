@@ -1,10 +1,13 @@
 import { Command } from "@commander-js/extra-typings";
 import { cleanRuns } from "../crew/clean.ts";
+import { spelled } from "../crew/report/metrics.ts";
 import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
+import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
+import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
@@ -12,7 +15,7 @@ import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, resume, cancel and clean runs")
+    .description("list, inspect, resume, cancel and clean runs; show and move the focus")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -58,7 +61,42 @@ export const runCommand = (common: () => Common) =>
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
+    .addCommand(focusCommand(common) as unknown as Command)
     .addCommand(cleanCommand(common) as unknown as Command);
+
+const focusCommand = (common: () => Common) =>
+  new Command("focus")
+    .description(`${listFocusRuns.summary} --to moves the focus, --end ends the run.`)
+    .argument("[run]", "only this run")
+    .option("--to <role>", "give the focus to this role")
+    .option("--end", "end the run")
+    .option("--reason <text>", "why; it is written to the handoffs log")
+    .option("--limit <n>", "maximum number", Number)
+    .action((run, { to, end, reason, limit }, command) => {
+      if (to === undefined && !end) return report(common(), listFocusRuns, { run, limit }, focused);
+      if (run === undefined || (to !== undefined && end))
+        return command.error("error: name the run, and use either --to or --end");
+      return report(common(), moveFocus, { run, to, reason }, ({ holder }) =>
+        holder === null ? `run ${run} ended` : `${holder} holds the focus of run ${run}`,
+      );
+    });
+
+function focused({ pipeline, runs }: OutputOf<typeof listFocusRuns>): string {
+  if (pipeline.length === 0) return "this wiki has no pipeline, so its runs have no focus";
+  if (runs.length === 0) return `no runs along the pipeline (${pipeline.join(" → ")})`;
+  const rows = runs.map(({ run, holder, since, step, max_steps, reads, read_cap, ended, begun }) => [
+    ...[run, holder ?? `ended: ${ended ?? ""}`, when(since), `${step} of ${max_steps}`],
+    holder === null ? "–" : begun ? `${reads} of ${read_cap}` : "not begun",
+  ]);
+  const told = runs.length > 1 ? [] : (runs[0]?.handoffs ?? []);
+  return [
+    table([["run", "holder", "since", "step", "reads"], ...rows]),
+    ...told.map(
+      ({ step, from, to, created_at, summary }) =>
+        `\nstep ${step}, ${when(created_at)}: ${from} → ${to ?? "end"}\n${summary}`,
+    ),
+  ].join("\n");
+}
 
 const cleanCommand = (common: () => Common) =>
   new Command("clean")
@@ -113,15 +151,20 @@ function described(run: Details): string {
         task.title,
       ]),
     ]),
+    ...(run.draft ?? []).map((task) => `submitted: ${task.number} ${task.title}`),
     ...run.questions
       .filter((one) => one.answer === null)
-      .map((one) => `\n${one.id} (task ${one.task}) asks: ${one.question}`),
+      .map(
+        (one) =>
+          `\n${one.id} (task ${one.task}) asks: ${one.question}${one.passed_on ? ` (the planner passed it on: ${one.passed_on})` : ""}`,
+      ),
+    ...failureLines(run.id, run.failures),
   ].join("\n");
 }
 
 type Usage = OutputOf<typeof runUsage>;
 
-function used({ tasks, others, workers }: Usage): string {
+function used({ tasks, others, models, workers }: Usage): string {
   const known = (value: number | null, spell: (there: number) => string) => (value === null ? "–" : spell(value));
   const figures = ({ tokens, usd, ms }: Usage["others"]) => [
     known(tokens, String),
@@ -135,6 +178,11 @@ function used({ tasks, others, workers }: Usage): string {
         ...[task.number, ...figures(task), String(task.attempts), known(task.score, String), task.title],
       ]),
       ["others", ...figures(others), "", "", "agents without a task, such as the planner"],
+    ]),
+    "",
+    table([
+      ["model", "tokens", "cost", "time", "agents"],
+      ...models.map((one) => [`${one.runner}${one.model ? ` ${one.model}` : ""}`, ...figures(one), String(one.agents)]),
     ]),
     ...(workers.length === 0
       ? []
@@ -158,11 +206,7 @@ const measured = ({ figures }: Figures) =>
     ["metric", "value", "target", "met", "computed from"],
     ...figures.map((one) => [
       one.name.replaceAll("_", " "),
-      one.value === null
-        ? "–"
-        : one.unit === "share"
-          ? `${(one.value * 100).toFixed(1)} %`
-          : `${Math.round(one.value)} ms`,
+      spelled(one),
       one.target ?? "–",
       one.met === null ? "–" : one.met ? "yes" : "no",
       one.counted,

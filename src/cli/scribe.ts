@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -8,7 +9,7 @@ import { fieldsOf, type JsonSchema, type OperationDescription } from "../kernel/
 import { Refused, type Result, unwrap } from "../kernel/result.ts";
 import { version } from "../kernel/version.ts";
 import { manifest } from "../operation-manifest.ts";
-import { askServer, askTools } from "./ask-server.ts";
+import { askServer, askTools, ServerStopped } from "./ask-server.ts";
 import { forAgents } from "./next-step.ts";
 import { complain, fail, readStdin, withApp } from "./session.ts";
 import { claimSecret, runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
@@ -55,6 +56,8 @@ function commandFor(operation: OperationDescription, here: PerformHere): Command
     .option("--role <role>", "your role in schema.yaml (default: the only one)")
     .option("--dir <folder>", "the workspace, or a folder in it")
     .option("--config <file>", "the workspace's scriptorium.yaml, instead of --dir");
+  if (operation.effect !== "reads")
+    command.option("--idempotency-key <key>", "repeat the call with the same key and it takes effect once (24 hours)");
   // An operation that takes one of these itself means the same by it.
   if (!names.includes("run")) command.option("--run <id>", "the run you work for");
   if (!names.includes("task")) command.option("--task <id>", "the task you work on");
@@ -73,7 +76,7 @@ function commandFor(operation: OperationDescription, here: PerformHere): Command
     if (field.enum) option.choices(field.enum.map(String));
     command.addOption(option);
   }
-  return command.action(() => perform(operation.name, names, command.opts(), here));
+  return command.action(() => perform(operation, names, command.opts(), here));
 }
 
 /** The body of an entry, a proposal, a perspective or a message. */
@@ -98,19 +101,25 @@ type Given = {
   secret?: string;
   dir?: string;
   config?: string;
+  idempotencyKey?: string;
 } & Record<string, unknown>;
 
-async function perform(operation: string, fields: string[], options: Given, here: PerformHere): Promise<void> {
+async function perform(
+  { name: operation, effect }: OperationDescription,
+  fields: string[],
+  options: Given,
+  here: PerformHere,
+): Promise<void> {
   const given: Given = { ...claimSecret(), ...options };
   const { SCRIPTORIUM_SOCKET: tools } = shell().env;
-  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given, here);
+  const ask = tools ? (call: AgentCall) => askTools(tools, call) : inWorkspace(given, effect, here);
   const input: Record<string, unknown> = {};
   for (const field of fields) {
     const value = given[field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
     if (value !== undefined) input[field] = value;
   }
   if (fields.includes(fromStdin)) input[fromStdin] ??= (await readStdin()).toString("utf8");
-  const { role, run, task, epoch, secret } = given;
+  const { role, run, task, epoch, secret, idempotencyKey } = given;
   const job = unwrap(jobMark(shell().env, await shell().ancestors()));
   const call: AgentCall = {
     operation,
@@ -121,15 +130,29 @@ async function perform(operation: string, fields: string[], options: Given, here
     ...(epoch === undefined ? {} : { epoch }),
     ...(secret === undefined ? {} : { secret }),
     ...(job ? { job } : {}),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   };
   const result = await ask(call);
   if (result.ok) writeOut(`${json(result.value)}\n`);
   else complain({ json: true }, result.problem, forAgents);
 }
 
-function inWorkspace({ config, dir }: Given, here: PerformHere): (call: AgentCall) => Promise<Result<unknown>> {
+/** A server that dies during a call may have done it: with a key, the call can be repeated without it. */
+function inWorkspace(
+  { config, dir }: Given,
+  effect: OperationDescription["effect"],
+  here: PerformHere,
+): (call: AgentCall) => Promise<Result<unknown>> {
   const root = config === undefined ? workspaceOf(dir ?? ".") : folderOf(config);
-  return async (call) => (await askRunningServer(root, call)) ?? here(root, call);
+  return async (call) => {
+    const repeatable = effect === "reads" ? call : { idempotencyKey: randomUUID(), ...call };
+    try {
+      return (await askRunningServer(root, repeatable)) ?? (await here(root, call));
+    } catch (error) {
+      if (error instanceof ServerStopped) return here(root, repeatable);
+      throw error;
+    }
+  };
 }
 
 function askRunningServer(root: string, call: AgentCall): Promise<Result<unknown> | undefined> {

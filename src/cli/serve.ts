@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { findWorkspace } from "../config/environment.ts";
 import type { Result } from "../kernel/result.ts";
 import { parseToolGroups, type ToolGroup, toolGroups } from "../kernel/tool-groups.ts";
+import { crashAt } from "../store/disk/crash.ts";
 import { type Common, complain, withApp } from "./session.ts";
 import { claimSecret, shell } from "./shell.ts";
 
@@ -14,6 +15,7 @@ export const serveCommand = (common: () => Common) =>
     .action(async ({ port, example }) => {
       const { serve, openExample } = await import("../http/serve.ts");
       const options = common();
+      crashAt(shell().env.SCRIPTORIUM_CRASH_AT);
       const dir = example ? await openExample(process.cwd()) : options.dir;
       await serve({ ...options, ...(dir ? { dir } : {}) }, port);
     });

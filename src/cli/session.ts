@@ -8,15 +8,16 @@ import { findWorkspace } from "../config/environment.ts";
 import type { Person } from "../kernel/caller.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { type Problem, problemText, Refused, type Result, refusalFor, unwrap } from "../kernel/result.ts";
+import { storageProblem } from "../kernel/storage-problem.ts";
 import { crashAt } from "../store/disk/crash.ts";
 import type { Confirmation } from "./decide.ts";
 import { machineTrouble } from "./machine-trouble.ts";
 import { forPeople } from "./next-step.ts";
-import { shell, writeErr, writeOut } from "./shell.ts";
+import { shell, warn, writeErr, writeOut } from "./shell.ts";
 import { inert, inertly, json } from "./text.ts";
 
 /** Options that every command has. */
-export type Common = { dir?: string; json?: boolean; token?: string };
+export type Common = { dir?: string; json?: boolean; token?: string; idempotencyKey?: string };
 
 /** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
 export async function withApp<T>(common: Common, work: (app: App) => Promise<T>): Promise<T> {
@@ -29,6 +30,8 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
   try {
     return await work(app);
   } finally {
+    const warning = app.schemaWarning();
+    if (warning) warn(warning);
     await app.close();
   }
 }
@@ -69,11 +72,12 @@ export async function perform<I extends z.ZodType, O extends z.ZodType>(
   confirmation?: Confirmation,
 ): Promise<Result<z.output<O>>> {
   const person = await localPerson(app, common);
-  if (!(await operation.isDecision(app, input))) return operation.perform(app, input, person);
+  const once = app.idempotency.once(common.idempotencyKey);
+  if (!(await operation.isDecision(app, input))) return operation.perform(app, input, person, once);
   const { decide } = await import("./decide.ts");
   const decision = { operation, input, person, hasToken: Boolean(tokenOf(common)) };
   const decided = await decide(app, decision, confirmation);
-  return decided.ok ? operation.perform(app, decided.value.input, decided.value.caller) : decided;
+  return decided.ok ? operation.perform(app, decided.value.input, decided.value.caller, once) : decided;
 }
 
 /** Input as typed at a shell: the operation checks choices and says which required option is missing. */
@@ -112,6 +116,8 @@ export function complain(common: Common, problem: Problem, { program, wording } 
 export function fail(common: Common, error: unknown, face = forPeople): void {
   if (error instanceof Refused) return complain(common, error.problem, face);
   if ((error as NodeJS.ErrnoException).code === "EPIPE") return;
+  const storage = storageProblem(error);
+  if (storage) return complain(common, storage, face);
   const known = machineTrouble(error);
   const message = known ?? `unexpected error: ${error instanceof Error ? error.message : String(error)}`;
   if (common.json) writeOut(`${json({ status: "failed", error: message })}\n`);

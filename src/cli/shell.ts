@@ -65,3 +65,6 @@ export function endProcess(): void {
 /** Every command prints through these two, so that none can print hidden characters or control sequences. */
 export const writeOut = (text: string): boolean => shell().stdout.write(printable(text));
 export const writeErr = (text: string): boolean => shell().stderr.write(printable(text));
+
+/** For what concerns every command, such as a broken schema.yaml; results and problems are printed as before. */
+export const warn = (text: string): boolean => writeErr(`warning: ${text}\n`);

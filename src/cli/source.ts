@@ -82,12 +82,14 @@ async function addAll(common: Common, paths: string[], name: string | undefined)
   await withApp(common, async (app) => {
     const person = await localPerson(app, common);
     const added: z.infer<typeof addSource.output>[] = [];
-    for (const { file, name: own } of files) {
+    const { idempotencyKey: key } = common;
+    for (const [index, { file, name: own }] of files.entries()) {
       const size = file === "-" ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
       if (size > largestSource) return complain(common, tooLarge(file, size).problem);
       const bytes = await readInput(file);
       const input = { name: name ?? own, content: bytes.toString("base64"), encoding: "base64" };
-      const done = await addSource.perform(app, input, person);
+      const once = app.idempotency.once(key && files.length > 1 ? `${key}/${index}` : key);
+      const done = await addSource.perform(app, input, person, once);
       if (!done.ok) return complain(common, done.problem);
       added.push(done.value);
     }

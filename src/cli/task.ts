@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { updateTodo } from "../crew/operations.ts";
 import { overturnTask } from "../crew/overturn.ts";
 import { ok } from "../kernel/result.ts";
 import {
@@ -9,14 +10,13 @@ import {
   lockTodo,
   releaseTask,
   unlockTodo,
-  updateTodo,
 } from "../tasks/operations.ts";
 import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import type { Confirmation } from "./decide.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { claimSecret, shell } from "./shell.ts";
-import { bold, inert, inertly, table } from "./text.ts";
+import { bold, colouredDiff, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
@@ -116,9 +116,11 @@ export const taskCommand = (common: () => Common) =>
         .argument("<id>")
         .action((id) =>
           report(common(), updateTodo, { id, status: "reopened" }, (t) =>
-            [`${id} is ${wordsFor(t.state)}`, ...(t.reopened ?? []).map((other) => `${other} is reopened too`)].join(
-              "\n",
-            ),
+            [
+              ...(t.diff ? [`the plan changed:\n${colouredDiff(t.diff)}`] : []),
+              `${id} is ${wordsFor(t.state)}`,
+              ...(t.reopened ?? []).map((other) => `${other} is reopened too`),
+            ].join("\n"),
           ),
         ),
     )

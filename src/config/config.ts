@@ -19,6 +19,15 @@ const folder = z
   .string()
   .regex(/^(?!\.\.?(\/|$))[\w.-]+(\/(?!\.\.?(\/|$))[\w.-]+)*$/, "expected a folder inside the workspace, such as wiki");
 
+/** As `git check-ref-format --branch` accepts it, without spaces and revision syntax. */
+export const branchName = z
+  .string()
+  .max(200)
+  .regex(
+    /^(?![-/.])(?!.*(?:\.\.|\/\/|\/\.|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]*[^\u0000-\u0020\u007f~^:?*[\\./]$/,
+    "expected the name of a git branch, such as wiki",
+  );
+
 const line = z
   .string()
   .trim()
@@ -49,13 +58,15 @@ const variable = z.string().regex(/^[A-Za-z_]\w*$/, "expected the name of an env
 
 const agentBlock = z.strictObject({
   author_name: line.describe("Git author name of what agents propose"),
-  author_email: line.describe("Git author e-mail address of what agents propose"),
+  author_email: line
+    .regex(/^[^\s@,;:"()[\]\\]+@[^\s@,;:"()[\]\\]+$/, "expected an e-mail address such as agent@example.org")
+    .describe("Git author e-mail address of what agents propose"),
   runner: z
     .enum(["claude", "codex", "acp", "command"], { error: "expected claude, codex, acp or command" })
     .default("claude")
     .describe("Which agent runs jobs: Claude Code, Codex, any ACP agent, or any other command"),
-  claude_bin: argument.min(1).optional().describe("Path of Claude Code; `claude` in PATH if left out"),
-  codex_bin: argument.min(1).optional().describe("Path of Codex; `codex` in PATH if left out"),
+  claude_bin: argument.optional().describe("Path of Claude Code; `claude` in PATH if empty or left out"),
+  codex_bin: argument.optional().describe("Path of Codex; `codex` in PATH if empty or left out"),
   command: z
     .array(argument)
     .min(1)
@@ -66,8 +77,8 @@ const agentBlock = z.strictObject({
   args: z.array(argument).default([]).describe("Further arguments for Claude Code or Codex"),
   model: line.optional().describe("Model to request; the agent's own default if left out"),
   env: z.array(variable).default([]).describe("Names of further environment variables that the agent gets"),
-  scribe_bin: argument.min(1).optional().describe("Path of `scribe`; the one of this installation if left out"),
-  wb_agent_bin: argument.min(1).optional().describe("Older name of `scribe_bin`"),
+  scribe_bin: argument.optional().describe("Path of `scribe`; the one of this installation if empty or left out"),
+  wb_agent_bin: argument.optional().describe("Older name of `scribe_bin`"),
   isolation: z
     .enum(["scratch", "workspace"], { error: "expected scratch or workspace" })
     .default("scratch")
@@ -81,7 +92,9 @@ const agentBlock = z.strictObject({
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
   idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long; no limit if left out"),
-  log_dir: argument.min(1).optional().describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out"),
+  log_dir: argument
+    .optional()
+    .describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out, no log files if empty"),
 });
 
 const searchKeys = z.strictObject({
@@ -107,15 +120,26 @@ export const configFile = z.strictObject({
   wiki: folder.default("wiki").describe("Folder of the wiki with its `schema.yaml`"),
   sources: folder.default("sources").describe("Folder of the sources"),
   store: z
-    .enum(["files", "database"], { error: "expected files or database" })
+    .string()
+    .regex(
+      /^(files|database|\.\.?\/[^\u0000-\u001f]+\.m?js)$/,
+      "expected files, database, or the path of a module such as ./my-store.js",
+    )
     .default("files")
-    .describe("Where entries are stored: `files` is markdown in git, `database` is rows in the database"),
+    .describe(
+      "Where entries are stored: `files` is markdown in git, `database` is rows in the database, `./my-store.js` is a store of your own",
+    ),
   database: z
     .string()
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, "expected sqlite, or a PostgreSQL URL such as postgres://host/name")
     .default("sqlite")
     .describe(
       "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
+    ),
+  book_branch: branchName
+    .optional()
+    .describe(
+      "Branch for commits of entries and sources. Your own branch then gets only pages that you approve. The branch that is checked out if left out",
     ),
   claims: z
     .strictObject({
@@ -161,8 +185,12 @@ export type Config = {
   name: string;
   wiki: string;
   sources: string;
-  store: "files" | "database";
+  store: "files" | "database" | "module";
+  /** The path of the module, relative to the workspace; set when `store` is `module`. */
+  storeModule: string | undefined;
   database: DatabaseAddress;
+  /** The branch of entries and sources; undefined for the one that is checked out. */
+  bookBranch: string | undefined;
   claims: { strategy: "queue" | "lease" | "optimistic"; leaseMs: number };
   crew: CrewConfig;
   /** Undefined when the workspace configures no agent. */
@@ -203,7 +231,8 @@ export type AgentConfig = SandboxConfig & {
   incorporateMs: number;
   perspectiveMs: number;
   idleMs: number | undefined;
-  logDir: string;
+  /** Undefined when agents have no log files. */
+  logDir: string | undefined;
 };
 
 export function loadConfig(root: string, env: Environment): Result<Config> {
@@ -225,8 +254,10 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     name: value.name ?? root.split("/").at(-1) ?? "workspace",
     wiki: value.wiki,
     sources: value.sources,
-    store: value.store,
+    store: value.store === "files" || value.store === "database" ? value.store : "module",
+    storeModule: value.store.startsWith(".") ? value.store : undefined,
     database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
+    bookBranch: value.book_branch,
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
     crew: value.crew,
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
@@ -246,13 +277,13 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
 const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder: string): AgentConfig => ({
   author: { name: block.author_name, email: block.author_email },
   runner: block.runner,
-  claudeBin: block.claude_bin ?? "claude",
-  codexBin: block.codex_bin ?? "codex",
+  claudeBin: block.claude_bin || "claude",
+  codexBin: block.codex_bin || "codex",
   command: block.command ?? [],
   args: block.args,
   model: block.model,
   env: block.env,
-  scribeBin: block.scribe_bin ?? block.wb_agent_bin,
+  scribeBin: block.scribe_bin || block.wb_agent_bin || undefined,
   isolation: block.isolation,
   network: block.network,
   networkHosts: block.network_hosts,
@@ -264,5 +295,10 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),
   idleMs: block.idle_timeout === undefined ? undefined : milliseconds(block.idle_timeout),
-  logDir: block.log_dir === undefined ? join(stateFolder, "agent-logs") : resolve(root, block.log_dir),
+  logDir: logFolder(block.log_dir, root, stateFolder),
 });
+
+function logFolder(configured: string | undefined, root: string, stateFolder: string): string | undefined {
+  if (configured === "") return undefined;
+  return configured === undefined ? join(stateFolder, "agent-logs") : resolve(root, configured);
+}

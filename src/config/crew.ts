@@ -17,6 +17,14 @@ const agent = z
       .max(200)
       .optional()
       .describe("For the runner `model`: `provider/model`, such as `anthropic/claude-opus-4-5`"),
+    answer_tokens: z
+      .int()
+      .min(256)
+      .max(1_000_000)
+      .optional()
+      .describe(
+        "Maximum output tokens of one answer of a model over an API. Default: 16000 for `worker` and `pm`, 4000 for `qc` and `preamble`, 8192 for `brief` and `reporter`",
+      ),
     role: z.string().min(1).max(100).optional().describe("Role in `schema.yaml` under which the agent writes"),
     command: z
       .array(z.string())
@@ -51,6 +59,11 @@ const price = z.strictObject({
   cache_write: z.number().min(0).optional().describe("US dollars per million tokens written to the prompt cache"),
 });
 
+const modelLimits = z.strictObject({
+  context_tokens: z.int().min(1000).max(1e9).optional().describe("Tokens of input and answer together"),
+  answer_tokens: z.int().min(256).max(1e9).optional().describe("Longest answer that the model can give"),
+});
+
 const tokens = z.int().min(1).max(1e12);
 const usd = z.number().min(0).max(1e9);
 
@@ -74,6 +87,12 @@ export const crewBlock = z
       .max(1440)
       .default(5)
       .describe("Stop an agent that sends nothing for this long, in minutes"),
+    outage_minutes: z
+      .number()
+      .min(0)
+      .max(10_080)
+      .default(60)
+      .describe("How long a run waits for a model provider that is out of service before it stops, in minutes"),
     budget: z
       .strictObject({
         run_tokens: tokens.optional().describe("Tokens of one run; `execute --budget-tokens` overrides it"),
@@ -81,6 +100,7 @@ export const crewBlock = z
         task_tokens: tokens.optional().describe("Tokens of one task, over all its attempts"),
         task_usd: usd.optional().describe("US dollars of one task, over all its attempts"),
         attempt_tokens: tokens.optional().describe("Tokens of one attempt"),
+        attempt_output_tokens: tokens.optional().describe("Output tokens of one agent in one attempt"),
         attempt_usd: usd.optional().describe("US dollars of one attempt"),
       })
       .default({})
@@ -91,10 +111,28 @@ export const crewBlock = z
       .describe(
         "The agent of each part: `brief`, `pm`, `preamble`, `worker`, `qc`, `reporter`. A part inherits the keys it leaves out from `all`",
       ),
+    reports: z
+      .enum(["agents", "facts"], { error: "expected agents or facts" })
+      .default("agents")
+      .describe(
+        "`agents`: agents write an analysis of each failed task (parts `qc` and `pm`) and of each run (part `reporter`) beside the recorded facts. `facts`: no agent is started for reports",
+      ),
+    questions: z
+      .enum(["person", "pm"], { error: "expected person or pm" })
+      .default("person")
+      .describe(
+        "Who answers workers' questions. `pm`: the planner, which may pass a question on to a person. `person`: a person, in the inbox",
+      ),
     providers: z
       .record(z.string().regex(/^[\w-]{1,50}$/), provider)
       .default({})
       .describe("Model servers by name. `anthropic`, `openai` and `ollama` are built in"),
+    models: z
+      .record(z.string().max(200), modelLimits)
+      .default({})
+      .describe(
+        "Limits of models by `provider/model`, for models over an API. A conversation that would not fit is compacted before the call",
+      ),
     prices: z
       .record(z.string().max(200), price)
       .default({})

@@ -1,5 +1,5 @@
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import * as z from "zod";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
@@ -107,11 +107,14 @@ async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: bo
 }
 
 async function remove(
-  { db, git, now }: CrewApp,
+  { config, db, git, now }: CrewApp,
   { run, branches, checkouts }: Leftovers,
   actor: string,
 ): Promise<void> {
-  for (const folder of checkouts) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  for (const folder of checkouts) {
+    const desk = join(config.stateFolder, "desks", basename(folder));
+    for (const path of [folder, desk]) await rm(path, { recursive: true, force: true, maxRetries: 3 });
+  }
   await git.pruneWorktrees();
   for (const branch of branches) await git.deleteRef(`refs/heads/${branch}`);
   await db.write((tx) =>

@@ -101,6 +101,8 @@ const demoPlan = {
 type Use = (name: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>;
 type Work = (use: Use) => Promise<void>;
 
+const call = (id: string) => ({ from: "call" as const, ref: id, lines: "" });
+
 const done = (use: Use, output: string, statements: Statement[] = [], decisions: string[] = []) =>
   use("submit_output", { output, statements, decisions });
 
@@ -110,8 +112,8 @@ const workers: Record<string, Work> = {
     const tests = await use("run_command", { run: ["node", "--test"] });
     const found = String(version.output).trim();
     await done(use, `Node ${found} is installed, and the existing tests pass.`, [
-      { statement: "Node is installed", evidence: found, from: String(version.call) },
-      { statement: "the tests pass", evidence: "pass 1", from: String(tests.call) },
+      { statement: "Node is installed", evidence: found, ...call(String(version.call)) },
+      { statement: "the tests pass", evidence: "pass 1", ...call(String(tests.call)) },
     ]);
   },
   async "1.1"(use) {
@@ -126,7 +128,9 @@ const workers: Record<string, Work> = {
         "import { farewell } from './src/farewell.js'; console.log(farewell('Ada'))",
       ],
     });
-    const statements = [{ statement: "farewell returns the name", evidence: "Goodbye, Ada.", from: String(ran.call) }];
+    const statements = [
+      { statement: "farewell returns the name", evidence: "Goodbye, Ada.", ...call(String(ran.call)) },
+    ];
     const decision = "farewell has its own module, so that greet does not change for its users";
     await done(use, "farewell(name) returns `Goodbye, NAME.`", statements, [decision]);
   },
@@ -135,7 +139,7 @@ const workers: Record<string, Work> = {
     await use("write_file", { path: "test/farewell.test.js", content: text });
     const ran = await use("run_command", { run: ["node", "--test"] });
     await done(use, "Added a test of farewell; both tests pass.", [
-      { statement: "both tests pass", evidence: "pass 2", from: String(ran.call) },
+      { statement: "both tests pass", evidence: "pass 2", ...call(String(ran.call)) },
     ]);
   },
   async "1.3"(use) {
@@ -157,19 +161,23 @@ const workers: Record<string, Work> = {
 type Judge = (use: Use) => Promise<Record<string, unknown>>;
 
 const pass = (score: number, feedback: string, evidence: object[]) => ({ verdict: "PASS", score, feedback, evidence });
-const seen = (criterion: number, quote: string, from: string, met = true) => ({ criterion, met, quote, from });
+const seen = (criterion: number, quote: string, from: "check" | "file" | "output", ref = "", met = true) => ({
+  ...{ criterion, met, quote, from, ref },
+});
 
 const verifiers: Record<string, Judge> = {
-  "0": async () =>
-    pass(95, "All checks passed, and the output names the version.", [
-      seen(1, "node --test: exit 0", "check"),
-      seen(2, "Node v", "output"),
-    ]),
+  async "0"(use) {
+    const version = await use("run_command", { run: ["node", "--version"] });
+    return pass(95, "All checks passed, and the output names the version.", [
+      seen(1, "node --test: exit code 0", "check"),
+      seen(2, `Node ${String(version.output).trim()} is installed`, "output"),
+    ]);
+  },
   async "1.1"(use) {
     const file = await use("read_file", { path: "src/farewell.js" });
     return pass(94, "The module is small and meets the requirements.", [
       seen(1, "export const farewell", "check"),
-      seen(2, String(file.content).slice(0, 80), "src/farewell.js"),
+      seen(2, String(file.content).split("\n")[1] ?? "", "file", "src/farewell.js"),
     ]);
   },
   "1.2": async () => pass(90, "The tests pass and would fail on a wrong text.", [seen(1, "pass 2", "check")]),
@@ -184,13 +192,13 @@ const verifiers: Record<string, Judge> = {
         required_fixes: ["add an example with the import and its output"],
         evidence: [
           seen(1, "docs/farewell.md", "check"),
-          seen(2, String(text).slice(0, 200), "docs/farewell.md", false),
+          seen(2, String(text).trim(), "file", "docs/farewell.md", false),
         ],
       };
     }
     return pass(92, "The page is short, and its example runs as written.", [
       seen(1, "docs/farewell.md", "check"),
-      seen(2, 'console.log(farewell("Ada"))', "docs/farewell.md"),
+      seen(2, 'console.log(farewell("Ada"))', "file", "docs/farewell.md"),
     ]);
   },
   "1.4": async () =>
@@ -202,17 +210,20 @@ const verifiers: Record<string, Judge> = {
 /** The crew of the demo: its agents follow a script and call no model; everything around them is real. */
 export function demoAgents(paceMs: number): CrewAgents {
   const parts: Partial<Record<CrewPart, Script>> = {
-    async pm(spec) {
-      await using(spec, paceMs)("submit_plan", demoPlan);
+    async pm(spec, signal) {
+      const use = using(spec, paceMs, signal);
+      const { tasks, ...head } = demoPlan;
+      await use("add_plan_tasks", { tasks });
+      await use("finish_plan", head);
       return undefined;
     },
-    async worker(spec) {
+    async worker(spec, signal) {
       const number = /^# Task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
-      await workers[number]?.(using(spec, paceMs));
+      await workers[number]?.(using(spec, paceMs, signal));
       return undefined;
     },
-    async qc(spec) {
-      const use = using(spec, paceMs);
+    async qc(spec, signal) {
+      const use = using(spec, paceMs, signal);
       const number = /^# Verify task ([\d.]+)/m.exec(spec.prompt)?.[1] ?? "";
       const said = await verifiers[number]?.(use);
       if (said) await use("submit_verdict", said);
@@ -227,9 +238,10 @@ export function demoAgents(paceMs: number): CrewAgents {
 
 const roles: Partial<Record<CrewPart, string>> = { pm: "planner", qc: "architect" };
 
-function using(spec: Parameters<Script>[0], paceMs: number): Use {
+/** A stopped agent makes no further call: its database may be closed by then. */
+function using(spec: Parameters<Script>[0], paceMs: number, signal: AbortSignal): Use {
   return async (name, input) => {
-    await sleep(paceMs);
+    await sleep(paceMs, undefined, { signal });
     const result = await spec.tools?.call(name, input);
     if (!result?.ok) throw new Error(`the demo's ${name} was refused: ${result?.problem.message ?? "no tools"}`);
     return result.value as Record<string, unknown>;

@@ -6,16 +6,20 @@ import { noSuch } from "../store/no-such.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { currentBudget, raisesBudget } from "./rules/run-budget.ts";
 
+const runId = z.string().max(64).describe("Id of the run, such as run-…");
+
 export const startRun = operation({
   name: "start_run",
-  summary: "Plan a request; the plan can be edited before it runs.",
+  summary:
+    "Plan a request, or continue planning a run that ended without a plan; the plan can be edited before it runs.",
   effect: "writes",
   touches: ["run"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/runs" },
   input: z.object({
-    request: z.string().trim().min(1, "expected the request").max(100_000).describe("What should be done"),
+    request: z.string().trim().min(1, "expected the request").max(100_000).optional().describe("What should be done"),
+    run: runId.optional().describe("Instead of a request: a run without a plan; the tasks in its draft are kept"),
     brief: z.boolean().default(false).describe("First have an agent turn the request into a specification"),
   }),
   output: z.object({
@@ -23,8 +27,12 @@ export const startRun = operation({
     chain: z.string().optional().describe("File of the plan, once it is planned"),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })).optional(),
   }),
-  async run(app: CrewApp, { request, brief }, caller) {
-    const started = await app.host.plan(request, { brief, by: nameOf(caller) });
+  async run(app: CrewApp, { request, run, brief }, caller) {
+    const by = nameOf(caller);
+    if ((request === undefined) === (run === undefined))
+      return refuse("invalid", "request: expected the request, or the run to continue, and not both");
+    const started =
+      run === undefined ? await app.host.plan(request ?? "", { brief, by }) : await app.host.resumePlan(run, { by });
     if (!started.ok) return started;
     return app.host.background ? ok({ run: started.value.run }) : started.value.ended;
   },
@@ -44,7 +52,7 @@ export const executeRun = operation({
     return run !== undefined && raisesBudget(currentBudget(run, app.config.crew.budget), asked);
   },
   input: z.object({
-    id: z.string().max(64).describe("Id of the run, such as run-…"),
+    id: runId,
     budget_tokens: z
       .int()
       .min(1)

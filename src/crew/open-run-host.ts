@@ -1,8 +1,13 @@
-import { ok, type Result } from "../kernel/result.ts";
+import type { CrewPart } from "../kernel/caller.ts";
+import { processName, processState } from "../kernel/process-name.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { CrewAgents, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
+import { changeText } from "./rules/plan-change.ts";
+import type { Run } from "./rules/run.ts";
 
 export type HostOptions = {
   /** Operations return as soon as the work has started; a server and its restart resume it. */
@@ -13,6 +18,8 @@ export type HostOptions = {
 
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
+
+const planningCarrier = () => `${processName()}/planner`;
 
 /**
  * The run host of a process. Planning and executing load the model SDK and more, so that they are
@@ -62,6 +69,22 @@ export function openRunHost(
     return made.ok ? openCrew(made.value, tell) : made;
   }
 
+  /** Starts planners, once the agents of the parts are known to be there. */
+  async function planners(given: CrewAgents | undefined, parts: CrewPart[]) {
+    const made = await staff(given);
+    if (!made.ok) return made;
+    const [{ planRun }, { checkBeforePlanning }] = await Promise.all([
+      import("./plan/planner.ts"),
+      import("./agent/ready.ts"),
+    ]);
+    const ready = await checkBeforePlanning(made.value, parts);
+    if (!ready.ok) return ready;
+    return ok(({ id, request }: Run, how: { brief: boolean; by: string }, signal: AbortSignal | undefined) => {
+      const ended = track(planning(id), planRun(made.value, { id, request }, how, until(signal)));
+      return ok({ run: id, ended });
+    });
+  }
+
   const execute: RunHost["execute"] = async (run, { by, workers, agents, signal, ...budget }) => {
     const app = appOf();
     // A plan can be read, and a run be stopped, shortly before its process has cleaned up: wait for that
@@ -69,7 +92,12 @@ export function openRunHost(
     await inProgress.get(planning(run));
     const running = executing.get(run);
     if (running) {
-      if ((await app.runs.find(run))?.state === "running") return ok(running);
+      if ((await app.runs.find(run))?.state === "running") {
+        const read = await app.runs.readBack(run, by);
+        if (!read.ok) return read;
+        if (read.value.diff !== "") tell({ kind: "plan-changed", run, reason: changeText(read.value) });
+        return ok(running);
+      }
       await inProgress.get(run);
     }
     const [{ executeRun }, made] = await Promise.all([import("./attempt/execute.ts"), crew(agents)]);
@@ -88,19 +116,24 @@ export function openRunHost(
     background,
 
     async plan(request, { brief, by, agents, signal }) {
+      const planner = await planners(agents, brief ? ["brief", "pm"] : ["pm"]);
+      if (!planner.ok) return planner;
+      const run = await appOf().runs.create(request, by, planningCarrier());
+      return planner.value(run, { brief, by }, signal);
+    },
+
+    async resumePlan(run, { by, agents, signal }) {
       const app = appOf();
-      const made = await staff(agents);
-      if (!made.ok) return made;
-      const crew = made.value;
-      const [{ planRun }, { checkReady }] = await Promise.all([
-        import("./plan/planner.ts"),
-        import("./agent/ready.ts"),
-      ]);
-      const ready = checkReady(crew, brief ? ["brief", "pm"] : ["pm"]);
-      if (!ready.ok) return ready;
-      const { id } = await app.runs.create(request, by);
-      const ended = track(planning(id), planRun(crew, { id, request }, { brief, by }, until(signal)));
-      return ok({ run: id, ended });
+      const found = await app.runs.find(run);
+      if (!found) return noSuch(app.db.read, "run", run);
+      const planner = await planners(agents, ["pm"]);
+      if (!planner.ok) return planner;
+      const isHere = found.carriedBy === planningCarrier();
+      const isAlive = isHere ? inProgress.has(planning(run)) : processState(found.carriedBy ?? "") === "running";
+      if (found.state === "planning" && isAlive)
+        return refuse("conflict", `run ${run} is being planned; wait for its plan: scriptorium run show ${run}`);
+      const reopened = await app.runs.step(run, { type: "reopen" }, by, { carried_by: planningCarrier() });
+      return reopened.ok ? planner.value(reopened.value, { brief: false, by }, signal) : reopened;
     },
 
     execute,

@@ -3,12 +3,15 @@ import { type Caller, claimFor, nameOf } from "../kernel/caller.ts";
 import { operation, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { NamedClaim } from "../store/fence.ts";
+import { lastAttempt } from "../store/queries/attempts.ts";
+import { runTask } from "../store/queries/runs.ts";
 import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
 import { longestOutput } from "../tasks/transition.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { type Fence, hashOf } from "./record/facts.ts";
 import { askQuestion } from "./record/questions.ts";
+import { seenBy } from "./record/seen.ts";
 import { contextFor } from "./record/task-context.ts";
 import { plan } from "./rules/plan.ts";
 
@@ -24,6 +27,8 @@ const secret = z
   .optional()
   .describe("The secret of your claim; needed if you claimed with lock_todo");
 const line = z.string().trim().min(1).max(1000);
+const ref = z.string().trim().max(400).default("");
+const lines = z.string().trim().max(20).default("").describe("For a file, the line or lines, such as 12 or 12-20");
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of nodes and entries that you used");
 
 /** The name of a caller in records: an agent of the crew by its own name, others by their role. */
@@ -86,8 +91,8 @@ export const submitOutput = operation({
   name: "submit_output",
   summary: "Submit the result of a task with evidence for each statement.",
   guidance:
-    "Call it once, when the work is done; another agent then verifies it. Quote real tool output as evidence: a statement without evidence is an issue. Changed files are found by git; do not list them as evidence. " +
-    'Example: {"output": "Added retry to the mailer", "statements": [{"statement": "all tests pass", "evidence": "Tests 42 passed", "from": "call-7"}]}',
+    "Call it once, when the work is done; another agent then verifies it. The system looks every quote up in its source; a statement whose quote is not there is an issue. Changed files are found by git. " +
+    'Example: {"output": "Added retry to the mailer", "statements": [{"statement": "all tests pass", "evidence": "Tests 42 passed", "from": "call", "ref": "call-7"}]}',
   effect: "writes",
   touches: ["task", "attempt"],
   callers: writers,
@@ -108,7 +113,9 @@ export const submitOutput = operation({
         z.object({
           statement: line.describe("One fact about the result"),
           evidence: z.string().max(4000).describe("Tool output or file content that shows it, quoted exactly"),
-          from: z.string().max(400).describe("Where the evidence is: the id of a tool call, or a file path"),
+          from: z.enum(["call", "file"]).describe("Where the quote is: the answer to a tool call of yours, or a file"),
+          ref: ref.describe("The id in the field `call` of the answer, or the path of the file"),
+          lines,
         }),
       )
       .max(100)
@@ -132,6 +139,12 @@ export const submitOutput = operation({
         });
       const begun = await app.attempts.begin(fence.value, held?.holder ?? actorOf(caller), actorOf(caller));
       if (!begun.ok) return begun;
+      const detail = await runTask(app.db.read, fence.value.task);
+      if (detail?.deliverable === "files")
+        return refuse(
+          "invalid",
+          `task ${fence.value.task} delivers files, which are taken from the worktree of a worker that the run starts; release it`,
+        );
     }
     const kept = await app.attempts.submitOutput(fence.value, said, actorOf(caller));
     if (!kept.ok) return kept;
@@ -167,7 +180,8 @@ export const submitVerdict = operation({
   summary: "Submit your verdict on the deliverable that you verify.",
   guidance:
     "Judge the deliverable, not how it was made, and give evidence that you saw yourself for every criterion. " +
-    "PASS needs a score of 80 or more, passed checks and evidence for every criterion; the answer has the outcome. On FAIL list what must be fixed.",
+    "The system looks every quote up in its source: quote exactly, with whole words and numbers. If one is not there, you can correct the verdict once. " +
+    "PASS needs a score of 80 or more and evidence for every criterion; FAIL needs evidence of a criterion that is not met, and what must be fixed.",
   effect: "writes",
   touches: ["task", "attempt"],
   callers: ["agent"],
@@ -191,9 +205,20 @@ export const submitVerdict = operation({
             met: z.boolean().describe("Whether it is met"),
             quote: z.string().max(2000).describe("What you saw, quoted exactly"),
             from: z
-              .string()
-              .max(400)
-              .describe("Where: check, file and its path, the id of your tool call, or output for a text deliverable"),
+              .enum(["call", "file", "check", "output"])
+              .describe(
+                "Where: the answer to your own tool call, a file as delivered, the output of the system's check, or a text deliverable",
+              ),
+            ref: ref.describe(
+              "call: the id in the field `call` of its answer. file: its path. check: the number of its criterion, if it is another",
+            ),
+            lines,
+            absent: z
+              .boolean()
+              .default(false)
+              .describe(
+                "True if it is evidence that something is missing: your search call for the quote found nothing; or, for a criterion that is not met, the file lacks the quote, or with an empty quote does not exist",
+              ),
           }),
         )
         .max(200)
@@ -212,21 +237,29 @@ export const submitVerdict = operation({
           message: "a FAIL needs issues or required_fixes",
         });
     }),
-  output: z.object({ outcome: z.enum(["PASS", "FAIL"]), objections: z.array(z.string()), state: z.string() }),
+  output: z.object({
+    outcome: z.enum(["PASS", "FAIL"]),
+    void: z.boolean().describe("True if your evidence is not in the record: another verifier is asked"),
+    objections: z.array(z.string()),
+    state: z.string(),
+  }),
   async run(app: CrewApp, { task, epoch, secret, caused_by, required_fixes, ...said }, caller) {
     if (caller.kind !== "agent" || caller.crew?.part !== "qc")
       return refuse("denied", "only the verifier that the run started for this task can submit a verdict");
     const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
+    const { agent, context = null } = caller.crew;
+    const attempt = await lastAttempt(app.db.read, fence.value.task);
+    const own = { epoch: fence.value.epoch, part: "qc" as const, context };
+    const seen = attempt ? await seenBy(app, attempt, own, said.evidence) : { calls: [], files: new Map() };
     const judged = await app.attempts.submitVerdict(
       fence.value,
-      { ...said, requiredFixes: required_fixes },
-      caused_by,
-      caller.crew.agent,
+      { said: { ...said, requiredFixes: required_fixes }, causedBy: caused_by },
+      { name: agent, context, seen },
     );
     if (!judged.ok) return judged;
-    const { outcome, objections, task: now } = judged.value;
-    return ok({ outcome, objections, state: now.state });
+    const { outcome, objections, faults, state } = judged.value;
+    return ok({ outcome, void: faults.length > 0, objections: [...objections, ...faults], state });
   },
 });
 
@@ -249,7 +282,12 @@ export const ask = operation({
     question: z.string().trim().min(1).max(4000).optional().describe("One question"),
     id: z.string().max(64).optional().describe("Id of an earlier question, to read its answer"),
   }),
-  output: z.object({ id: z.string(), status: z.enum(["asked", "answered"]), answer: z.string().nullable() }),
+  output: z.object({
+    id: z.string(),
+    status: z.enum(["asked", "answered"]),
+    answer: z.string().nullable(),
+    answered_by: z.string().nullable().describe("A person's name, or pm-… for the planner"),
+  }),
   async run(app: CrewApp, { task, epoch, secret, question, id }, caller) {
     const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
@@ -284,5 +322,23 @@ export const getTaskContext = operation({
     const context = await contextFor(app, id, kind);
     if (!context.ok) return context;
     return ok({ ...base.value, kind, context: context.value.text, parts: context.value.parts });
+  },
+});
+
+const { decision: __decision, ...todo } = tasks.updateTodo;
+
+/** A task that is retried takes the text that a person has given it in the plan's file. */
+export const updateTodo = operation({
+  ...todo,
+  output: tasks.updateTodo.output.extend({
+    diff: z.string().optional().describe("The change of the plan's file that the reopened task takes with it"),
+  }),
+  async run(app: CrewApp, input, caller) {
+    const run = input.status === "reopened" ? (await findTask(app.db.read, input.id))?.run : null;
+    const mayReopen = caller.kind === "person";
+    const read = run && mayReopen ? await app.runs.readBack(run, nameOf(caller)) : undefined;
+    if (read && !read.ok) return read;
+    const done = await tasks.updateTodo.perform(app, input, caller);
+    return done.ok && read?.value.diff ? ok({ ...done.value, diff: read.value.diff }) : done;
   },
 });

@@ -62,7 +62,7 @@ export const revertRun = operation({
     const { entries, needsPerson } = await revertEntries(app, wanted, { what, person, confirm });
     const graph = await app.db.write(async (tx) => {
       const done = await revertGraph(app, tx, wanted, person, !confirm);
-      const handoffs = await withdrawHandoffs(tx, wanted, app.now().toISOString(), !confirm);
+      const handoffs = await withdrawHandoffs(tx, app.db.engine, wanted, app.now().toISOString(), !confirm);
       if (confirm) {
         const subject = wanted.run ? `run:${wanted.run}` : wanted.task ? `task:${wanted.task}` : `role:${wanted.role}`;
         const data = { what, entries, ...snakeKeys(done), handoffs };

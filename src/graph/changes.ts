@@ -44,6 +44,9 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       : { name: actor };
   const stamp = () => now().toISOString();
 
+  /** The id of the node that a bare id of a task or an entry means. */
+  const fullId = async (id: string) => (nounOf(id) ? id : ((await findNode(db.read, db.engine, id))?.id ?? id));
+
   /** Runs a change in one transaction under the caller's claim; `written` is the context to save with it. */
   const change = <T>(
     what: string,
@@ -78,11 +81,12 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
     },
 
     async updateNode(
-      id: string,
+      given: string,
       version: number,
       changes: Properties,
     ): Promise<Result<{ id: string; version: number }>> {
       const at = stamp();
+      const id = await fullId(given);
       const claimed = nounOf(id);
       if (claimed) return keptElsewhere(id, claimed.noun);
       return change("memory_update_node", async (tx, written) => {
@@ -108,8 +112,9 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
       });
     },
 
-    async deleteNode(id: string): Promise<Result<{ edges: number }>> {
+    async deleteNode(given: string): Promise<Result<{ edges: number }>> {
       const at = stamp();
+      const id = await fullId(given);
       const claimed = nounOf(id);
       if (claimed) return keptElsewhere(id, claimed.noun);
       return change("memory_delete_node", async (tx, written) => {
@@ -124,7 +129,8 @@ export function graphChanges({ db, now, newId }: Pick<WikiApp, "db" | "now" | "n
     async addEdge(wanted: Pick<Edge, "type" | "from" | "to" | "properties">): Promise<Result<{ id: string }>> {
       const at = stamp();
       const properties = merge({}, wanted.properties);
-      const edge: Edge = { ...wanted, properties, id: newId("e"), createdAt: at, createdBy: actor };
+      const [from, to] = await Promise.all([fullId(wanted.from), fullId(wanted.to)]);
+      const edge: Edge = { ...wanted, from, to, properties, id: newId("e"), createdAt: at, createdBy: actor };
       return change("memory_add_edge", async (tx, written): Promise<Result<{ id: string }>> => {
         const ends = await holdNodes(tx, db.engine, [edge.from, edge.to]);
         const missing = [edge.from, edge.to].find((id) => !ends.has(id));

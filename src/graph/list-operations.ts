@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { everyone, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { anyText } from "../search/any-text.ts";
 import { readable } from "../search/hit.ts";
 import { searchNodes } from "../search/index/nodes.ts";
 import { entriesThatLink, linksToNowhere } from "../store/queries/links.ts";
@@ -15,7 +16,7 @@ export const queryNodes = operation({
   name: "memory_query_nodes",
   summary: "List nodes by type and properties, newest first.",
   guidance:
-    "Use it when you know the type or a property; to search by words use memory_search_nodes. Pass `cursor` for the next page. The types entry, source, task, run, topic and page exist in every workspace.",
+    "Use it when you know the type or a property; to search by words use memory_search_nodes. Pass `cursor` for the next page. The types entry, source, task, run, topic and page exist in every workspace. Tasks of runs have state, attempt, worker_role, qc_role and qc_score.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -65,7 +66,7 @@ export const search = operation({
   group: "graph",
   http: { method: "get", path: "/graph/search" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words to search for"),
+    query: anyText.min(1, "the query is empty").max(2000).describe("Words to search for"),
     type: typeName.optional().describe("Only nodes of this type"),
     limit: z.int().min(1).max(50).default(8).describe("Maximum number of nodes"),
   }),

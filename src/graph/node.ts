@@ -55,7 +55,12 @@ export const properties = z
     const trouble = troubleWith(value);
     if (trouble) context.addIssue({ code: "custom", message: trouble });
   })
-  .meta({ type: "object", additionalProperties: true });
+  // One property is named because Gemini refuses an object without any.
+  .meta({
+    type: "object",
+    properties: { title: { type: "string", description: "Short name for lists" } },
+    additionalProperties: true,
+  });
 
 /** The reason why these properties cannot be stored on both engines; undefined when they can. */
 export function troubleWith(value: unknown): string | undefined {

@@ -11,7 +11,7 @@ import type { WikiApp } from "../wiki/wiki-app.ts";
 import { answerBytes, choose, fitting } from "./budget.ts";
 import { graphChanges, noEdge } from "./changes.ts";
 import { parseLines } from "./exchange.ts";
-import { anyNodeId, edgeFrom, nodeFrom, nodeId, properties, typeName } from "./node.ts";
+import { anyNodeId, edgeFrom, nodeFrom, nodeId, type Properties, properties, typeName } from "./node.ts";
 import { chosen, edgeId, fields, id, line, step, written } from "./shapes.ts";
 
 export const addNode = operation({
@@ -41,7 +41,7 @@ export const getNode = operation({
   name: "memory_get_node",
   summary: "Read one node of the knowledge graph.",
   guidance:
-    "Without `fields` it returns the names of the properties; name the ones you need. Keep the `version`: memory_update_node needs it.",
+    "Without `fields` it returns the names of the properties; name the ones you need. The node of a run's task has its verdict, attempts and output. Keep the `version`: memory_update_node needs it.",
   effect: "reads",
   reads: ["node", "entry", "source", "task", "run", "topic", "page"],
   callers: everyone,
@@ -66,7 +66,10 @@ export const getNode = operation({
     if (nounOf(id)) await app.links.catchUp();
     const row = await findNode(app.db.read, app.db.engine, id);
     if (!row) return noSuch(app.db.read, "node", id);
-    const { properties, ...about } = nodeFrom(row);
+    const { properties: own, ...about } = nodeFrom(row);
+    const derived = nounOf(row.id);
+    const more = (await derived?.noun.details?.(app.db.read, derived.key)) as Properties | undefined;
+    const properties = { ...own, ...more };
     const shown = fields
       ? choose(properties, { fields, offset })
       : { names: fitting(Object.keys(properties), answerBytes - 1000) };

@@ -37,9 +37,11 @@ export const getNeighbors = operation({
     ),
     cursor: z.string().optional(),
   }),
-  async run(app: WikiApp, { id, edge_type, direction, limit, cursor }) {
+  async run(app: WikiApp, { id: given, edge_type, direction, limit, cursor }) {
     await app.links.catchUp();
-    if (!(await findNode(app.db.read, app.db.engine, id))) return noSuch(app.db.read, "node", id);
+    const node = await findNode(app.db.read, app.db.engine, given);
+    if (!node) return noSuch(app.db.read, "node", given);
+    const { id } = node;
     const types = edge_type === undefined ? undefined : [edge_type];
     const links = await linksAfter(app.db, id, { types, direction, after: placeAt(cursor), limit: limit + 1 });
     const lines = new Map(
@@ -82,9 +84,11 @@ export const getSubgraph = operation({
       .describe("Cursor of the previous answer, for the next page"),
   }),
   output: z.object({ nodes: z.array(line), edges: z.array(step), truncated, cursor: z.string().optional() }),
-  async run(app: WikiApp, { id, depth, max_nodes, edge_types, cursor }) {
+  async run(app: WikiApp, { id: asked, depth, max_nodes, edge_types, cursor }) {
     await app.links.catchUp();
-    if (!(await findNode(app.db.read, app.db.engine, id))) return noSuch(app.db.read, "node", id);
+    const node = await findNode(app.db.read, app.db.engine, asked);
+    if (!node) return noSuch(app.db.read, "node", asked);
+    const { id } = node;
     const given = Number(cursor ?? 0);
     const bounds = { depth, maxNodes: given + max_nodes, ...(edge_types ? { edgeTypes: edge_types } : {}) };
     const around = await nodesAround(app.db, id, bounds);
@@ -122,10 +126,13 @@ export const findPath = operation({
     max_depth: z.int().min(1).max(10).default(6).describe("Maximum number of edges"),
   }),
   output: z.object({ found: z.boolean(), nodes: z.array(line), edges: z.array(step), truncated }),
-  async run(app: WikiApp, { from, to, max_depth }) {
+  async run(app: WikiApp, { max_depth, ...ends }) {
     await app.links.catchUp();
-    for (const end of [from, to])
-      if (!(await findNode(app.db.read, app.db.engine, end))) return noSuch(app.db.read, "node", end);
+    const first = await findNode(app.db.read, app.db.engine, ends.from);
+    if (!first) return noSuch(app.db.read, "node", ends.from);
+    const last = await findNode(app.db.read, app.db.engine, ends.to);
+    if (!last) return noSuch(app.db.read, "node", ends.to);
+    const [from, to] = [first.id, last.id];
     const { links, truncated } = await shortestPath(app.db, from, to, max_depth);
     if (!links) return ok({ found: false, nodes: [], edges: [], ...(truncated ? { truncated } : {}) });
     const way = await nodeLines(app.db, [from, ...links.map((link) => link.far)]);

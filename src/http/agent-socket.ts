@@ -37,8 +37,10 @@ export async function openAgentSocket(app: App): Promise<{ close(): Promise<void
     greeting,
     (call) => callAsAgent(app, callIn(call)),
     ({ message, stack }) => app.log.error({ error: message, stack }, "agent-call-failed"),
+    app.schemaWarning,
   );
   const path = await listenPrivately(calls.server, stateFolder);
+  if (path === undefined) return undefined;
   return {
     async close() {
       await calls.close();
@@ -57,27 +59,37 @@ function removeSocket(path: string, stateFolder: string): void {
 
 /** Only the fields of a call: nothing else that a client sends can become part of the caller. */
 function callIn(sent: Record<string, unknown>): AgentCall {
-  const { operation, input, role, run, task, epoch, secret, job } = sent as AgentCall;
-  const texts = Object.entries({ role, run, task, secret, job }).filter(([, value]) => typeof value === "string");
+  const { operation, input, epoch, ...rest } = sent as AgentCall;
+  const { role, run, task, secret, job, idempotencyKey } = rest;
+  const texts = Object.entries({ role, run, task, secret, job, idempotencyKey }).filter(
+    ([, value]) => typeof value === "string",
+  );
   const known = typeof epoch === "number" ? [...texts, ["epoch", epoch]] : texts;
   return { operation: String(operation), input, ...Object.fromEntries(known) };
 }
 
-/** Only the user of this process can enter the folder of the socket. */
-async function listenPrivately(server: Server, stateFolder: string): Promise<string> {
+/**
+ * Only the user of this process can enter the folder of the socket. Undefined if another server of the workspace that
+ * started at the same time listens.
+ */
+async function listenPrivately(server: Server, stateFolder: string): Promise<string | undefined> {
   const folder = socketFolder(stateFolder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (lstatSync(folder).isSymbolicLink()) throw new Error(`${folder} is a link; remove it`);
   chmodSync(folder, 0o700);
   const near = socketIn(folder);
   const path = isTooLong(near) ? socketIn(mkdtempSync(join(tmpdir(), "scriptorium-"))) : near;
-  await new Promise<void>((done, fail) => server.once("error", fail).listen(path, done));
+  const isOurs = await new Promise<boolean>((done, fail) => {
+    server.once("error", (error: NodeJS.ErrnoException) => (error.code === "EADDRINUSE" ? done(false) : fail(error)));
+    server.listen(path, () => done(true));
+  });
+  if (!isOurs) return undefined;
   chmodSync(path, 0o600);
   if (path !== near) writeFileSync(recordIn(folder), path, { mode: 0o600 });
   return path;
 }
 
-const answers = (path: string): Promise<boolean> =>
+export const answers = (path: string): Promise<boolean> =>
   new Promise((done) => {
     const socket = connect(path);
     socket.on("connect", () => {

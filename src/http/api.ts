@@ -5,8 +5,10 @@ import { jsonSchema } from "../kernel/json-schema.ts";
 import type { NextOperation } from "../kernel/next-step.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { fieldsOf, type JsonSchema } from "../kernel/operation-description.ts";
-import { type Problem, refusalFor } from "../kernel/result.ts";
+import { ok, type Problem, refusalFor } from "../kernel/result.ts";
+import { onBehalfOf } from "../kernel/threads/threads.ts";
 import { allOperations, operations } from "../operation-list.ts";
+import { checkCursor } from "../store/events.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
 import { callerOf, type Principal, type SignIn } from "./sign-in.ts";
@@ -18,16 +20,22 @@ const limitBody = bodyLimit({
   onError: (c) => c.json({ status: "invalid", error: "the request body is too large; the maximum is 48 MiB" }, 413),
 });
 
-const statuses = { invalid: 400, denied: 403, not_found: 404, conflict: 409, refused: 422 } as const satisfies Record<
-  Problem["code"],
-  number
->;
+const statuses = {
+  invalid: 400,
+  denied: 403,
+  not_found: 404,
+  conflict: 409,
+  refused: 422,
+  storage: 503,
+} as const satisfies Record<Problem["code"], number>;
+
+const statusOf = ({ code, details }: Problem) => (details?.reason === "disk_full" ? 507 : statuses[code]);
 
 /** The message without next steps, which are in `next` as routes: the browser has its own words for them. */
 export function refusalAnswer(c: Context, problem: Problem) {
   const refusal = refusalFor(problem, () => undefined);
   const next = problem.details?.next?.map((step) => ({ ...step, ...routeOf(step.operation) }));
-  return c.json(next ? { ...refusal, next } : refusal, { status: statuses[problem.code] });
+  return c.json(next ? { ...refusal, next } : refusal, { status: statusOf(problem) });
 }
 
 function routeOf(name: NextOperation): { method: string; path: string } | undefined {
@@ -43,7 +51,10 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
     if (!c.get("principal").person) {
       return c.json({ status: "denied", error: "agents may not read the event log; use a token of a person" }, 403);
     }
-    return eventStream(c, app, { stopping, rank: async () => (await signIn.principal(c))?.person?.rank });
+    const after = c.req.header("last-event-id") ?? c.req.query("after");
+    const checked = after === undefined ? ok(after) : await checkCursor(app.db, after);
+    if (!checked.ok) return refusalAnswer(c, checked.problem);
+    return eventStream(c, app, { after, stopping, rank: async () => (await signIn.principal(c))?.person?.rank });
   });
   for (const operation of allOperations) {
     if (!operation.http) continue;
@@ -60,7 +71,13 @@ async function answer(c: Context<Env>, app: App, operation: Operation<App>, sign
   const body = await readBody(c);
   if (body instanceof Response) return body;
   const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
-  const result = await operation.perform(app, input, callerOf(c.get("principal"), signIn));
+  const once = app.idempotency.once(c.req.header("idempotency-key"));
+  const principal = c.get("principal");
+  const perform = () => operation.perform(app, input, callerOf(principal, signIn), once);
+  // A change is completed although its client left: it may have been sent without waiting for the answer.
+  const result = await (operation.effect === "reads"
+    ? onBehalfOf({ client: principal.tokenId, signal: c.req.raw.signal }, perform)
+    : perform());
   if (result.ok) return c.json(result.value as object, 200);
   return refusalAnswer(c, result.problem);
 }

@@ -11,20 +11,20 @@ const heartbeatMs = 5000;
 const recheckMs = 1000;
 
 /** `rank` is the reader's at present; undefined once the token or session has ended. */
-type Reader = { stopping: AbortSignal; rank: () => Promise<Rank | undefined> };
+type Reader = { after: string | undefined; stopping: AbortSignal; rank: () => Promise<Rank | undefined> };
 
 /**
  * The event log as server-sent events. A reader is a cursor and nothing else: the next page is
  * read from the database when the reader has taken the one before, so a slow one holds no memory.
  * Only admins get events about access: tokens, users, sessions, passkeys.
  */
-export async function eventStream(c: Context, app: App, { stopping, rank }: Reader): Promise<Response> {
+export async function eventStream(c: Context, app: App, { after, stopping, rank }: Reader): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
   const changes = watchChanges(app.db);
   done.addEventListener("abort", changes.close, { once: true });
   const encoder = new TextEncoder();
-  let cursor = c.req.header("last-event-id") ?? c.req.query("after") ?? (await lastEventId(app.db));
+  let cursor = after ?? (await lastEventId(app.db));
   let beat = 0;
   let readerRank: Rank | undefined;
 

@@ -5,7 +5,11 @@ import { version } from "../kernel/version.ts";
 
 /** OpenAPI 3.1 of the operations: the same names, shapes and sentences as everywhere else. */
 export function openApi(operations: readonly Operation[]): object {
-  const paths: Record<string, Record<string, object>> = { "/healthz": { get: health }, "/api/events": { get: events } };
+  const paths: Record<string, Record<string, object>> = {
+    "/healthz": { get: health },
+    "/readyz": { get: readiness },
+    "/api/events": { get: events },
+  };
   for (const operation of operations) {
     if (!operation.http) continue;
     const { method, path } = operation.http;
@@ -59,6 +63,7 @@ function describe(operation: Operation, path: string, method: string): object {
     parameters: [
       ...fields.filter(({ name }) => inPath.includes(name)).map((field) => asParameter(field, "path")),
       ...(hasBody ? [] : rest.map((field) => asParameter(field, "query"))),
+      ...(operation.effect === "reads" ? [] : [idempotencyKey]),
     ],
     ...(hasBody ? { requestBody: { required: body.required.length > 0, content: json(body) } } : {}),
     responses: {
@@ -68,6 +73,13 @@ function describe(operation: Operation, path: string, method: string): object {
     "x-callers": operation.callers,
   };
 }
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  schema: { type: "string", minLength: 1, maxLength: 200 },
+  description: "Repeat the request with the same key and it takes effect once; the repeat gets the first answer",
+};
 
 const json = (schema: object) => ({ "application/json": { schema } });
 
@@ -91,13 +103,15 @@ const problems = {
   404: "Not found",
   409: "Conflict: it changed since you read it. The response contains the latest version.",
   422: "Refused by a rule of the workspace, such as the read cap",
+  503: "The disk or the database cannot be used; `reason` says why. Nothing was saved",
+  507: "The disk is full. Nothing was saved",
 };
 const bodyProblems = { 413: "The body is too large", 415: "The content type of the body is not application/json" };
 
 const refusal = {
   type: "object",
   properties: {
-    status: { enum: ["invalid", "denied", "not_found", "conflict", "refused"] },
+    status: { enum: ["invalid", "denied", "not_found", "conflict", "refused", "storage"] },
     error: { type: "string" },
     message: { type: "string", description: "Instead of error in a conflict" },
     next: {
@@ -127,6 +141,26 @@ const health = {
       description: "The server is running",
       content: json({ type: "object", properties: { status: { const: "ok" } } }),
     },
+  },
+};
+
+const readiness = {
+  operationId: "readiness",
+  summary: "Readiness: whether writes are accepted, and whether the present scriptorium.yaml is used.",
+  security: [],
+  responses: {
+    200: {
+      description: "Writes are accepted",
+      content: json({
+        type: "object",
+        properties: {
+          status: { enum: ["ready", "restart_needed"] },
+          restart_needed: { type: "array", items: { type: "string" }, description: "Changed keys that need a restart" },
+          config: { enum: ["valid", "invalid"], description: "invalid: the last valid file is in use" },
+        },
+      }),
+    },
+    503: { description: "Writes are refused; `reason` says why", content: json({ type: "object" }) },
   },
 };
 

@@ -1,13 +1,14 @@
 import { Gauge, Registry } from "prom-client";
 import type { App } from "../app.ts";
 import { metricsOf } from "../crew/report/metrics.ts";
+import type { PoolCounts } from "../kernel/threads/thread-pool.ts";
 import { countByState } from "../store/queries/counts.ts";
-import type { PoolCounts } from "./renderer/thread-pool.ts";
+import type { LoopDelay } from "./loop-delay.ts";
 
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Metrics of all runs, the numbers of tasks and runs by state, and the load of the renderer, in Prometheus' text format. */
-export async function prometheusText(app: App, { threads, running, waiting, ...settled }: PoolCounts): Promise<string> {
+/** Metrics of all runs, the numbers of tasks and runs by state, and the load of the server, in Prometheus' text format. */
+export async function prometheusText(app: App, rendering: PoolCounts, loop: LoopDelay): Promise<string> {
   const registry = new Registry();
   const count = (name: string, help: string, rows: { state: string; count: number }[]) => {
     const gauge = new Gauge({ name, help, labelNames: ["state"], registers: [registry] });
@@ -23,10 +24,20 @@ export async function prometheusText(app: App, { threads, running, waiting, ...s
   }
   count("scriptorium_tasks", "tasks by state", await countByState(app.db.read, "tasks"));
   count("scriptorium_runs", "runs by state", await countByState(app.db.read, "runs"));
-  const load = { idle: threads - running, busy: running };
-  count("scriptorium_render_threads", "renderer threads by state", byState(load));
-  count("scriptorium_render_waiting", "texts that wait for a renderer thread", byState({ waiting }));
-  count("scriptorium_render_settled", "rendered texts by outcome since the server started", byState(settled));
+  const pool = (name: string, what: string, { threads, running, waiting, ...settled }: PoolCounts) => {
+    const load = { idle: threads - running, busy: running };
+    count(`scriptorium_${name}_threads`, `${what} threads by state`, byState(load));
+    count(`scriptorium_${name}_waiting`, `jobs that wait for a ${what} thread`, byState({ waiting }));
+    count(
+      `scriptorium_${name}_settled`,
+      `jobs of ${what} threads by outcome since the server started`,
+      byState(settled),
+    );
+  };
+  pool("render", "renderer", rendering);
+  pool("text", "comparison", app.threads.counts());
+  const delay = "seconds for which the event loop was blocked, since the last scrape";
+  count("scriptorium_event_loop_delay_seconds", delay, byState(loop));
   return registry.metrics();
 }
 

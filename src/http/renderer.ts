@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { Log } from "../kernel/log.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { Lane } from "../kernel/threads/fair-queue.ts";
+import { type Outcome, threadPool } from "../kernel/threads/thread-pool.ts";
 import { plainText } from "./markdown.ts";
-import type { Lane } from "./renderer/fair-queue.ts";
-import { type Outcome, threadPool } from "./renderer/thread-pool.ts";
 import type { RenderAnswer, RenderMessage, RenderRequest } from "./renderer/worker.ts";
 
 const maxCachedCharacters = 32 * 1024 * 1024;

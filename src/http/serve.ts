@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
+import { agentWorkIsOff } from "../agents/no-agent.ts";
 import { setUpAgent } from "../agents/setup.ts";
 import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
@@ -22,7 +23,6 @@ import { type BrowserAddress, browserAddress, linkWith, recordPort } from "../pe
 import { linkMinutes } from "../people/sign-in-links.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
-import { sweepTemporary } from "../store/disk/disk.ts";
 import { gitAt, newRepository } from "../store/git/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstCommit, initWorkspace } from "../wiki/init.ts";
@@ -46,6 +46,7 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
     for (const signal of stopSignals) process.once(signal, () => stop());
   });
   announce(options.json ?? false, config, server);
+  if (!config.agent) process.stderr.write(`${agentWorkIsOff}\n`);
   // Delayed, so that a server that is stopped at once does not start the renderer.
   const warming = setTimeout(server.warm, warmAfterMs).unref();
   await server.resumeRuns();
@@ -93,7 +94,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
     throw error;
   }
 
-  await recover(config);
+  await recover(app);
   const jobs = await openJobs(app);
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
@@ -113,7 +114,7 @@ export async function openServer(config: Config, log: Log, port: number): Promis
       await http.close();
       recorded.remove();
       await Promise.all(servers.map(close));
-      await jobs?.stop();
+      await jobs.stop();
       await app.host.stop();
       await Promise.all(watching.map((watch) => watch.stop()));
       await anchors.stop();
@@ -139,9 +140,8 @@ async function refuseCommittedState({ root, stateFolder, environment, trust }: C
   });
 }
 
-/** Without an agent in the configuration jobs are not run; everything else works. */
-async function openJobs(app: App): Promise<{ stop(): Promise<void> } | undefined> {
-  if (!app.config.agent) return undefined;
+/** Also without an agent in the configuration, which may be added while the server runs; until then jobs are refused. */
+async function openJobs(app: App): Promise<{ stop(): Promise<void> }> {
   const presence = showPresence(app.config.stateFolder);
   const setup = () => setUpAgent(app.config);
   const queue = await openQueue(app, { setup, operations: allOperations, serveTools: openToolSocket, adopts: true });
@@ -229,10 +229,10 @@ function listen(server: Server, port: number, address: string): Promise<number> 
   });
 }
 
-/** Deletes temporary files that a crash left beside entries and sources. */
-async function recover(config: Config): Promise<void> {
-  await sweepTemporary(join(config.root, config.wiki), 60_000);
-  await sweepTemporary(join(config.root, config.sources), 60_000);
+/** Deletes temporary files that a crash left. */
+async function recover({ config, publications }: App): Promise<void> {
+  await publications.sweep(join(config.root, config.wiki));
+  await publications.sweep(join(config.root, config.sources));
   await writeEditorSchemas(config.stateFolder);
 }
 

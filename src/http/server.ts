@@ -2,10 +2,12 @@ import { type Context, Hono } from "hono";
 import type { App } from "../app.ts";
 import type { Person } from "../kernel/caller.ts";
 import { Refused } from "../kernel/result.ts";
+import { storageProblem } from "../kernel/storage-problem.ts";
 import { mcpOverHttp } from "../mcp/http.ts";
 import type { BrowserAddress } from "../people/browser-address.ts";
 import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
 import { guard } from "./guard.ts";
+import { openLoopDelay } from "./loop-delay.ts";
 import { passkeyCeremonies } from "./passkeys.ts";
 import { renderedRoutes } from "./rendered.ts";
 import { openRenderer } from "./renderer.ts";
@@ -27,10 +29,19 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
   const signing = signInRoutes(app, { signIn: people, cookie, ceremonies });
   const mcp = mcpOverHttp(app, people.callerFor);
   const renderer = openRenderer(app.log);
+  const loop = openLoopDelay();
   const server = new Hono<Env>();
 
   server.use(guard(host, port));
   server.get("/healthz", (c) => c.json({ status: "ok" }));
+  // Without a token: it says that writes are refused, and not which file is missing.
+  server.get("/readyz", (c) => {
+    if (app.db.trouble() !== undefined)
+      return c.json({ status: "not_ready", reason: "the database was deleted or replaced; restart the server" }, 503);
+    const { restart, invalid } = app.config.unused();
+    const status = restart.length > 0 ? "restart_needed" : "ready";
+    return c.json({ status, restart_needed: restart, config: invalid ? "invalid" : "valid" });
+  });
   server.route("/", assetRoutes());
   server.route("/", signing.routes);
   server.use(async (c, next) => {
@@ -44,6 +55,9 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
     c.set("principal", principal);
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
+    const warning = app.schemaWarning();
+    // Percent-encoded: a header has no other way to carry every character of a path.
+    if (warning) c.res.headers.set("scriptorium-warning", encodeURIComponent(warning));
   });
   server.all("/mcp", async (c) => {
     const { tokenId, session } = c.get("principal");
@@ -64,13 +78,15 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
     if (!c.get("principal").person)
       return c.json({ status: "denied", error: "agents may not read the metrics; use a token of a person" }, 403);
     const { prometheusText, contentType } = await import("./prometheus.ts");
-    return c.body(await prometheusText(app, renderer.counts()), 200, { "content-type": contentType });
+    return c.body(await prometheusText(app, renderer.counts(), loop.take()), 200, { "content-type": contentType });
   });
   server.route("/api", apiRoutes(app, people, stopping));
   server.route("/", siteRoutes(app, renderer));
 
   server.onError((error, c) => {
     if (error instanceof Refused) return refusalAnswer(c, error.problem);
+    const problem = storageProblem(error);
+    if (problem) return refusalAnswer(c, problem);
     app.log.error({ path: c.req.path, error: error.message, stack: error.stack }, "request-failed");
     return c.json({ status: "failed", error: "internal error; see the server's log" }, 500);
   });
@@ -78,6 +94,7 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
     fetch: server.fetch,
     warm: renderer.warm,
     async close() {
+      loop.close();
       await mcp.close();
       await renderer.close();
     },

@@ -80,7 +80,7 @@ export function signIn(app: App, { workspaceToken, owner, cookie }: Options) {
       const person = people.get(tokenId);
       if (person) return person;
       const key = `${tokenId} ${session}`;
-      const turn = turns.get(key) ?? newTurn(undefined, true);
+      const turn = turns.get(key) ?? newTurn(undefined, true, tokenId);
       turns.set(key, turn);
       if (turns.size > 10_000) turns.delete(turns.keys().next().value as string);
       return { kind: "agent", role: roles.get(tokenId) ?? "", turn };

@@ -1,11 +1,12 @@
 import { setImmediate as immediate } from "node:timers/promises";
 import type { App } from "../app.ts";
+import { sealEvents } from "../store/event-chain.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 
 const burstMs = 100;
 const retryMs = 5000;
 
-/** After every write, records history in git, indexes texts and mirrors rows to a branch. */
+/** After every write, seals the event, records history in git, indexes texts and mirrors rows to a branch. */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
   let stopped = false;
   const changes = watchChanges(app.db);
@@ -16,6 +17,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
     while (!stopped) {
       const seen = changes.count();
       try {
+        await sealEvents(app.db);
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
         while ((await app.search.catchUp()) > 0) await immediate();

@@ -51,6 +51,8 @@ export function judge(
         );
   }
   if (ended === "limit") return failed(`The agent ${error ?? "reached a limit"} and was stopped.${left}`);
+  if (ended === "outage")
+    return failed(`The model of the agent could not be used: ${error ?? "its provider does not answer"}.${left}`);
   if (ended === "exit" && exitCode !== 0) {
     const how = exitCode === null ? "was killed by a signal" : `exited with code ${exitCode}`;
     return failed(`The agent ${how}${error ? `: ${error}` : ""}.${left}`);

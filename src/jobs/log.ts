@@ -21,8 +21,9 @@ export const jobLog = operation({
   async run(app: JobsApp, { id }) {
     const job = await app.jobs.find(id);
     if (!job) return noSuch(app.db.read, "job", id);
-    if (!app.config.agent) return ok({ id, text: "", truncated: false });
-    return ok({ id, ...(await tailOf(join(app.config.agent.logDir, `${job.id}.log`))) });
+    const folder = app.config.agent?.logDir;
+    if (folder === undefined) return ok({ id, text: "", truncated: false });
+    return ok({ id, ...(await tailOf(join(folder, `${job.id}.log`))) });
   },
 });
 

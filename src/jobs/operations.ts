@@ -158,5 +158,5 @@ const wholly = (app: JobsApp, row: Job): z.infer<typeof whole> => ({
   },
   duration_ms: number(row.duration_ms),
   destinations: parseJsonOr<DestinationUse[] | null>(row.destinations ?? "null", null),
-  log: row.started_at && app.config.agent ? join(app.config.agent.logDir, `${row.id}.log`) : null,
+  log: row.started_at && app.config.agent?.logDir ? join(app.config.agent.logDir, `${row.id}.log`) : null,
 });

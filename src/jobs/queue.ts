@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CallSocket, openCallSocket } from "../agents/call-socket.ts";
 import { type NetworkPolicy, networkPolicy } from "../agents/network/policy.ts";
+import { recordable } from "../agents/reported.ts";
 import type { RunResult, RunSpec, Toolset } from "../agents/runner.ts";
 import type { Sandbox } from "../agents/sandbox/access.ts";
 import type { SandboxPolicy } from "../agents/sandbox.ts";
@@ -10,13 +11,14 @@ import { configName } from "../config/environment.ts";
 import type { Operation } from "../kernel/operation.ts";
 import { processName } from "../kernel/process-name.ts";
 import { ok, type Result } from "../kernel/result.ts";
+import { storable } from "../kernel/storable.ts";
 import { privateFile } from "../store/disk/private.ts";
 import { beatMs } from "./holder.ts";
 import { type Job, judge } from "./job.ts";
 import type { JobUsage } from "./jobs.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { hasProduced, type Material, readMaterial } from "./material.ts";
-import { promptFor, skillNames, withPage } from "./prompt.ts";
+import { promptFor, skillNames } from "./prompt.ts";
 import { inWorkspace, type JobFolder, makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
 
@@ -38,13 +40,13 @@ export interface JobQueue {
 }
 
 const afterResultMs = 10_000;
+const sweepMs = 5000;
 
 /**
  * Runs the jobs that this process holds: never two of one page (a unique index refuses that) and never more than
  * `max_concurrent_jobs` over all processes (the claim counts). It wakes when the database changes.
  */
 export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
-  const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
   const me = processName();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   let stopping = false;
@@ -55,7 +57,12 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     const setup = deps.setup();
     return setup.ok ? (setup.value.findSandbox?.() ?? ok(undefined)) : setup;
   });
-  for (const job of await app.jobs.sweep()) app.log.warn({ job: job.id }, "job-swept");
+  await sweep();
+
+  /** Ends the jobs and agents of processes that are gone: whichever process notices first (V9). */
+  async function sweep(): Promise<void> {
+    for (const job of await app.jobs.sweep()) app.log.warn({ job: job.id }, "job-swept");
+  }
 
   function wake(): void {
     again = true;
@@ -76,6 +83,7 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
   }
 
   async function takeOne(): Promise<void> {
+    const maxConcurrentJobs = app.config.agent?.maxConcurrentJobs ?? 1;
     const jobs = await app.jobs.inFlight();
     for (const job of jobs) if (job.cancelled_by) running.get(job.id)?.stop.abort();
     if (deps.adopts && jobs.some((job) => job.holder === null)) await app.jobs.adopt(me);
@@ -104,6 +112,14 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
     if (running.size > 0)
       app.jobs.beat(me).catch((error) => app.log.error({ error: String(error) }, "job-beat-failed"));
   }, beatMs).unref();
+  let sweeping: Promise<void> | undefined;
+  const looksForDead = setInterval(() => {
+    sweeping ??= sweep()
+      .catch((error) => app.log.error({ error: String(error) }, "job-sweep-failed"))
+      .finally(() => {
+        sweeping = undefined;
+      });
+  }, sweepMs).unref();
   wake();
 
   return {
@@ -111,6 +127,8 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
       stopping = true;
       unsubscribe();
       clearInterval(beating);
+      clearInterval(looksForDead);
+      await sweeping;
       await looking;
       for (const { stop } of running.values()) stop.abort();
       await Promise.all([...running.values()].map(({ done }) => done));
@@ -123,7 +141,7 @@ export async function openQueue(app: JobsApp, deps: Deps): Promise<JobQueue> {
 async function fail(app: JobsApp, job: Job, error: Error): Promise<void> {
   app.log.error({ job: job.id, error: error.message, stack: error.stack }, "job-failed");
   const message = "Internal error in Scriptorium, not in the agent; see the server's log.";
-  const outcome = { status: "failed" as const, exit_code: null, error_tail: error.message, message };
+  const outcome = { status: "failed" as const, exit_code: null, error_tail: storable(error.message), message };
   await app.jobs.settle(job.id, outcome, spentOf(undefined));
 }
 
@@ -136,7 +154,9 @@ async function runJob(app: JobsApp, deps: Deps, job: Job, signal: AbortSignal): 
   const material = await readMaterial(app, job);
   if (!material.ok) return settleRefused(app, job, material.problem.message);
   const { result: expected } = material.value;
-  const ran = await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal);
+  const ran = recordable(
+    await runAgent(app, { ...deps, setup: setup.value }, job, material.value, sandbox.value, signal),
+  );
   const produced = await hasProduced(app, job, material.value);
   const cancelledBy = (await app.jobs.find(job.id))?.cancelled_by;
   const outcome = judge(ran, expected, produced, cancelledBy ? { cancelledBy } : {});
@@ -168,7 +188,10 @@ async function runAgent(
   try {
     const earlier = await keepEarlier(material, join(folder.beside, "job-earlier.md"));
     const config = join(app.config.root, configName);
-    const prompt = promptFor(job, material, { ...folder, config, scribe, ...earlier });
+    // Some agents cannot read files without a shell or do not know skills: their prompt includes both.
+    const isReader = !isScratch || runner.name === "claude";
+    const quoted = isReader ? undefined : { page: material.text, earlier: material.earlier };
+    const prompt = promptFor(job, material, { ...folder, config, scribe, ...earlier }, quoted);
     const spec: RunSpec = {
       id: job.id,
       tools,
@@ -184,13 +207,11 @@ async function runAgent(
         afterResultMs,
         ...(agent.idleMs ? { idleMs: agent.idleMs } : {}),
       },
-      logFile: join(agent.logDir, `${job.id}.log`),
+      ...(agent.logDir === undefined ? {} : { logFile: join(agent.logDir, `${job.id}.log`) }),
       ...(agent.model ? { model: agent.model } : {}),
+      ...(isReader ? {} : { system: await readFile(folder.skill, "utf8") }),
     };
-    if (!isScratch || runner.name === "claude") return await runner.run(spec, signal);
-    // Some agents cannot read files without a shell or do not know skills: their prompt includes both.
-    const system = await readFile(folder.skill, "utf8");
-    return await runner.run({ ...spec, system, prompt: withPage(prompt, material.text, material.earlier) }, signal);
+    return await runner.run(spec, signal);
   } finally {
     await server?.close();
     await calls.close();

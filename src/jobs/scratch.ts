@@ -31,7 +31,8 @@ export async function inWorkspace({ config }: JobsApp, job: Job, skills: string)
   const { root, stateFolder, agent } = config;
   const beside = await temporary();
   const isWithin = (path: string, folder: string) => path.startsWith(`${folder}/`);
-  const logs = agent && isWithin(agent.logDir, root) && !isWithin(agent.logDir, stateFolder) ? [agent.logDir] : [];
+  const logDir = agent?.logDir;
+  const logs = logDir && isWithin(logDir, root) && !isWithin(logDir, stateFolder) ? [logDir] : [];
   return {
     root,
     page: join(root, job.source_path),

@@ -26,7 +26,7 @@ export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<
   const caller: Caller = { kind: "agent", role: "agent", job: job.id, turn: newTurn(undefined, true) };
   return {
     operations: operations.filter((operation) => names.includes(operation.name)),
-    async call(name, raw): Promise<Result<unknown>> {
+    async call(name, raw, key): Promise<Result<unknown>> {
       const operation = operations.find((known) => known.name === name);
       if (!operation || !names.includes(name)) {
         return refuse("denied", `a job of kind ${job.kind} may not call ${name}; its tools are ${names.join(", ")}`);
@@ -36,7 +36,7 @@ export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<
       const input = withPagePath(app, job, { ...(raw as Fields) });
       const stray = outsideOf(name, input, job);
       if (stray) return refuse("denied", stray);
-      const result = await operation.perform(app, input, caller);
+      const result = await operation.perform(app, input, caller, app.idempotency.once(key));
       const elsewhere = name === "get_topic" && result.ok && isElsewhere(result.value as Fields, job);
       if (elsewhere) return refuse("denied", `this job works on ${job.source_path}, not on other pages`);
       return result.ok ? result : { ok: false, problem: onlySteps(result.problem, (step) => names.includes(step)) };

@@ -20,7 +20,7 @@ export type Greeting = {
 };
 
 /** A result, or the error that was thrown instead. */
-export type Answer = { result: Result<unknown> } | { thrown: { message: string; code?: string } };
+export type Answer = { result: Result<unknown>; warning?: string } | { thrown: { message: string; code?: string } };
 
 /** The folder of the socket, which only its owner may enter. */
 export const socketFolder = (stateFolder: string) => join(stateFolder, "run");

@@ -1,12 +1,18 @@
-/** The state of an agent's turn. A turn belongs to one connection or task token. */
+import { ok, type Result, refuse } from "./result.ts";
+
+/**
+ * The run of an agent. For a role of the pipeline the turn itself is in the database; `reads` counts those of the other
+ * roles, in one connection.
+ */
 export type Turn = {
   run: string | undefined;
-  /** True when the caller named the run, which then outlives the turn. */
+  /** True when the caller named the run. */
   named: boolean;
   /** True for a connection, which gets a run of its own unless the caller names one; a single command gets none. */
   lasting: boolean;
   reads: Set<string>;
-  over: boolean;
+  /** The token of the agent, which tells runs without a name apart; empty for a process without one. */
+  owner: string;
 };
 
 export type Rank = "reader" | "collaborator" | "admin";
@@ -50,13 +56,31 @@ export type CrewPart = "brief" | "pm" | "preamble" | "worker" | "qc" | "reporter
 /** The caller of an operation. An agent is never a user, whatever its input says. */
 export type Caller = Person | Agent;
 
-export const newTurn = (run?: string, lasting = false): Turn => ({
+export const newTurn = (run?: string, lasting = false, owner = ""): Turn => ({
   run,
   named: run !== undefined,
   lasting,
   reads: new Set(),
-  over: false,
+  owner,
 });
+
+const idPattern = /^[\w#][\w.:#/@-]{0,127}$/;
+const forgesLine = /[\p{Cc}\p{Zl}\p{Zp}\p{Cf}:]/u;
+
+/** Refuses names that would read as something else in a log line, a git trailer or an event. */
+export function checkCaller(caller: Caller): Result<true> {
+  if (caller.kind === "person") return ok(true);
+  const { role, task, turn } = caller;
+  if (forgesLine.test(role) || role.length > 200)
+    return refuse("invalid", `role: ${JSON.stringify(role.slice(0, 80))} is not a role name`);
+  for (const [name, id] of Object.entries({ run: turn.run, task }))
+    if (id !== undefined && !idPattern.test(id))
+      return refuse(
+        "invalid",
+        `${name}: ${JSON.stringify(id.slice(0, 80))} is not an id; expected letters, digits and - _ . : / @ #, up to 128 characters`,
+      );
+  return ok(true);
+}
 
 /** The claim that a caller names for a write to a task. A session that is bound to the task overrides the input. */
 export function claimFor(

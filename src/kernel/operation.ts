@@ -1,12 +1,14 @@
 import type * as z from "zod";
 import type { Audience } from "./audience.ts";
-import { type Caller, kindOf } from "./caller.ts";
+import { type Caller, checkCaller, kindOf } from "./caller.ts";
 import { issueText } from "./issue-text.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { list } from "./nearest.ts";
 import type { Noun } from "./noun.ts";
 import type { CallerKind, OperationDescription } from "./operation-description.ts";
 import { type Result, refuse } from "./result.ts";
+import { nulIn } from "./storable.ts";
+import { storageProblem } from "./storage-problem.ts";
 import type { ToolGroup } from "./tool-groups.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
@@ -37,10 +39,21 @@ export type Definition<A, I extends z.ZodType, O extends z.ZodType> = Effect & {
    * decisions, where others only preview one or do less.
    */
   decision?: boolean | ((app: A, input: z.output<I>) => boolean | Promise<boolean>);
+  /** The answer has a secret that is shown once; repeating the call with its idempotency key does not show it again. */
+  showsOnce?: true;
   input: I;
   output: O;
   run(app: A, input: z.output<I>, caller: Caller): Promise<Result<z.output<O>>>;
 };
+
+/**
+ * Runs a mutation at most once for a key that its caller chose; a repeat gets the first answer. `showsOnce`: the answer
+ * has a secret that must not be stored.
+ */
+export type Once = <T>(
+  call: { operation: string; input: unknown; caller: Caller; showsOnce: boolean },
+  run: () => Promise<Result<T>>,
+) => Promise<Result<T>>;
 
 export type Operation<A = never, I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> = Effect &
   Omit<Definition<A, I, O>, "run" | "decision" | keyof Effect> & {
@@ -49,7 +62,7 @@ export type Operation<A = never, I extends z.ZodType = z.ZodType, O extends z.Zo
     /** Whether a call with this input needs a person's proof; an invalid input does not, because it is refused anyway. */
     isDecision(app: A, raw: unknown): Promise<boolean>;
     /** The only entry point: the caller's rank and proof and the input are checked here and nowhere else. */
-    perform(app: A, raw: unknown, caller: Caller): Promise<Result<z.output<O>>>;
+    perform(app: A, raw: unknown, caller: Caller, once?: Once): Promise<Result<z.output<O>>>;
   };
 
 export const everyone = ["agent", "reader", "collaborator", "admin"] as const;
@@ -71,12 +84,14 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
       const input = definition.input.safeParse(raw);
       return input.success && decides(app, input.data);
     },
-    async perform(app, raw, caller) {
+    async perform(app, raw, caller, once) {
       const kind = kindOf(caller);
       if (!definition.callers.includes(kind)) {
         const allowed = list(definition.callers.map(article));
         return refuse("denied", `${article(kind)} may not call ${definition.name}; it needs ${allowed}`);
       }
+      const named = checkCaller(caller);
+      if (!named.ok) return named;
       const strange = unknownFields(definition.input, raw);
       if (strange.length > 0) return refuse("invalid", listOf(strange), { issues: strange });
       const input = definition.input.safeParse(raw, { reportInput: true });
@@ -84,8 +99,21 @@ export function operation<A, I extends z.ZodType, O extends z.ZodType>({
         const issues = input.error.issues.map(briefly);
         return refuse("invalid", listOf(issues), { issues });
       }
+      const nul = nulIn(input.data);
+      if (nul !== undefined) {
+        const issue = { path: nul, message: "contains a NUL character; send text" };
+        return refuse("invalid", listOf([issue]), { issues: [issue] });
+      }
       if (!hasProof(caller) && (await decides(app, input.data))) return unproven(definition.name);
-      return run(app, input.data, caller);
+      const { name, effect, showsOnce = false } = definition;
+      const work = () => run(app, input.data, caller);
+      const done =
+        once && effect !== "reads" ? once({ operation: name, input: input.data, caller, showsOnce }, work) : work();
+      return done.catch((error: unknown) => {
+        const problem = storageProblem(error);
+        if (problem) return { ok: false, problem };
+        throw error;
+      });
     },
   };
 }

@@ -3,7 +3,7 @@ import type { WireData } from "./wire.ts";
 
 /** A failure that a well-behaved caller may meet. Every other failure is thrown. */
 export type Problem = {
-  code: "invalid" | "not_found" | "denied" | "conflict" | "refused";
+  code: "invalid" | "not_found" | "denied" | "conflict" | "refused" | "storage";
   message: string;
   /** Data for the next step: the latest content, the sections a role may write, the position of an error. Keys are wire names. */
   details?: WireData & { latestContent?: string; latestVersion?: number; next?: readonly NextStep[] };

@@ -9,6 +9,7 @@ import { serveTools } from "../agents/mcp-tool.ts";
 import type { App } from "../app.ts";
 import { type Caller, kindOf } from "../kernel/caller.ts";
 import { asTool, type NextOperation } from "../kernel/next-step.ts";
+import type { Operation } from "../kernel/operation.ts";
 import { onlySteps, type Problem, problemText, type Result, refusalFor, refuse } from "../kernel/result.ts";
 import { isListed, type ToolGroup } from "../kernel/tool-groups.ts";
 import { version } from "../kernel/version.ts";
@@ -35,9 +36,12 @@ export async function mcpServer(app: App, caller: Caller, groups: readonly ToolG
   serveTools(server, {
     listed: allowed.filter((operation) => isListed(operation, caller, groups, schema)),
     callable,
-    async call(name, raw): Promise<Result<unknown>> {
+    warning: app.schemaWarning,
+    async call(name, raw, key): Promise<Result<unknown>> {
       if (!isOperation(name)) return refuse("not_found", `no tool ${name}`);
-      const result: Result<unknown> = await (await loaders[name]()).perform(app, claims.withSecret(name, raw), caller);
+      const operation: Operation<App> = await loaders[name]();
+      const once = app.idempotency.once(key);
+      const result: Result<unknown> = await operation.perform(app, claims.withSecret(name, raw), caller, once);
       claims.remember(name, raw, result);
       return result.ok ? result : { ok: false, problem: onlySteps(result.problem, isAllowed) };
     },

@@ -49,6 +49,7 @@ export const createToken = operation({
     name: personName.optional().describe("Name of the owner; default for an agent: the role"),
     days,
   }),
+  showsOnce: true,
   output: token.extend({ token: z.string() }),
   async run(app: PeopleApp, { kind, name, days, ...given }, caller) {
     const schema = await app.schema();
@@ -132,6 +133,7 @@ export const addUser = operation({
     email: z.email().max(200).optional().describe("Email address for commits they approve"),
     rank: rank.default("collaborator"),
   }),
+  showsOnce: true,
   output: user.extend({ code: z.string(), link: z.string(), link_expires_at: z.string() }),
   async run(app: PeopleApp, { name, email, rank }, caller) {
     const by = nameOf(caller);

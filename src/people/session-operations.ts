@@ -30,6 +30,7 @@ export const createSignInLink = operation({
   http: { method: "post", path: "/sign-in-links" },
   decision: true,
   input: z.object({ name: personName.optional().describe("Name of the user; default: the owner of the workspace") }),
+  showsOnce: true,
   output: z.object({
     person: z.string(),
     code: z.string(),

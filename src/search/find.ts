@@ -157,7 +157,6 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
 
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
   async function count(query: string, catchUpMs: number): Promise<{ terms: Term[]; left: number }> {
-    await indexer.noticeSections();
     const queryWords = searchTerms(query);
     const { terms, isBehind } = await words.count(queryWords);
     if (!isBehind) return { terms, left: 0 };
@@ -168,7 +167,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
   async function catchUp(ms: number): Promise<number> {
     const until = Date.now() + ms;
-    while ((await indexer.catchUp()) > 0) if (Date.now() > until) return indexer.pending();
+    while ((await indexer.catchUp("newest")) > 0) if (Date.now() > until) return indexer.pending();
     return 0;
   }
 

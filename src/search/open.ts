@@ -25,14 +25,12 @@ type Options = {
   embeddings: EmbeddingsConfig;
   /** For resolving relative links. */
   folders: Folders;
-  /** Ids of the sections. When they change, entries are hidden or shown without being written. */
-  sections(): Promise<string[]>;
 };
 
 /** Below the measured weight of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
-export function openSearch({ db, kinds, modelFolder, embeddings, folders, sections }: Options) {
+export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Options) {
   const local = () =>
     isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.weight) : undefined;
   const wanted: Embedder | undefined = embeddings
@@ -44,7 +42,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders, sectio
     const before = embeddings && modelAt(model, embeddings.url);
     return before ? endpointEmbedder({ ...embeddings, model: before, weight: unknownWeight }) : undefined;
   };
-  const index = indexer(db, kinds, { folders, sections });
+  const index = indexer(db, kinds, folders);
   const vectors = meaning(db, { wanted, named });
   const places = passagePlaces(db);
   const find = finder({

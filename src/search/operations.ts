@@ -4,13 +4,14 @@ import { suggest } from "../kernel/nearest.ts";
 import { everyone, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
+import { anyText } from "./any-text.ts";
 import { type Hit, readable, refOf } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
 import { recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = z.string().trim().min(1, "must not be empty").max(2000);
+const query = anyText.min(1, "must not be empty").max(2000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),

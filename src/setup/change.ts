@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } 
 import { dirname, relative, sep } from "node:path";
 import { hunksBetween, unifiedDiff } from "../kernel/hunks.ts";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
-import { discard, replaceFile } from "../store/disk/disk.ts";
+import { createFile, replaceFile } from "../store/disk/disk.ts";
 
 /** One text file before and after; undefined where it does not exist. */
 export type Change = {
@@ -106,11 +106,10 @@ function apply(change: Change): Result<Applied> {
 }
 
 function write(real: string, after: string, before: string | undefined, inside: string | undefined): boolean {
+  if (before === undefined && inside !== undefined) return createFile(real, Buffer.from(after), inside);
   const root = inside ?? existingParent(dirname(real));
   const held = before === undefined ? undefined : Buffer.from(before);
-  const staged = replaceFile(real, Buffer.from(after), held, root);
-  if (staged !== undefined) discard(staged);
-  return staged !== undefined;
+  return replaceFile(real, Buffer.from(after), held, root);
 }
 
 /** The folders that have to be made for a file, deepest first. */

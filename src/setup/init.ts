@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Environment } from "../config/environment.ts";
+import { configName, type Environment } from "../config/environment.ts";
 import { openGit } from "../config/open-git.ts";
 import { ok, Refused, type Result, unwrap } from "../kernel/result.ts";
 import { initRepository } from "../store/git/git.ts";
-import { historyRef } from "../store/git/recorder.ts";
+import { forgetHistory, forgetName, historyRefOf } from "../store/git/history-ref.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { firstSubject, workspaceFiles } from "../wiki/init.ts";
 import type { Schema } from "../wiki/schema.ts";
@@ -12,7 +12,14 @@ import { type Applied, applyAll, type Change, readText, removeFolders, undoAll }
 import { addToRecord, readRecord } from "./record.ts";
 
 /** The workspace's own files as changes, and the paths that are there already and stay as they are. */
-export type WorkspacePlan = { changes: Change[]; kept: string[]; schema: Schema; wiki: string };
+export type WorkspacePlan = {
+  changes: Change[];
+  kept: string[];
+  schema: Schema;
+  wiki: string;
+  /** Files for the branch of the wiki alone. */
+  booked: string[];
+};
 
 export type Template = { name: string; bookBranch: string | undefined };
 
@@ -34,6 +41,7 @@ export function planWorkspace(root: string, template: Template, env: Environment
     kept: kept.filter((path) => path !== ".gitignore"),
     schema: planned.value.schema,
     wiki: planned.value.wiki,
+    booked: planned.value.booked,
   });
 }
 
@@ -50,6 +58,8 @@ export type InitPlan = {
 export type Done = {
   repository: "new" | "existing";
   branch: string | undefined;
+  /** Whether the person signs their commits. */
+  signs: boolean;
   committed: { commit: string; files: string[] } | undefined;
   /** Files that were written and not committed, with the reason. */
   uncommitted: { file: string; reason: string }[];
@@ -71,6 +81,7 @@ export async function makeWorkspace(
   let applied: Applied[] = [];
   let isNew = false;
   let hadHistory = true;
+  let history = "";
   const git = openGit(root, env);
   const goOn = () => {
     if (stop.aborted) throw new Refused({ code: "refused", message: "interrupted; nothing was left behind" });
@@ -78,7 +89,11 @@ export async function makeWorkspace(
   try {
     mkdirSync(root, { recursive: true });
     isNew = await initRepository(root, env);
-    hadHistory = (await git.commitAt(historyRef)) !== undefined;
+    // The name that is registered for the folder may be that of a workspace that was moved away.
+    if (!hadState && changes.some(({ shown, before }) => shown === configName && before === undefined))
+      await forgetName(git);
+    history = await historyRefOf(git);
+    hadHistory = (await git.commitAt(history)) !== undefined;
     goOn();
     const blocked = commit || isNew ? await whyNotCommitted(root, changes, hidden, env) : new Map<string, string>();
     applied = unwrap(applyAll(changes));
@@ -98,7 +113,7 @@ export async function makeWorkspace(
     undoAll(applied);
     if (!hadState) rmSync(stateFolder, { recursive: true, force: true });
     if (isNew) rmSync(join(root, ".git"), { recursive: true, force: true });
-    else if (!hadHistory) await git.deleteRef(historyRef);
+    else if (!hadHistory) await forgetHistory(git, history);
     removeFolders(madeFolders);
     throw error;
   }
@@ -135,13 +150,15 @@ async function commitFiles({ root, applied, blocked, wanted, isNew }: Commit, en
   const { branch: ref } = await git.head();
   const branch = ref?.replace(/^refs\/heads\//, "");
   const repository = isNew ? "new" : "existing";
+  const signs = await git.signsCommits();
   const files = applied.map(({ shown }) => shown);
   const all = (reason: string) => files.map((file) => ({ file, reason }));
-  if (files.length === 0) return { repository, branch, committed: undefined, uncommitted: [] };
+  if (files.length === 0) return { repository, branch, signs, committed: undefined, uncommitted: [] };
   if (!wanted)
     return {
       repository,
       branch,
+      signs,
       committed: undefined,
       uncommitted: all("in an existing repository init commits only when you agree, or with --yes"),
     };
@@ -150,15 +167,16 @@ async function commitFiles({ root, applied, blocked, wanted, isNew }: Commit, en
     return {
       repository,
       branch,
+      signs,
       committed: undefined,
       uncommitted: all(busy ? `${busy} is in progress` : "HEAD is detached"),
     };
   }
   const own = files.filter((file) => !blocked.has(file));
   const uncommitted = [...blocked].filter(([file]) => files.includes(file)).map(([file, reason]) => ({ file, reason }));
-  if (own.length === 0) return { repository, branch, committed: undefined, uncommitted };
+  if (own.length === 0) return { repository, branch, signs, committed: undefined, uncommitted };
   const commit = await git.commitOnly(own, firstSubject, await git.author()).catch((error: Error) => {
     throw new Refused({ code: "refused", message: `git could not commit (${error.message}); nothing was left behind` });
   });
-  return { repository, branch, committed: { commit, files: own }, uncommitted };
+  return { repository, branch, signs, committed: { commit, files: own }, uncommitted };
 }

@@ -11,9 +11,15 @@ import { type SetupRecord, undone } from "./record.ts";
 
 /**
  * The changes that take our lines out of files of the person. A file that is still what `init` or `connect`
- * left gets back its old bytes from the record. From any other, our entry, block or lines are cut.
+ * left gets back its old bytes from the record. From any other, our entry, block or lines are cut. `booked` are lines
+ * of .gitignore for the folders that a branch of their own has.
  */
-export function removalChanges(root: string, env: Environment, record: SetupRecord): Result<Change[]> {
+export function removalChanges(
+  root: string,
+  env: Environment,
+  record: SetupRecord,
+  booked: string[],
+): Result<Change[]> {
   const changes: Change[] = [];
   const add = (change: Result<Change | undefined>): Result<true> => {
     if (!change.ok) return change;
@@ -28,7 +34,7 @@ export function removalChanges(root: string, env: Environment, record: SetupReco
     }
   }
   for (const path of [...instructionFiles, ".gitignore"]) {
-    const added = add(linesRemoval(root, path, record));
+    const added = add(linesRemoval(root, path, record, booked));
     if (!added.ok) return added;
   }
   return ok(changes);
@@ -49,12 +55,12 @@ function entryRemoval(place: EntryPlace, record: SetupRecord): Result<Change | u
 
 const nameIn = (root: string, file: string, scope: Scope) => (scope === "user" ? file : file.slice(root.length + 1));
 
-function linesRemoval(root: string, path: string, record: SetupRecord): Result<Change | undefined> {
+function linesRemoval(root: string, path: string, record: SetupRecord, booked: string[]): Result<Change | undefined> {
   const file = join(root, path);
   const before = readText(file, path, root);
   if (!before.ok) return before;
   if (before.value === undefined) return ok(undefined);
-  const after = path === ".gitignore" ? ok(withoutIgnored(before.value)) : withoutBlock(before.value, path);
+  const after = path === ".gitignore" ? ok(withoutIgnored(before.value, booked)) : withoutBlock(before.value, path);
   if (!after.ok) return after;
   const cut: Change = { file, shown: path, inside: root, before: before.value, after: after.value };
   return ok(cut.before === cut.after ? undefined : (restored(cut, path, record) ?? cut));

@@ -5,7 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import { openGit } from "../config/open-git.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
-import { mirrorBranch } from "../wiki/stores/mirror.ts";
+import { forgetName } from "../store/git/history-ref.ts";
 import { applyAll, type Change, isInside, removeFolders } from "./change.ts";
 import { processesIn } from "./processes.ts";
 import { isAsWritten, readRecord, type SetupRecord } from "./record.ts";
@@ -43,7 +43,12 @@ export async function planRemoval(
     return refuse("refused", `the workspace is in use by process ${list}; stop it and run remove again`);
   }
   const record = readRecord(stateFolder);
-  const changes = removalChanges(root, env, record);
+  const changes = removalChanges(
+    root,
+    env,
+    record,
+    config.bookBranch ? [`/${config.wiki}/`, `/${config.sources}/`] : [],
+  );
   if (!changes.ok) return changes;
   const [own, refs] = [await ownFiles(config, record, keepWiki), await ownRefs(config, env, keepWiki)];
   if (refs?.current) {
@@ -63,7 +68,7 @@ export async function planRemoval(
     refs,
     emptied: foldersUpTo(root, [...parents, ...named]),
     losses: await lossesOf(config, env, { own, refs, keepWiki, record }),
-    left: leftOf(config, own),
+    left: [...leftOf(config, own), ...(refs?.left ?? [])],
   });
 }
 
@@ -86,8 +91,13 @@ async function lossesOf(config: Config, env: Environment, { own, refs, keepWiki,
   return [
     ...dirty.filter(isEdited).map((path) => `${path} has changes that are not committed`),
     ...(refs?.unmerged ?? []).map((branch) => `the branch ${branch} has accepted work that is not merged`),
+    ...(refs?.book && !keepWiki
+      ? [`the branch ${config.bookBranch} has the commits of the wiki; --keep-wiki keeps the branch`]
+      : []),
     ...(config.store === "database" && config.database.engine === "sqlite" && !keepWiki
-      ? [`the entries are in the database and on the branch ${mirrorBranch}; --keep-wiki keeps the branch`]
+      ? [
+          `the entries are in the database${refs?.mirror ? ` and on the branch ${refs.mirror}` : ""}; --keep-wiki keeps the branch`,
+        ]
       : []),
   ];
 }
@@ -117,10 +127,11 @@ export async function removeAll(config: Config, env: Environment, removal: Remov
   unwrap(applyAll(changes));
   for (const path of [...own.files, ...own.folders]) rmSync(join(root, path), { recursive: true, force: true });
   if (stateFolder) rmSync(stateFolder, { recursive: true, force: true });
-  for (const folder of [config.wiki, config.sources]) await sweepTemporary(join(root, folder), 0);
+  for (const folder of [config.wiki, config.sources]) await sweepTemporary(join(root, folder), { olderThanMs: 0 });
   removeFolders(emptied);
   if (!refs) return { commit: undefined, uncommitted: [], reason: undefined };
   await deleteRefs(config, env, refs);
+  await forgetName(git);
 
   const touched = [...own.files, ...own.folders, ...edited.filter((path) => !theirs.has(path))];
   const committed = await git.committed(touched);

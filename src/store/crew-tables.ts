@@ -10,9 +10,11 @@ export interface CrewTables {
   tool_calls: ToolCallRow;
   spends: SpendRow;
   questions: QuestionRow;
+  agent_reports: AgentReportRow;
   preambles: PreambleRow;
   held_files: HeldFilesRow;
   run_workers: RunWorkersRow;
+  plan_drafts: PlanDraftRow;
 }
 
 export interface RunRow {
@@ -88,6 +90,7 @@ export interface AttemptRow {
   ended_at: string | null;
   error_context: string | null;
   learnt_at: string | null;
+  refused_verdicts: string;
 }
 
 export interface CheckResultRow {
@@ -121,6 +124,7 @@ export interface VerdictRow {
   at: string;
   voided_at: string | null;
   void_reason: string | null;
+  scratch: string | null;
 }
 
 export interface ContextRow {
@@ -150,6 +154,7 @@ export interface ContextRow {
   messages: number | null;
   cost_usd: number | null;
   destinations: string | null;
+  compactions: string | null;
 }
 
 export interface FingerprintRow {
@@ -206,6 +211,22 @@ export interface QuestionRow {
   answer: string | null;
   answered_by: string | null;
   answered_at: string | null;
+  passed_on: string | null;
+}
+
+export interface AgentReportRow {
+  run_id: string;
+  kind: "qc_failure" | "pm_failure" | "final";
+  about: string;
+  task_id: string | null;
+  part: "qc" | "pm" | "reporter";
+  process: string;
+  started_at: string;
+  agent: string | null;
+  model: string | null;
+  content: string | null;
+  missing: string | null;
+  ended_at: string | null;
 }
 
 export interface PreambleRow {
@@ -249,11 +270,17 @@ export interface RunWorkersRow {
   busy_ms: number;
 }
 
-/** A statement of a worker about its work, and where its evidence can be seen. Column `attempts.claims`. */
-export type Statement = { statement: string; evidence: string; from: string };
+/** A quote and where it can be seen. `ref` is the id of a tool call, the path of a file, or the number of a check's criterion. */
+export type Citation = { quote: string; from: "call" | "file" | "check" | "output"; ref: string; lines: string };
 
-/** A verifier's evidence for one criterion, numbered from 1. Column `verdicts.evidence`. */
-export type Evidence = { criterion: number; met: boolean; quote: string; from: string };
+/** A statement of a worker about its work; `evidence` is the quote. Column `attempts.claims`. */
+export type Statement = { statement: string; evidence: string } & Omit<Citation, "quote">;
+
+/** A verifier's evidence for one criterion, numbered from 1; `absent` if it is that something is missing. Column `verdicts.evidence`. */
+export type Evidence = { criterion: number; met: boolean; absent: boolean } & Citation;
+
+/** A verdict whose evidence did not resolve, and which its verifier may correct once. Column `attempts.refused_verdicts`. */
+export type RefusedVerdict = { context: string | null; epoch: number; at: string; faults: string[] };
 
 /** The summary of a failed attempt for the next worker (O9). Column `attempts.error_context`. */
 export type ErrorContext = {
@@ -265,7 +292,7 @@ export type ErrorContext = {
   requiredFixes: string[];
   /** The checks that failed, with their output. */
   checks: { criterion: number; detail: string }[];
-  evidence: { criterion: number; quote: string; from: string }[];
+  evidence: { criterion: number; quote: string; from: string; ref?: string; lines?: string }[];
   output: string;
   stoppedBecause: string | null;
 };
@@ -282,9 +309,13 @@ export type Failure = {
     reason: string;
   }[];
   scores: { lowest: number | null; highest: number | null; average: number | null; progression: number[] };
-  rootCauses: { cause: string; attempts: number[] }[];
+  /** `output`: the end of what the failed check printed. */
+  rootCauses: { cause: string; attempts: number[]; output?: string }[];
   recommendations: string[];
 };
+
+/** The sections of an agent's report: a text, or a list of points. Column `agent_reports.content`. */
+export type ReportSections = Record<string, string | string[]>;
 
 /** A file of a deliverable that waits for a person, and why. `blob` is null if it was deleted. Column `held_files.files`. */
 export type HeldFile = { path: string; status: "added" | "changed" | "deleted"; blob: string | null; why: string };
@@ -299,3 +330,10 @@ export type StoredCriterion = {
     | { file: string; lacks: string }
     | undefined;
 };
+
+export interface PlanDraftRow {
+  run_id: string;
+  number: string;
+  task: string;
+  at: string;
+}

@@ -21,6 +21,12 @@ export interface Database {
   write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement: boolean }): Promise<T>;
   /** Calls back soon after any process has written to this database. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void;
+  /** Changes with every committed write of any process that `read` sees; undefined where the engine cannot tell. */
+  stamp(): number | undefined;
+  /** Runs `work` on one consistent state, whatever others write meanwhile. */
+  snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** The reason why writes are refused from now on, if any: the file of the database is gone. */
+  trouble(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -32,7 +38,18 @@ export const joined = (db: Database, tx: Query): Database => ({
   engine: db.engine,
   read: tx,
   write: (work) => work(tx),
+  stamp: () => undefined,
 });
+
+/** The database was lost during a commit and did not come back: it is unknown whether the writes were kept. */
+export class UnknownOutcome extends Error {
+  constructor(cause: unknown) {
+    super("the database server was lost during the commit, and it is not known whether the change was saved", {
+      cause,
+    });
+    this.name = "UnknownOutcome";
+  }
+}
 
 const withWrites = new WeakSet<object>();
 

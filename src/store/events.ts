@@ -1,14 +1,19 @@
 import { sql } from "kysely";
 import type { EventKind } from "../kernel/event-kinds.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import { turns } from "../kernel/turns.ts";
 import type { WireData } from "../kernel/wire.ts";
+import { batches } from "./batches.ts";
 import type { Database, Query } from "./database.ts";
+import { chainHead, sealEvents } from "./event-chain.ts";
 import { parseJsonOr } from "./json.ts";
 import { prepared, withAll, withEach } from "./prepared.ts";
+import { sealedAfter } from "./queries/event-chain.ts";
 import type { EventRow } from "./tables.ts";
 
 /** An entry of the event log; every mutation appends one in its own transaction. */
 export type Event = {
-  /** A cursor: pass it to `eventsAfter` to continue from here. */
+  /** Its position, 1, 2, 3 … without gaps; also a cursor: pass it to `eventsAfter` to continue from here. */
   id: string;
   at: string;
   actor: string;
@@ -24,11 +29,16 @@ export async function appendEvent(tx: Query, event: NewEvent): Promise<void> {
   await insertEvent(tx, { ...event, data: JSON.stringify(event.data) });
 }
 
-/** Appends many events with one statement, for bulk changes. */
+const eventsAtOnce = 250;
+
+/** Appends many events with few statements, for bulk changes. */
 export async function appendEvents(tx: Query, engine: Database["engine"], events: NewEvent[]): Promise<void> {
-  const rows = events.map((event): WrittenEvent => ({ ...event, data: JSON.stringify(event.data) }));
-  if (engine === "sqlite") insertEach(tx, rows);
-  else if (rows.length > 0) await insertAll(tx, rows);
+  for (const batch of batches(events, eventsAtOnce)) {
+    const rows = batch.map((event): WrittenEvent => ({ ...event, data: JSON.stringify(event.data) }));
+    if (engine === "sqlite") insertEach(tx, rows);
+    else await insertAll(tx, rows);
+    await turns.next();
+  }
 }
 
 /** An event row without the number that the database assigns. */
@@ -56,10 +66,12 @@ const insertEvent = prepared<WrittenEvent, unknown>((query, slot) =>
   }),
 );
 
+/** Sealed events after a cursor, in the order of their positions; from the first event without a cursor. */
 export async function eventsAfter(db: Database, cursor: string | undefined, limit: number): Promise<Event[]> {
-  const rows = await after[db.engine](db.read, cursor, limit);
-  return rows.map(({ id, at, actor, kind, subject, data }) => ({
-    id: String(id),
+  await sealEvents(db);
+  const rows = await sealedAfter(db.read, { position: positionOf(cursor ?? "0"), limit });
+  return rows.map(({ position, at, actor, kind, subject, data }) => ({
+    id: String(position),
     at,
     actor,
     kind,
@@ -70,35 +82,25 @@ export async function eventsAfter(db: Database, cursor: string | undefined, limi
 
 /** The cursor of the newest event, for a reader that wants only new ones. */
 export async function lastEventId(db: Database): Promise<string | undefined> {
-  const { rows } = await newest[db.engine].execute(db.read);
-  return rows[0] && String(rows[0].id);
+  const head = await chainHead(db);
+  return head && String(head.position);
 }
 
-type Row = { id: string | number; at: string; actor: string; kind: string; subject: string; data: string };
+/** Refuses a cursor that this log has never issued: the reader would miss events, or wait for ever. */
+export async function checkCursor(db: Database, cursor: string): Promise<Result<string>> {
+  const again = "read from the first event (after=0), or without a cursor for new events only";
+  if (/^\d{1,18}-\d{1,18}$/.test(cursor))
+    return refuse("invalid", `the cursor ${cursor} is from Scriptorium 0.1, which numbered events otherwise; ${again}`);
+  if (!/^\d{1,15}$/.test(cursor)) return refuse("invalid", `${JSON.stringify(cursor)} is not an event id; ${again}`);
+  const newest = (await lastEventId(db)) ?? "0";
+  if (Number(cursor) <= Number(newest)) return ok(cursor);
+  return refuse(
+    "invalid",
+    `event ${cursor} does not exist, the newest is ${newest}: the log was restored or replaced; ${again}`,
+  );
+}
 
-/**
- * SQLite has one writer, so `seq` is the order of commits. PostgreSQL hands out `seq` before the
- * commit: there the order is (xid, seq), and nothing is shown while an older transaction still runs.
- */
-const after = {
-  sqlite: async (query: Query, cursor: string | undefined, limit: number): Promise<Row[]> => {
-    const seq = /^\d{1,15}$/.test(cursor ?? "") ? Number(cursor) : 0;
-    const text = sql<Row>`SELECT seq AS id, at, actor, kind, subject, data FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`;
-    return (await text.execute(query)).rows;
-  },
-  postgres: async (query: Query, cursor: string | undefined, limit: number): Promise<Row[]> => {
-    const [xid, seq] = /^\d{1,18}-\d{1,18}$/.test(cursor ?? "") ? (cursor as string).split("-") : ["0", "0"];
-    const text = sql<Row>`
-      SELECT xid::text || '-' || seq AS id, at, actor, kind, subject, data FROM events
-      WHERE (xid, seq) > (${xid}::text::xid8, ${seq}::text::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
-      ORDER BY xid, seq LIMIT ${limit}`;
-    return (await text.execute(query)).rows;
-  },
-};
-
-const newest = {
-  sqlite: sql<{ id: number }>`SELECT seq AS id FROM events ORDER BY seq DESC LIMIT 1`,
-  postgres: sql<{ id: string }>`
-    SELECT xid::text || '-' || seq AS id FROM events
-    WHERE xid < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xid DESC, seq DESC LIMIT 1`,
-};
+function positionOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw new Error(`${JSON.stringify(cursor)} is not the position of an event`);
+  return Number(cursor);
+}

@@ -25,7 +25,9 @@ type NamedNoun = keyof typeof nouns;
 export async function noSuch(query: Query, noun: NamedNoun, id: string): Promise<Refusal> {
   const { table, list } = nouns[noun];
   const near = nearest(id, await knownIds(query, table, id));
+  // Nodes of other nouns are not in the table of nodes, so that none of them is near.
+  const forms = noun === "node" ? "; nodes of entries, tasks and sources are entry:<id>, task:<id>, source:<path>" : "";
   return near === undefined
-    ? refuse("not_found", `${noun} ${id} does not exist`, { next: [{ operation: list }] })
+    ? refuse("not_found", `${noun} ${id} does not exist${forms}`, { next: [{ operation: list }] })
     : refuse("not_found", `${noun} ${id} does not exist; did you mean ${near}?`);
 }

@@ -1,11 +1,12 @@
 import type { Database, DatabaseAddress } from "./database.ts";
+import { withIdempotency } from "./idempotency.ts";
 
 /** Loads only the engine that is used. */
 export async function openDatabase(address: DatabaseAddress): Promise<Database> {
   if (address.engine === "sqlite") {
     const { openSqlite } = await import("./sqlite.ts");
-    return openSqlite(address.file);
+    return withIdempotency(await openSqlite(address.file));
   }
   const { openPostgres } = await import("./postgres.ts");
-  return openPostgres(address.url);
+  return withIdempotency(await openPostgres(address.url));
 }

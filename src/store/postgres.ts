@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { type Database, type Query, undoesWrites } from "./database.ts";
+import { type Database, type Query, UnknownOutcome, undoesWrites } from "./database.ts";
+import { faultPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
 import { statementNames } from "./prepared.ts";
 import type { Tables } from "./tables.ts";
@@ -14,8 +15,9 @@ const betweenNotices = 20;
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
-  // Without a listener, a dropped idle connection would crash the process. The pool replaces it.
+  // Without listeners, a dropped connection would crash the process, idle or in use. The pool replaces it.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("connect", nameStatements);
   await migratePostgres(pool).catch(async (error) => {
     await pool.end();
@@ -32,7 +34,7 @@ export async function openPostgres(url: string): Promise<Database> {
     async write(work, how) {
       for (let attempt = 1; ; attempt++) {
         try {
-          const value = how?.oneStatement ? await work(db) : await commitUnlessRefused(db, work);
+          const value = how?.oneStatement ? await work(db) : await commitUnlessRefused(db, pool, work);
           watch.wake();
           tell.others();
           return value;
@@ -41,7 +43,10 @@ export async function openPostgres(url: string): Promise<Database> {
         }
       }
     },
+    snapshot: (work) => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work),
     onChange: watch.onChange,
+    stamp: () => undefined,
+    trouble: () => undefined,
     async close() {
       await watch.stop();
       await tell.idle();
@@ -51,29 +56,78 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 /** Kysely rolls back only when something is thrown, so a refusal is thrown inside and returned outside. */
-async function commitUnlessRefused<T>(db: Query, work: (tx: Query) => Promise<T>): Promise<T> {
+async function commitUnlessRefused<T>(db: Query, pool: pg.Pool, work: (tx: Query) => Promise<T>): Promise<T> {
   class RolledBack extends Error {
     constructor(readonly refusal: T) {
       super("the work returned a refusal");
     }
   }
+  let made: { value: T } | undefined;
   try {
     return await db.transaction().execute(async (tx) => {
       const value = await work(tx);
       if (undoesWrites(value)) throw new RolledBack(value);
+      faultPoint("commit");
+      made = { value };
       return value;
     });
   } catch (error) {
     if (error instanceof RolledBack) return error.refusal;
-    throw error;
+    if (!(error instanceof LostCommit)) throw error;
+    if (made && (await isCommitted(pool, error))) return made.value;
+    throw error.cause;
   }
 }
+
+/** The connection was lost during COMMIT: the answer is missing, not necessarily the commit. */
+class LostCommit extends Error {
+  constructor(
+    readonly xid: string,
+    cause: unknown,
+  ) {
+    super("the connection was lost during the commit", { cause });
+  }
+}
+
+/** Asks on another connection what became of a transaction; the backend may still be committing it. */
+async function isCommitted(pool: pg.Pool, { xid, cause }: LostCommit): Promise<boolean> {
+  const until = Date.now() + outcomeMs;
+  for (let trouble = cause; ; ) {
+    const asked = pool.query<{ status: string }>("SELECT pg_xact_status($1::xid8) AS status", [xid]);
+    const status = await asked
+      .then(({ rows }) => rows[0]?.status)
+      .catch((error: unknown) => {
+        trouble = error;
+        return undefined;
+      });
+    if (status === "committed" || status === "aborted") return status === "committed";
+    if (Date.now() > until) throw new UnknownOutcome(trouble);
+    await sleep(50);
+  }
+}
+
+const outcomeMs = 10_000;
 
 /** Planning a short query costs more than running it, so prepared statements are sent by name. */
 function nameStatements(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+  let xid = "";
+  let isLost = false;
   client.query = ((...args: unknown[]) => {
     const [text, values, ...rest] = args;
+    // The id of the transaction comes with its BEGIN, without another round trip.
+    if (text === "begin")
+      return client.query("BEGIN; SELECT pg_current_xact_id()::text AS xid").then((results: unknown) => {
+        xid = (results as pg.QueryResult<{ xid: string }>[])[1]?.rows[0]?.xid ?? "";
+        return results;
+      });
+    if (text === "commit")
+      return (query("commit") as Promise<unknown>).catch((error: unknown) => {
+        isLost = isConnectionLost(error);
+        throw isLost ? new LostCommit(xid, error) : error;
+      });
+    // Kysely rolls back after a failed commit, and would report that this failed as well.
+    if (text === "rollback" && isLost) return Promise.resolve({ rows: [] });
     const name = typeof text === "string" ? statementNames.get(text) : undefined;
     return name ? query({ name, text, values }, ...rest) : query(...args);
   }) as typeof client.query;
@@ -82,6 +136,11 @@ function nameStatements(client: pg.PoolClient): void {
 /** One generic plan serves all values until the table's statistics change. */
 const planOnce = async (connection: DatabaseConnection): Promise<void> => {
   await connection.executeQuery(CompiledQuery.raw("SET plan_cache_mode = force_generic_plan"));
+};
+
+const isConnectionLost = (error: unknown) => {
+  const { code, message } = error as { code?: string; message: string };
+  return /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE)$/.test(code ?? "") || /^connection terminated/i.test(message);
 };
 
 /** Deadlocks and serialization failures: the transaction was rolled back, and a retry may succeed. */

@@ -1,4 +1,5 @@
 import { type CompiledQuery, type RawBuilder, sql } from "kysely";
+import type { Turns } from "../kernel/turns.ts";
 import type { Database, Query } from "./database.ts";
 
 type Engine = Database["engine"];
@@ -15,6 +16,7 @@ type Direct = {
   rows(sql: string, parameters: unknown[]): unknown[];
   /** Executes the statement once per parameter list; returns the number of changed rows for each. */
   changes(sql: string, each: unknown[][]): number[];
+  nextTurn: Turns["next"];
 };
 export const directConnections = new WeakMap<Query, Direct>();
 
@@ -26,7 +28,11 @@ export function prepared<P extends object, R>(
   return async (query, values) => {
     const { text, bind } = compiled(query);
     const direct = directConnections.get(query);
-    if (direct) return direct.rows(text.sql, bind(values)) as R[];
+    if (direct) {
+      const rows = direct.rows(text.sql, bind(values)) as R[];
+      await direct.nextTurn();
+      return rows;
+    }
     return (await query.executeQuery<R>({ ...text, parameters: bind(values) })).rows;
   };
 }

@@ -1,13 +1,15 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Kysely, SqliteDialect } from "kysely";
+import { Kysely, type KyselyPlugin, SqliteDialect } from "kysely";
+import { turns } from "../kernel/turns.ts";
 import { type Database, type Query, undoesWrites } from "./database.ts";
-import { crashPoint } from "./disk/crash.ts";
+import { crashPoint, faultPoint } from "./disk/crash.ts";
 import { privateFolder } from "./disk/private.ts";
 import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
 import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
+import { type FileWatch, watchFile } from "./sqlite/file-watch.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
@@ -26,11 +28,14 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
   });
   const reader = await retryWhileBusy(() => connect(open, file));
   reader.exec("PRAGMA query_only = ON");
-  // SQLite waits for a lock by blocking the thread. The writer does so for 10 ms only and then
-  // waits in `retryWhileBusy`, which lets the event loop serve other requests.
-  writer.exec("PRAGMA busy_timeout = 10");
+  // SQLite waits for a lock by blocking the thread. The writer does so for 1 ms only and then
+  // waits in `retryWhileBusy`, which lets the event loop serve other requests. If the lock belongs to another
+  // connection of this process, its transaction cannot go on meanwhile: with 10 ms, three waiting connections
+  // use up every turn of the event loop (kernel/turns.ts), and the transaction advances one statement at a time.
+  writer.exec("PRAGMA busy_timeout = 1");
 
-  const funnel = openFunnel(writer);
+  const place = watchFile(writer, file);
+  const funnel = openFunnel(writer, place);
   const watch = watchChanges(reader);
   const read = kyselyOver(reader);
   return {
@@ -41,7 +46,19 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
       watch.wake();
       return value;
     },
+    async snapshot(work) {
+      const connection = await retryWhileBusy(() => connect(open, file));
+      const query = kyselyOver(connection);
+      try {
+        connection.exec("PRAGMA query_only = ON; BEGIN");
+        return await work(query);
+      } finally {
+        await query.destroy();
+      }
+    },
     onChange: watch.onChange,
+    stamp: watch.version,
+    trouble: place.trouble,
     async close() {
       watch.stop();
       await funnel.idle();
@@ -74,7 +91,7 @@ type Waiting = {
  * `work` may await in the middle of its transaction. Without this queue another write would be
  * committed, or rolled back, as part of a transaction that it knows nothing about.
  */
-function openFunnel(connection: Connection) {
+function openFunnel(connection: Connection, place: FileWatch) {
   const tx = kyselyOver(connection);
   const waiting: Waiting[] = [];
   let draining: Promise<void> | undefined;
@@ -88,13 +105,16 @@ function openFunnel(connection: Connection) {
   async function commitTogether(batch: Waiting[]) {
     const settle: (() => void)[] = [];
     try {
+      place.check();
       await retryWhileBusy(() => connection.exec("BEGIN IMMEDIATE"));
       if (batch.length === 1 && batch[0]) settle.push(await performAlone(batch[0]));
       else for (const item of batch) settle.push(await performOne(item));
       if (connection.inTransaction) {
         crashPoint("before-commit");
+        faultPoint("commit");
         connection.exec("COMMIT");
         crashPoint("after-commit");
+        place.check();
       }
     } catch (error) {
       if (connection.inTransaction) connection.exec("ROLLBACK");
@@ -142,7 +162,7 @@ function openFunnel(connection: Connection) {
 function watchChanges(connection: Connection) {
   const listeners = new Set<() => void>();
   const statement = connection.prepare("PRAGMA data_version");
-  const version = () => statement.all([])[0]?.data_version;
+  const version = () => Number(statement.all([])[0]?.data_version);
   let seen = version();
   let timer: NodeJS.Timeout | undefined;
 
@@ -157,6 +177,7 @@ function watchChanges(connection: Connection) {
   };
   return {
     wake,
+    version,
     onChange(listener: () => void) {
       listeners.add(listener);
       timer ??= setInterval(poll, pollMs).unref();
@@ -180,6 +201,18 @@ function watchChanges(connection: Connection) {
  */
 const plannedOnce = (sql: string) => sql.replace(/\b(limit) \?/gi, "$1 +?");
 
+/** SQLite answers at once: a transaction of many statements would otherwise block the event loop until its end. */
+const inTurns: KyselyPlugin = {
+  transformQuery({ node }) {
+    turns.begin();
+    return node;
+  },
+  async transformResult({ result }) {
+    await turns.next();
+    return result;
+  },
+};
+
 /** Caches statements by text: reusing one is five times faster than preparing it again. */
 function kyselyOver(connection: Connection): Query {
   const prepared = new Map<string, Statement>();
@@ -195,9 +228,10 @@ function kyselyOver(connection: Connection): Query {
     },
     close: () => connection.close(),
   };
-  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database }), plugins: [inTurns] });
   directConnections.set(query, {
     rows(sql, parameters) {
+      turns.begin();
       const statement = database.prepare(sql);
       if (statement.reader) return statement.all(parameters);
       statement.run(parameters);
@@ -207,6 +241,7 @@ function kyselyOver(connection: Connection): Query {
       const statement = database.prepare(sql);
       return each.map((parameters) => statement.run(parameters).changes);
     },
+    nextTurn: turns.next,
   });
   return query;
 }

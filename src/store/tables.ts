@@ -6,8 +6,16 @@ export interface Tables extends CrewTables {
   meta: { key: string; value: string };
   schema_migrations: { name: string; applied_at: string };
   events: EventRow;
+  event_chain: { position: number; seq: number; hash: string };
+  /** PostgreSQL only. */
+  event_gaps: { first: number; last: number; holders: string };
+  idempotency: IdempotencyRow;
   entries: EntryRow;
   entry_versions: EntryVersionRow;
+  schema_versions: SchemaVersionRow;
+  /** The sections of the schema in force. */
+  sections: { id: string; title: string };
+  section_renames: { old_id: string; new_id: string; at: string; renamed_by: string };
   search_queue: { ticket: Generated<number>; kind: string; thing: string };
   things: ThingRow;
   passages: PassageRow;
@@ -20,6 +28,8 @@ export interface Tables extends CrewTables {
   source_texts: { sha256: string; format: string; text: string };
   git_queue: GitQueueRow;
   handoffs: HandoffRow;
+  focus: FocusRow;
+  focus_reads: FocusReadRow;
   sources: SourceRow;
   proposals: ProposalRow;
   proposal_comments: ProposalCommentRow;
@@ -39,6 +49,7 @@ export interface Tables extends CrewTables {
   topics: TopicRow;
   messages: MessageRow;
   page_texts: { blob: string; text: string };
+  acknowledged_findings: AcknowledgedFindingRow;
 }
 
 export interface EventRow {
@@ -48,6 +59,18 @@ export interface EventRow {
   kind: string;
   subject: string;
   data: string;
+}
+
+/** A call that carried an idempotency key. */
+export interface IdempotencyRow {
+  id: string;
+  operation: string;
+  input_hash: string;
+  call: string;
+  state: "running" | "done" | "failed";
+  answer: string | null;
+  holder: string;
+  at: string;
 }
 
 export interface EntryRow {
@@ -83,6 +106,18 @@ export interface EntryVersionRow {
   summary: string;
 }
 
+/** A valid schema.yaml that was in force. */
+export interface SchemaVersionRow {
+  version: number;
+  blob: string;
+  content: string;
+  author: string;
+  at: string;
+  summary: string;
+  /** JSON: what changed, in words. */
+  changes: string;
+}
+
 /** File versions that the recorder has to write into git. */
 export interface GitQueueRow {
   seq: Generated<number>;
@@ -100,6 +135,12 @@ export interface GitQueueRow {
   in_history: Generated<number>;
   /** The only blob that the commit to the person's branch may replace; null for any. */
   only_on: string | null;
+  /** The path that a renamed file had before; the commit removes it. */
+  moved_from: string | null;
+  /** The temporary name of the file, renamed after the commit; null once that is durable, and for a person's edit. */
+  staged: string | null;
+  /** The blob of the file's bytes that it replaces; null for a new file. */
+  replaces: string | null;
 }
 
 export interface HandoffRow {
@@ -112,6 +153,32 @@ export interface HandoffRow {
   summary: string;
   at: string;
   taken_at: string | null;
+}
+
+/** A run along the pipeline. */
+export interface FocusRow {
+  run: string;
+  /** The role that holds the focus; null once the run has ended. */
+  holder: string | null;
+  /** Number of handoffs so far. */
+  step: number;
+  /** Rises with each change of the holder. */
+  epoch: number;
+  since: string;
+  /** The holder's first act. */
+  begun_at: string | null;
+  active_at: string;
+  handed_by: string | null;
+  /** Token of the agent that began a run without a name; null for a named run. */
+  owner: string | null;
+  ended: string | null;
+}
+
+export interface FocusReadRow {
+  run: string;
+  epoch: number;
+  entry_id: string;
+  nth: number;
 }
 
 export interface SourceRow {
@@ -172,8 +239,8 @@ export interface ProposalRow {
   base_text: string | null;
   text: string | null;
   job_id: string | null;
-  /** JSON: the intent of an approval, saved before the file is written, so that a start after a crash can finish it. */
-  approval: string | null;
+  /** JSON: the intent of an approval in a store outside the database, saved before its text is published there. */
+  publishing: string | null;
   /** The approval as signed by its person; null without `approvals: signed`. */
   signature: string | null;
 }
@@ -347,6 +414,17 @@ export interface EdgeRow {
   attempt: number | null;
 }
 
+/** A finding of doctor that a person accepted as it is. */
+export interface AcknowledgedFindingRow {
+  id: string;
+  kind: string;
+  subject: string;
+  message: string;
+  note: string;
+  by_name: string;
+  at: string;
+}
+
 export interface TopicRow {
   id: string;
   path: string;
@@ -366,7 +444,10 @@ export interface TopicRow {
   /** JSON: the position in the present text, while it is uncertain. */
   place: string | null;
   first_quote: string | null;
+  /** The page's text at the last update of the columns above. */
   seen_blob: string;
+  /** JSON: the result for each of the last texts of the page, newest first. */
+  places: string;
 }
 
 export interface MessageRow {

@@ -3,6 +3,7 @@ import { newClaim } from "../store/claim-secret.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { checkClaim, type Held, heldBy, iso, type NamedClaim, recordingRefused } from "../store/fence.ts";
+import { isKeyed } from "../store/idempotency.ts";
 import { noSuch } from "../store/no-such.ts";
 import { limitRun, readyTasks, renewLease, roomOfRuns, type Situation, situationNow } from "../store/queries/claims.ts";
 import {
@@ -75,18 +76,23 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
   let seen: Situation = { ready: false, expired: false, limited: false };
   let situationUntil = 0;
 
-  const ask = batched<Request, Answer>(
+  const together = batched<Request, Answer>(
     { size: batchSize, lanes: (batchSize <= 2 ? lanesUnbatched : lanes)[engine], far },
-    async (requests) => {
-      const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
-      const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
-      // A request that finds nothing must not write: the change would wake all other waiting workers.
-      const takes = wants.length > 0 && (await anythingToTake(wants.map(({ run }) => run)));
-      const { moved, given } = await answer[engine](moves, takes ? wants : []);
-      if (takes && given.includes(undefined)) situationUntil = 0;
-      return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
-    },
+    (requests) => answerAll(requests, answer[engine]),
   );
+  /** A call with an idempotency key has a transaction of its own. */
+  const ask = async (request: Request): Promise<Answer> =>
+    isKeyed() ? (await answerAll([request], inTransaction))[0] : together(request);
+
+  async function answerAll(requests: Request[], inDatabase: typeof inTransaction): Promise<Answer[]> {
+    const moves = requests.flatMap((request) => ("move" in request ? request.move : []));
+    const wants = requests.flatMap((request) => ("want" in request ? request.want : []));
+    // A request that finds nothing must not write: the change would wake all other waiting workers.
+    const takes = wants.length > 0 && (await anythingToTake(wants.map(({ run }) => run)));
+    const { moved, given } = await inDatabase(moves, takes ? wants : []);
+    if (takes && given.includes(undefined)) situationUntil = 0;
+    return requests.map((request) => ("move" in request ? moved.shift() : given.shift()));
+  }
 
   type Answered = { moved: Result<Task>[]; given: (Task | undefined)[] };
 

@@ -34,8 +34,34 @@ export function replayTasks(events: Iterable<Omit<Event, "id">>): Map<string, Re
       tasks.set(id, { ...fresh, ...words, maxRetries, id, blockersLeft, awaited: dependents.has(id), ...born });
       continue;
     }
+    if (kind === "task-removed") {
+      tasks.delete(id);
+      for (const [other, waiting] of dependents)
+        dependents.set(
+          other,
+          waiting.filter((one) => one !== id),
+        );
+      continue;
+    }
     const task = tasks.get(id);
     if (!task) throw new Error(`${kind} of ${id}, which was never created`);
+    if (kind === "task-replanned") {
+      const { depends_on: before, max_retries: maxRetries, ...words } = data as Created;
+      for (const other of dependsOn.get(id) ?? [])
+        dependents.set(
+          other,
+          (dependents.get(other) ?? []).filter((one) => one !== id),
+        );
+      dependsOn.set(id, before);
+      for (const other of before) {
+        dependents.set(other, [...(dependents.get(other) ?? []), id]);
+        const awaited = tasks.get(other);
+        if (awaited) tasks.set(other, { ...awaited, awaited: true });
+      }
+      const blockersLeft = before.filter((other) => tasks.get(other)?.state !== "completed").length;
+      tasks.set(id, { ...task, ...words, maxRetries, blockersLeft, version: task.version + 1, updatedAt: at });
+      continue;
+    }
     const next = kind === "task-edited" ? (data as Partial<Task>) : stepped(task, kind, data);
     tasks.set(id, { ...task, ...next, version: task.version + 1, updatedAt: at });
     const change = Number(task.state === "completed") - Number((next.state ?? task.state) === "completed");

@@ -85,7 +85,7 @@ export type Handoff = {
   ended: "pipeline complete" | "max_steps reached" | undefined;
 };
 
-/** The receiver of a handoff (K8): the next role of the pipeline, whatever role was requested. */
+/** The receiver of a handoff (K8): the next role of the pipeline, whatever role was requested. The last step ends the run. */
 export function nextFocus(schema: Schema, from: string, target: string, step: number): Result<Handoff> {
   const { pipeline, maxSteps } = schema;
   if (pipeline.length === 0) {
@@ -102,7 +102,7 @@ export function nextFocus(schema: Schema, from: string, target: string, step: nu
 
   const forced = there <= here;
   const to = forced ? (pipeline[here + 1] ?? null) : target;
-  if (step > maxSteps) return ok({ to: null, forced, ended: "max_steps reached" });
+  if (step >= maxSteps && to !== null) return ok({ to: null, forced, ended: "max_steps reached" });
   return ok({ to, forced, ended: to === null ? "pipeline complete" : undefined });
 }
 

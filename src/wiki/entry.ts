@@ -1,7 +1,8 @@
 import type { Result } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
 import type { Identity } from "../store/git/git.ts";
-import type { IndexedEntry } from "../store/queries/entries.ts";
+import type { Stage } from "../store/publications.ts";
+import type { ListedEntry } from "../store/queries/entries.ts";
 import type { Section } from "./schema.ts";
 
 /** An entry without its text (K4). */
@@ -14,7 +15,14 @@ export type EntryMetadata = {
   updatedAt: string;
 };
 
-export type Entry = { id: string; content: string; version: number; metadata: EntryMetadata };
+export type Entry = {
+  id: string;
+  content: string;
+  version: number;
+  metadata: EntryMetadata;
+  /** Why the content is not that of the file. */
+  note?: string;
+};
 
 /** An agent in a role, perhaps under a claim, or a person (no role). */
 export type Author = {
@@ -39,6 +47,8 @@ export type Approval = {
   topic: string | null;
   job: string | null;
   note?: string;
+  /** The blob of the page in HEAD, in the form in which git stores it. */
+  on?: string;
 };
 
 export type EntryVersion = {
@@ -52,31 +62,46 @@ export type EntryVersion = {
   summary: string;
 };
 
-export type Replaced = { version: number; staged?: string };
+/** A condition of a write, checked in its transaction before anything is written; what it writes belongs to the write. */
+export type Guard = (tx: Query) => Promise<Result<unknown>>;
 
 /**
- * The contract of the two entry stores; one test suite checks both. An entry that nobody has written yet
+ * The contract of the entry stores; one test suite checks them all. An entry that nobody has written yet
  * has version 0 and no text.
  */
 export interface EntryStore {
   list(): Promise<EntryMetadata[]>;
   fetch(id: string): Promise<Entry>;
   /** Replaces the body if `version` is the latest; a stale one is a conflict and changes nothing. */
-  commit(id: string, content: string, version: number, by: Author): Promise<Result<{ version: number }>>;
+  commit(id: string, content: string, version: number, by: Author, guard?: Guard): Promise<Result<{ version: number }>>;
   /** Appends one line to whatever version is the latest. */
-  append(id: string, line: string, by: Author): Promise<Result<{ version: number; line: string }>>;
+  append(id: string, line: string, by: Author, guard?: Guard): Promise<Result<{ version: number; line: string }>>;
   /**
    * Replaces the page whose text has the blob `base`, including its frontmatter, inside the transaction of
-   * an approval. The caller discards `staged` afterwards.
+   * an approval, which publishes the staged file after its commit.
    */
-  replace(tx: Query, id: string, text: string, base: string, by: Author): Promise<Result<Replaced>>;
+  replace(
+    tx: Query,
+    stage: Stage,
+    id: string,
+    text: string,
+    base: string,
+    by: Author,
+  ): Promise<Result<{ version: number }>>;
+  /**
+   * Set for a store that cannot take part in that transaction. It writes the text before it, by compare-and-swap, and
+   * `replace` then only confirms that. A crash between the two is completed by `resumeApprovals`.
+   */
+  publish?(id: string, text: string, base: string, by: Author): Promise<Result<true>>;
+  /** Whether `publish` has written the text of this proposal. */
+  isPublished?(id: string, proposal: string): Promise<boolean>;
   /** Newest first. */
   history(id: string, limit?: number): Promise<EntryVersion[]>;
   /** The text of a version; undefined when the version never existed or its text is lost. */
   contentAt(id: string, version: number): Promise<string | undefined>;
 }
 
-export const describeEntry = (section: Section, row: IndexedEntry | undefined): EntryMetadata => ({
+export const describeEntry = (section: Section, row: ListedEntry | undefined): EntryMetadata => ({
   id: section.id,
   title: row?.title ?? section.title,
   version: row?.version ?? 0,
@@ -90,6 +115,17 @@ export function summaryOf(id: string, version: number, { approval, reverts }: Au
   if (reverts) return `Revert ${id} (version ${version}, ${reverts.to})`;
   return `${approval ? "Rewrite" : verb} ${id} (version ${version}${approval ? `, approved by ${approval.by}` : ""})`;
 }
+
+/** The summary of the version that a rename of its section makes. */
+export const renameSummary = ({ from, to, version }: { from: string; to: string; version: number }) =>
+  `Rename ${from} to ${to} (version ${version})`;
+
+/** The id before the rename that made this version; undefined for any other version. */
+export const renamedFrom = (id: string, { version, summary }: { version: number; summary: string }) =>
+  /^Rename (\S+) to /
+    .exec(summary)
+    ?.slice(1)
+    .find((from) => summary === renameSummary({ from, to: id, version }));
 
 /** The trailers of a commit that an approval caused. */
 export const approvalTrailers = ({ by, email, proposal, topic, job }: Approval) => ({

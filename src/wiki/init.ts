@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { loadConfig } from "../config/config.ts";
+import { branchName, loadConfig } from "../config/config.ts";
 import { configName, type Environment } from "../config/environment.ts";
 import { openGit } from "../config/open-git.ts";
 import { suggest } from "../kernel/nearest.ts";
@@ -29,7 +29,8 @@ export const defaultTemplate = "solo";
 /** A file of a workspace. `after` is its whole text, given the text it has now, or undefined to leave it as it is. */
 export type WorkspaceFile = { path: string; after(now: string | undefined): string | undefined };
 
-export type WorkspaceFiles = { files: WorkspaceFile[]; schema: Schema; wiki: string };
+/** `booked` are the paths that the branch of the wiki gets, and no other. */
+export type WorkspaceFiles = { files: WorkspaceFile[]; schema: Schema; wiki: string; booked: string[] };
 
 /** The files that make a folder a workspace. Only .gitignore is changed where it exists; no other file is (K15). */
 export function workspaceFiles(
@@ -46,6 +47,8 @@ export function workspaceFiles(
   loadBinding();
   const folders = foldersOf(root, env);
   if (!folders.ok) return folders;
+  if (bookBranch !== undefined && !branchName.safeParse(bookBranch).success)
+    return refuse("invalid", `${bookBranch} is not the name of a git branch; use one such as wiki`);
   if (bookBranch !== undefined && existsSync(join(root, configName))) {
     return refuse(
       "invalid",
@@ -57,14 +60,15 @@ export function workspaceFiles(
   const text = existsSync(file) ? readFileSync(file, "utf8") : schemaText(template, wiki);
   const schema = parseSchema(text, `${wiki}/schema.yaml`);
   if (!schema.ok) return schema;
-  const files = [
+  const files: WorkspaceFile[] = [
     created(configName, configText(root, bookBranch)),
     created(`${wiki}/schema.yaml`, text),
     ...schema.value.sections.map((section) => created(`${wiki}/${section.id}.md`, emptyEntry(section))),
     created(`${sources}/.gitkeep`, ""),
-    { path: ".gitignore", after: withIgnored },
+    { path: ".gitignore", after: (now) => withIgnored(now, bookBranch ? [`/${wiki}/`, `/${sources}/`] : []) },
   ];
-  return ok({ files, schema: schema.value, wiki });
+  const booked = bookBranch ? files.map(({ path }) => path).filter((path) => isIn([wiki, sources], path)) : [];
+  return ok({ files, schema: schema.value, wiki, booked });
 }
 
 /** A workspace that exists may have other folders. */
@@ -90,7 +94,7 @@ name: ${JSON.stringify(basename(root) || "workspace")}
 # store: files
 # The database: sqlite (a file in .scriptorium/) or a PostgreSQL URL for a team on several machines.
 # database: sqlite
-${bookBranch ? `# Agents' commits go to this branch; your own branch is not touched.\nbook_branch: ${JSON.stringify(bookBranch)}\n` : ""}`;
+${bookBranch ? `# Entries and sources are committed to this branch; your own branch gets only pages that you approve.\nbook_branch: ${JSON.stringify(bookBranch)}\n` : ""}`;
 
 const emptyEntry = (section: Section) => withBody(emptyDocument, "", section.title).toString("utf8");
 
@@ -98,21 +102,23 @@ const emptyEntry = (section: Section) => withBody(emptyDocument, "", section.tit
 export const ignoredPaths = [".scriptorium/", "/runs/run-*/", "/generated-agents/"];
 const ignoreComment = "# Scriptorium: database, files of runs";
 
-function withIgnored(now = ""): string | undefined {
+const isIn = (folders: string[], path: string) => folders.some((folder) => path.startsWith(`${folder}/`));
+
+function withIgnored(now = "", more: string[] = []): string | undefined {
   const lines = new Set(now.split(/\r?\n/).map((line) => line.trim()));
   const isThere = (path: string) => {
     const bare = path.replace(/^\/|\/$/g, "");
     return [bare, `/${bare}`, `${bare}/`, `/${bare}/`].some((spelling) => lines.has(spelling));
   };
-  const missing = ignoredPaths.filter((path) => !isThere(path));
+  const missing = [...ignoredPaths, ...more].filter((path) => !isThere(path));
   if (missing.length === 0) return undefined;
   const gap = now === "" ? "" : now.endsWith("\n") ? "\n" : "\n\n";
   return `${now}${gap}${[ignoreComment, ...missing].join("\n")}\n`;
 }
 
 /** The text of .gitignore without our lines; undefined when nothing is left. */
-export function withoutIgnored(now: string): string | undefined {
-  const ours = new Set([ignoreComment, ...ignoredPaths]);
+export function withoutIgnored(now: string, booked: string[] = []): string | undefined {
+  const ours = new Set([ignoreComment, ...ignoredPaths, ...booked]);
   const from = now.split("\n").findIndex((line) => line.trim() === ignoreComment);
   if (from < 0) return now;
   const lines = now.split("\n");
@@ -149,5 +155,8 @@ export async function firstCommit(root: string, paths: string[], env: Environmen
   const git = openGit(root, env);
   await git.commitFiles(paths, firstSubject, await git.author());
 }
+
+/** What a person who signs commits must know. */
+export const unsigned = "commits of agents are not signed; approvals are, with approvals: signed in scriptorium.yaml";
 
 export const firstSubject = "Add Scriptorium";

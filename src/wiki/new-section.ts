@@ -1,50 +1,53 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { ok, type Result } from "../kernel/result.ts";
-import type { Query } from "../store/database.ts";
-import { discard, replaceFile } from "../store/disk/disk.ts";
-import { blobOf } from "../store/git/blob.ts";
-import { commitMessage, enqueue } from "../store/git/history.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
+import type { Database, Query } from "../store/database.ts";
+import { blobOf, type ObjectFormat } from "../store/git/blob.ts";
+import type { Publications, Stage } from "../store/publications.ts";
+import { recordSchema, type SchemaPlace } from "./schema/record.ts";
 import { addSection, findSection, parseSchema, type Section } from "./schema.ts";
 
 type SectionProposal = { id: string; data: Record<string, unknown>; proposedBy: string | null };
-type Place = { root: string; wiki: string; now(): Date };
+type Deps = {
+  engine: Database["engine"];
+  publications: Publications;
+  stage: Stage;
+  place: SchemaPlace;
+  format: ObjectFormat;
+  now(): Date;
+};
 
 /** Adds an approved section to schema.yaml (K11) and keeps its comments and order. */
 export async function applySection(
   tx: Query,
-  { root, wiki, now }: Place,
+  { engine, publications, stage, place, format, now }: Deps,
   proposal: SectionProposal,
   approver: { name: string; email?: string },
 ): Promise<Result<true>> {
-  const path = join(wiki, "schema.yaml");
-  const file = join(root, path);
-  const before = readFileSync(file);
+  const before = (await publications.latest(place.path, tx))?.bytes;
+  if (!before) return refuse("conflict", `${place.path} is being changed; approve again`);
   const section = proposal.data as Section;
   const text = before.toString("utf8");
-  const schema = parseSchema(text, path);
+  const schema = parseSchema(text, place.path);
   if (!schema.ok) return schema;
-  // After a crash the file may have the section although the decision was rolled back.
+  // A person may have added it by hand.
   const there = findSection(schema.value, section.id);
   if (there && JSON.stringify(there) === JSON.stringify(section)) return ok(true);
 
-  const after = addSection(text, section, path);
+  const after = addSection(text, section, place.path);
   if (!after.ok) return after;
+  const added = parseSchema(after.value, place.path);
+  if (!added.ok) return added;
   const bytes = Buffer.from(after.value);
-  const staged = replaceFile(file, bytes, before, root);
-  if (staged === undefined) return applySection(tx, { root, wiki, now }, proposal, approver);
-  discard(staged);
-  await enqueue(tx, {
-    path,
-    base: blobOf(before),
-    content: bytes,
+  await recordSchema(tx, engine, place, {
+    bytes,
+    blob: blobOf(bytes, format),
+    schema: added.value,
     author: { name: approver.name, email: approver.email ?? "" },
-    message: commitMessage(`Add section ${section.id}`, {
-      "Proposed-by": proposal.proposedBy,
-      "Approved-by": approver.name,
-      Proposal: proposal.id,
-    }),
     at: now().toISOString(),
+    commit: {
+      subject: `Add section ${section.id}`,
+      trailers: { "Proposed-by": proposal.proposedBy, "Approved-by": approver.name, Proposal: proposal.id },
+    },
+    file: stage(place.path, bytes, before),
   });
   return ok(true);
 }

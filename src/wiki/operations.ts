@@ -1,12 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 import { newBudget } from "../kernel/bounded-diff.ts";
-import { hunksBetween, unifiedDiff } from "../kernel/hunks.ts";
 import { everyone, operation, people, writers } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { mapInTurns } from "../kernel/turns.ts";
+import { anyText } from "../search/any-text.ts";
 import { readable } from "../search/hit.ts";
+import { findSchemaVersion, latestSchemaVersion } from "../store/queries/schema-versions.ts";
 import type { EntryMetadata } from "./entry.ts";
-import { roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
+import { diffTask } from "./merge/diff-task.ts";
+import { findSection, parseSchema, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
 import type { WikiApp } from "./wiki-app.ts";
 
 const id = sectionId.describe("Id of the entry, such as vision or api/errors");
@@ -22,6 +25,8 @@ const line = z.object({
   may_write: z.boolean().optional().describe("Whether your role may write it"),
   updated_at: z.string().optional(),
 });
+
+type Line = z.infer<typeof line>;
 
 const metadata = z.object({
   id: z.string(),
@@ -69,7 +74,7 @@ export const listEntries = operation({
     );
     const { shown, folders } =
       all || inside.length <= catalogueSize ? { shown: inside, folders: [] } : collapse(inside, under);
-    const entries = describeAll(schema.value, shown, role);
+    const entries = await describeAll(schema.value, shown, role);
     const { handoff } = listed.value;
     return ok({ entries, ...(folders.length > 0 ? { folders } : {}), ...(handoff === undefined ? {} : { handoff }) });
   },
@@ -77,32 +82,29 @@ export const listEntries = operation({
 
 /** A page of a large catalogue: the entries at this level and the number of entries in each folder below. */
 function collapse(entries: EntryMetadata[], under: string | undefined) {
-  const depth = under ? under.split("/").length : 0;
+  const inside = under ? under.length + 1 : 0;
   const folders = new Map<string, number>();
   const shown = entries.filter(({ id }) => {
-    const parts = id.split("/");
-    if (parts.length <= depth + 1) return true;
-    const folder = parts.slice(0, depth + 1).join("/");
+    const end = id.indexOf("/", inside);
+    if (end < 0) return true;
+    const folder = id.slice(0, end);
     folders.set(folder, (folders.get(folder) ?? 0) + 1);
     return false;
   });
   return { shown, folders: [...folders].map(([id, count]) => ({ id, entries: count })) };
 }
 
-function describeAll(schema: Schema, entries: EntryMetadata[], role: string | undefined): z.infer<typeof line>[] {
-  const sections = new Map(schema.sections.map((s) => [s.id, s]));
-  return entries.flatMap(({ updatedAt, ...entry }) => {
-    const section = sections.get(entry.id);
-    if (!section) return [];
-    return [
-      {
-        ...entry,
-        mode: section.mode,
-        ...(section.summary ? { summary: section.summary } : {}),
-        ...(role === undefined ? { updated_at: updatedAt } : { may_write: section.writable_by.includes(role) }),
-      },
-    ];
+async function describeAll(schema: Schema, entries: EntryMetadata[], role: string | undefined): Promise<Line[]> {
+  const lines = await mapInTurns(entries, ({ id, title, version, lastAuthor, wordCount, updatedAt }) => {
+    const section = findSection(schema, id);
+    if (!section) return undefined;
+    const line: Line = { id, title, version, lastAuthor, wordCount, mode: section.mode };
+    if (section.summary) line.summary = section.summary;
+    if (role === undefined) line.updated_at = updatedAt;
+    else line.may_write = section.writable_by.includes(role);
+    return line;
   });
+  return lines.filter((line) => line !== undefined);
 }
 
 export const fetchEntry = operation({
@@ -117,7 +119,13 @@ export const fetchEntry = operation({
   group: "core",
   http: { method: "get", path: "/entries/{id}" },
   input: z.object({ id, version: z.int().min(1).optional().describe("An earlier version; default: the latest") }),
-  output: z.object({ id: z.string(), content: z.string(), version: z.int(), metadata }),
+  output: z.object({
+    id: z.string(),
+    content: z.string(),
+    version: z.int(),
+    metadata,
+    note: z.string().optional().describe("Set when the content is not that of the file, because it keeps changing"),
+  }),
   async run(app: WikiApp, { id, version }, caller) {
     const fetched = await app.knowledge(caller).fetchEntry(id);
     if (!fetched.ok) return fetched;
@@ -217,7 +225,7 @@ export const searchEntries = operation({
   group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: z.string().trim().min(1, "the query is empty").max(2000).describe("Words or a question"),
+    query: anyText.min(1, "the query is empty").max(2000).describe("Words or a question"),
     limit: z.int().min(1).max(50).default(8).describe("Maximum number of results"),
     section: sectionId.optional().describe("Search only this entry or folder"),
   }),
@@ -283,12 +291,14 @@ export const entryHistory = operation({
     if (!diff) return ok({ versions });
     const text = async (version: number) =>
       (await app.entries.contentAt(id, version)) ?? "(this version is no longer in git)\n";
-    const budget = newBudget();
+    let { left } = newBudget();
     const withDiffs: ((typeof versions)[number] & { diff: string })[] = [];
     for (const version of versions) {
       const [before, after] = await Promise.all([text(version.version - 1), text(version.version)]);
-      const names = [`${id} ${version.version - 1}`, `${id} ${version.version}`] as const;
-      withDiffs.push({ ...version, diff: unifiedDiff(...names, hunksBetween(before, after, { context: 2, budget })) });
+      const names: [string, string] = [`${id} ${version.version - 1}`, `${id} ${version.version}`];
+      const found = await app.threads.run(diffTask, { before, after, names, left });
+      if (found.ok) left = found.value.left;
+      withDiffs.push({ ...version, diff: found.ok ? found.value.diff : `(${found.problem.message})\n` });
       // Other requests get a turn between two diffs.
       await setImmediate();
     }
@@ -304,16 +314,34 @@ export const showSchema = operation({
   callers: people,
   group: "pages",
   http: { method: "get", path: "/schema" },
-  input: z.object({}),
+  input: z.object({
+    version: z.int().min(1).optional().describe("An earlier version; default: the one in force"),
+  }),
   output: z.object({
     sections: z.array(section),
     pipeline: z.array(z.string()),
     roles: z.array(z.string()),
+    text: z.string().optional().describe("The text of the requested version"),
+    warning: z.string().optional().describe("Why schema.yaml is not in force"),
   }),
-  async run(app: WikiApp) {
-    const schema = await app.schema();
+  async run(app: WikiApp, { version }) {
+    const current = await app.schema();
+    const row = version === undefined ? undefined : await findSchemaVersion(app.db.read, version);
+    if (version !== undefined && !row)
+      return refuse(
+        "not_found",
+        `schema.yaml has no version ${version}; the latest is ${await latestSchemaVersion(app.db.read)}`,
+      );
+    const schema = row ? parseSchema(row.content, `schema.yaml, version ${row.version}`) : current;
     if (!schema.ok) return schema;
     const { sections, pipeline } = schema.value;
-    return ok({ sections, pipeline, roles: rolesOf(schema.value) });
+    const warning = app.schemaWarning();
+    return ok({
+      sections,
+      pipeline,
+      roles: rolesOf(schema.value),
+      ...(row ? { text: row.content } : {}),
+      ...(warning ? { warning } : {}),
+    });
   },
 });

@@ -58,6 +58,17 @@ export type Schema = {
 };
 
 export function parseSchema(text: string, file: string): Result<Schema> {
+  if (lastLarge?.text === text && lastLarge.file === file) return lastLarge.parsed;
+  const parsed = parse(text, file);
+  if (text.length > large) lastLarge = { text, file, parsed };
+  return parsed;
+}
+
+/** Parsing thousands of sections takes seconds, and `init` needs them to plan and again to index. */
+const large = 64 * 1024;
+let lastLarge: { text: string; file: string; parsed: Result<Schema> } | undefined;
+
+function parse(text: string, file: string): Result<Schema> {
   const read = readYaml(text, schemaFile, { file, maxBytes });
   if (!read.ok) return read;
   const { value, document } = read.value;
@@ -77,7 +88,16 @@ export function parseSchema(text: string, file: string): Result<Schema> {
   });
 }
 
-export const findSection = (schema: Schema, id: string) => schema.sections.find((s) => s.id === id);
+const indexes = new WeakMap<readonly Section[], Map<string, Section>>();
+
+/** Indexed once for each schema: work on 10,000 entries that looks for one of 10,000 sections each time takes minutes. */
+export function sectionWith(sections: readonly Section[], id: string): Section | undefined {
+  const index = indexes.get(sections) ?? new Map(sections.map((section) => [section.id, section]));
+  indexes.set(sections, index);
+  return index.get(id);
+}
+
+export const findSection = (schema: Schema, id: string) => sectionWith(schema.sections, id);
 
 /** All roles of the schema, those of the pipeline first. */
 export const rolesOf = (schema: Schema) => [
@@ -97,6 +117,33 @@ export function addSection(text: string, added: Section, file: string): Result<s
   const after = list.flow ? withFlowItem(document, list, added) : withBlockItem(text, list, last, added);
   const checked = parseSchema(after, file);
   return checked.ok ? ok(after) : checked;
+}
+
+type SectionRename = { from: string; to: string; title?: string | undefined };
+
+/** Changes the id of a section, and its title if one is given; no other byte of the text changes. */
+export function renameSectionIn(text: string, { from, to, title }: SectionRename, file: string): Result<string> {
+  const before = parseSchema(text, file);
+  if (!before.ok) return before;
+  const index = before.value.sections.findIndex(({ id }) => id === from);
+  const document = parseDocument(text);
+  const at = (field: string) => document.getIn(["schema", "sections", index, field], true);
+  const edits = [
+    { node: at("id"), value: to },
+    ...(title === undefined ? [] : [{ node: at("title"), value: JSON.stringify(title) }]),
+  ].flatMap(({ node, value }) =>
+    isNode(node) && node.range ? [{ start: node.range[0], end: node.range[1], value }] : [],
+  );
+  if (index < 0 || edits.length < (title === undefined ? 1 : 2))
+    return refuse("invalid", `${file}: section ${from} is written in a way that cannot be edited; rename it by hand`);
+  let after = text;
+  for (const { start, end, value } of edits.toSorted((a, b) => b.start - a.start))
+    after = after.slice(0, start) + value + after.slice(end);
+  const checked = parseSchema(after, file);
+  if (!checked.ok) return checked;
+  return findSection(checked.value, to)
+    ? ok(after)
+    : refuse("invalid", `${file}: section ${from} could not be renamed`);
 }
 
 /** Inserts the section after the last one, with the same indentation; no other byte changes. */

@@ -7,7 +7,7 @@ import type { Database } from "../store/database.ts";
 import { entryIds, findEntry } from "../store/queries/entries.ts";
 import { extractedText, findSource, saveExtractedText, sourcePaths } from "../store/queries/sources.ts";
 import type { EntryStore } from "./entry.ts";
-import type { Section } from "./schema.ts";
+import { type Section, sectionWith } from "./schema.ts";
 import { type Extractor, extractor } from "./sources/extract.ts";
 
 type EntryKindDeps = {
@@ -24,7 +24,7 @@ export const entryKind = ({ db, entries, sections, refresh }: EntryKindDeps): Ki
   all: () => entryIds(db.read),
   async read(id) {
     const known = await findEntry(db.read, id);
-    if (!known || !(await sections()).some((section) => section.id === id)) return undefined;
+    if (!known || !sectionWith(await sections(), id)) return undefined;
     const { content, metadata } = await entries.fetch(id);
     return { title: metadata.title, text: content, author: metadata.lastAuthor, at: metadata.updatedAt };
   },

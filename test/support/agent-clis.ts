@@ -24,12 +24,12 @@ export type AgentCli = keyof typeof packages;
 export async function agentCli(name: AgentCli, skip: (reason: string) => never): Promise<string> {
   const folder = join(process.env.SCRIPTORIUM_AGENT_CLIS ?? cacheFolder("agent-clis"), name);
   const bin = join(folder, "node_modules/.bin", name);
-  if (existsSync(join(folder, "installed"))) return bin;
+  if (existsSync(join(folder, started))) return bin;
   if (!process.env.SCRIPTORIUM_INSTALL_AGENTS) {
     return skip("the real agent CLIs are not installed; `npm run test:agents` installs and tests them (about 2 GB)");
   }
   try {
-    await install(packages[name], folder);
+    await install(name, folder);
     return bin;
   } catch (error) {
     const why = (error as Error).message.split("\n").slice(0, 3).join(" ");
@@ -37,14 +37,32 @@ export async function agentCli(name: AgentCli, skip: (reason: string) => never):
   }
 }
 
+/** Written once the program has started: one without its install script is there and does not run. */
+const started = "started";
+
 /** An installation that is interrupted, or is under way in another clone, must not be taken for a whole one. */
-async function install(spec: string, folder: string): Promise<void> {
+async function install(name: AgentCli, folder: string): Promise<void> {
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true });
   try {
-    const args = ["install", "--prefix", draft, "--no-audit", "--no-fund", "--no-save", "--loglevel=error", spec];
+    // Some unpack their program in an install script, which the .npmrc of this repository forbids its children too.
+    const scripts = "--ignore-scripts=false";
+    const args = [
+      "install",
+      "--prefix",
+      draft,
+      scripts,
+      "--no-audit",
+      "--no-fund",
+      "--no-save",
+      "--loglevel=error",
+      packages[name],
+    ];
     await promisify(execFile)("npm", args, { timeout: 500_000, maxBuffer: 16 * 1024 * 1024 });
-    writeFileSync(join(draft, "installed"), "");
+    // An ACP agent waits for its client instead.
+    if (name !== "claude-agent-acp")
+      await promisify(execFile)(join(draft, "node_modules/.bin", name), ["--version"], { timeout: 120_000 });
+    writeFileSync(join(draft, started), "");
     rmSync(folder, { recursive: true, force: true });
     renameSync(draft, folder);
   } finally {

@@ -156,6 +156,7 @@ export async function serveProcess(cwd: string, env?: Record<string, string>): P
   };
   onTestFinished(() => stop("SIGKILL"));
   const said = JSON.parse(line);
+  if (!said.link) throw new Error(`serve failed: ${line} ${stderr}`);
   return { ...said, ...linksOf(said), child, stop };
 }
 

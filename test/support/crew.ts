@@ -4,10 +4,10 @@ import type { App } from "../../src/app.ts";
 import type { Staff } from "../../src/crew/agent/staff.ts";
 import { type Crew, openCrew } from "../../src/crew/attempt/crew.ts";
 import type { CrewAgents, News } from "../../src/crew/record/run-host.ts";
-import type { PlanTask } from "../../src/crew/rules/plan.ts";
+import type { Plan, PlanTask } from "../../src/crew/rules/plan.ts";
 import { operationsFor, serveTools } from "../../src/crew-tools.ts";
 import type { CrewPart } from "../../src/kernel/caller.ts";
-import { ok, unwrap } from "../../src/kernel/result.ts";
+import { ok, type Result, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operation-list.ts";
 import { person } from "./workspace.ts";
 
@@ -75,6 +75,19 @@ export async function newRun(app: App, tasks: PlanTask[], request = "Do it"): Pr
   return unwrap(await operations.submit_plan.perform(app, plan, person())).run;
 }
 
+/** The calls with which a planner submits a plan. */
+export const handInCalls = ({ tasks, ...head }: Plan) => [
+  { name: "add_plan_tasks", input: { tasks } },
+  { name: "finish_plan", input: head },
+];
+
+/** A scripted planner submits a plan; the answer is that of the last call. */
+export async function handIn({ tools }: RunSpec, plan: Plan) {
+  let answer: Result<unknown> | undefined;
+  for (const { name, input } of handInCalls(plan)) answer = await tools?.call(name, input);
+  return answer;
+}
+
 /** Writes a file and says so. */
 export const writes =
   (text: (number: string) => string = (number) => `${number}\n`): Play =>
@@ -89,14 +102,30 @@ export const verdictOf = (met: boolean, more: Record<string, unknown> = {}) => (
   feedback: met ? "It is as asked." : "It is not as asked.",
   issues: met ? [] : ["it is wrong"],
   required_fixes: met ? [] : ["make it right"],
-  evidence: [{ criterion: 1, met, quote: "seen", from: "file out" }],
+  evidence: met ? [] : [{ criterion: 1, met, absent: true, quote: "", from: "file", ref: "no-such-file.txt" }],
   ...more,
 });
 
-export const passes: Play = async ({ number, use }) => {
-  const from =
-    number === "0" ? { evidence: [{ criterion: 1, met: true, quote: `made ${number}`, from: "output" }] } : {};
-  await use("submit_verdict", verdictOf(true, from));
+/** Evidence that holds for each criterion: a line of the diff, or of a text deliverable. */
+export async function seenBy({ told, use }: Pick<Scene, "told" | "use">, criteria = [1], met = true) {
+  const isFiles = /^Files changed/m.test(told);
+  const shown = isFiles ? await use("show_diff") : {};
+  if (shown.diff === "") {
+    // Done again, with the same files as were accepted before.
+    const ref = /^Files changed[^\n]*\n- (.+)$/m.exec(told)?.[1] ?? "";
+    const { content } = await use("read_file", { path: ref });
+    const quote = String(content).trim().split("\n")[0] ?? "";
+    return criteria.map((criterion) => ({ criterion, met, quote, from: "file", ref }));
+  }
+  const text = isFiles ? String(shown.diff) : (/^`+data from the worker\n([\s\S]*?)\n`{4,}$/m.exec(told)?.[1] ?? "");
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const quote = lines.find((line) => /^\+(?!\+\+)/.test(line)) ?? lines[0] ?? "";
+  const place = isFiles ? { from: "call", ref: shown.call } : { from: "output" };
+  return criteria.map((criterion) => ({ criterion, met, quote, ...place }));
+}
+
+export const passes: Play = async (scene) => {
+  await scene.use("submit_verdict", verdictOf(true, { evidence: await seenBy(scene) }));
 };
 
 export const staffOf = (app: App, agents: CrewAgents): Staff => ({ app, agents, operationsFor, serveTools });

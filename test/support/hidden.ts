@@ -53,7 +53,7 @@ export async function poisonedWorkspace(engine: "sqlite" | "postgres") {
     unwrap((await operations[name].perform(app, input, caller)) as Result<Record<string, string>>);
 
   await call("commit_entry", { id: "vision", content: text, version: 1 }, agent("planner"));
-  await call("append_log", { id: "decisions", line: "chose \u202ethis" }, agent("planner"));
+  await call("append_log", { id: "decisions", line: "chose this" }, agent("planner"));
   mkdirSync(join(root, "docs"), { recursive: true });
   writeFileSync(join(root, "docs/page.md"), text);
   const { id: topic = "" } = await call("open_topic", {

@@ -50,7 +50,7 @@ async function connect<T extends StdioClientTransport | StreamableHTTPClientTran
     expect(JSON.parse(first?.text ?? "")).toEqual(answer.structuredContent);
     const { status } = answer.structuredContent as Answer;
     expect(answer.isError ?? false).toBe(
-      ["denied", "conflict", "refused", "invalid", "not_found"].includes(status ?? ""),
+      ["denied", "conflict", "refused", "invalid", "not_found", "storage"].includes(status ?? ""),
     );
     return answer.structuredContent as Answer;
   }

@@ -1,11 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 
-/** What the model says next, or how its server fails. */
+/** The model's next answer, or how its server fails. */
 export type Reply =
-  | { text?: string; calls?: { name: string; input: unknown }[]; refusal?: true; usage?: Partial<Counted> }
+  | {
+      text?: string;
+      calls?: { name: string; input: unknown }[];
+      refusal?: true;
+      /** Tokens that it thinks before it answers; they count as output. */
+      reasoning?: number;
+      usage?: Partial<Counted>;
+    }
   /** A call whose arguments are this text, whatever it is. */
   | { name: string; rawArguments: string }
-  | { status: number; headers?: Record<string, string> }
+  | { status: number; headers?: Record<string, string>; code?: string; message?: string }
   /** The line goes dead: before the answer, in its middle, or never to be heard of again. */
   | { cut: "before" | "middle" }
   | { hang: true }
@@ -25,8 +32,28 @@ export type Heard = {
   body: Record<string, unknown>;
 };
 
-/** A model on loopback that speaks as Anthropic's and as OpenAI's servers do; `reply` is its mind. */
-export async function startModelServer(reply: (heard: Heard, n: number) => Reply | Promise<Reply>) {
+/** The limits of a model. Requests beyond them are refused in the words of its server. */
+export type ModelLimits = { contextTokens: number; answerTokens: number };
+
+export type ServerOptions = Partial<ModelLimits> & {
+  /** Reports counted tokens; without it every answer reports the same usage, so that sums are easy to check. */
+  counts?: boolean;
+  /** How a local server differs from OpenAI's. */
+  local?: "ollama" | "vllm" | "lmstudio";
+};
+
+/** As most tokenizers count English text and code, on average. */
+const tokensIn = (text: string) => Math.ceil(text.length / 4);
+
+/**
+ * A model on loopback that speaks as Anthropic's and as OpenAI's servers do; `reply` is its mind. It keeps to the
+ * limits of a real model: an answer ends at max_tokens wherever that is, in the middle of a call too, and a request
+ * that is longer than its context is refused.
+ */
+export async function startModelServer(
+  reply: (heard: Heard, n: number) => Reply | Promise<Reply>,
+  { contextTokens = 200_000, answerTokens = 64_000, counts = false, local }: ServerOptions = {},
+) {
   const heard: Heard[] = [];
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
 
@@ -36,19 +63,23 @@ export async function startModelServer(reply: (heard: Heard, n: number) => Reply
     const path = new URL(request.url ?? "/", "http://x").pathname;
     const wire = path.endsWith("/messages") ? anthropic : path.endsWith("/chat/completions") ? openai : undefined;
     if (!wire || request.method !== "POST") return void response.writeHead(404).end("{}");
-    const asked = { ...understood(JSON.parse(Buffer.concat(chunks).toString("utf8"))), path, key: keyOf(request) };
+    const raw = Buffer.concat(chunks).toString("utf8");
+    const asked = { ...understood(JSON.parse(raw)), path, key: keyOf(request) };
     heard.push(asked);
-    const said = await reply(asked, heard.length);
+    const input = tokensIn(raw);
+    const tooLong = exceeded(wire, { input, asked: asked.maxTokens }, { contextTokens, answerTokens });
+    const said = tooLong ?? cutAt(await reply(asked, heard.length), asked.maxTokens, counts ? input : undefined);
     if ("hang" in said) return;
     if ("cut" in said && said.cut === "before") return void response.destroy();
     if ("status" in said) {
       response.writeHead(said.status, { "content-type": "application/json", ...said.headers });
+      const { code, message = `no: ${said.status}` } = said;
       return void response.end(
-        JSON.stringify({ type: "error", error: { type: "api_error", message: `no: ${said.status}` } }),
+        JSON.stringify({ type: "error", error: { type: code ?? "api_error", ...(code ? { code } : {}), message } }),
       );
     }
     response.writeHead(200, { "content-type": "text/event-stream" });
-    const events = wire(said, asked.model, heard.length);
+    const events = wire(said, asked.model, heard.length, local);
     const upTo = "cut" in said || "garbage" in said ? Math.ceil(events.length / 2) : events.length;
     for (const event of events.slice(0, upTo)) response.write(event);
     if ("garbage" in said) response.write("data: {not json\n\n");
@@ -100,15 +131,70 @@ function textOf(content: unknown): string {
     .join("\n");
 }
 
+/** The refusal of a request that is beyond the model's limits, in the words of each server. */
+function exceeded(
+  wire: typeof anthropic,
+  { input, asked }: { input: number; asked: number },
+  { contextTokens, answerTokens }: ModelLimits,
+): Extract<Reply, { status: number }> | undefined {
+  if (asked > answerTokens) {
+    const message =
+      wire === anthropic
+        ? `max_tokens: ${asked} > ${answerTokens}, which is the maximum allowed number of output tokens for this model`
+        : `max_tokens is too large: ${asked}. This model supports at most ${answerTokens} completion tokens, whereas you provided ${asked}.`;
+    return { status: 400, code: "invalid_request_error", message };
+  }
+  if (input + asked <= contextTokens) return undefined;
+  return wire === anthropic
+    ? {
+        status: 400,
+        code: "invalid_request_error",
+        message: `prompt is too long: ${input + asked} tokens > ${contextTokens} maximum`,
+      }
+    : {
+        status: 400,
+        code: "context_length_exceeded",
+        message: `This model's maximum context length is ${contextTokens} tokens. However, you requested ${input + asked} tokens (${input} in the messages, ${asked} in the completion).`,
+      };
+}
+
+/** Ends an answer at `most` output tokens: thoughts first, then the text, then the arguments of its calls. */
+function cutAt(said: Reply, most: number, input: number | undefined): Reply | Cut {
+  if ("status" in said || "cut" in said || "hang" in said || "garbage" in said) return said;
+  const { calls, text } = contentOf(said);
+  const reasoning = "reasoning" in said ? (said.reasoning ?? 0) : 0;
+  const pieces = [text, ...calls.map(({ raw }) => raw)];
+  const whole = reasoning + pieces.reduce((sum, piece) => sum + tokensIn(piece), 0);
+  const isCut = most > 0 && whole > most;
+  const usage =
+    input === undefined ? ("usage" in said ? said.usage : undefined) : { input, output: isCut ? most : whole };
+  if (!isCut) return "rawArguments" in said || usage === undefined ? said : { ...said, usage };
+  let left = Math.max(0, most - reasoning) * 4;
+  const kept = pieces.map((piece) => {
+    const part = piece.slice(0, left);
+    left -= part.length;
+    return part;
+  });
+  const [keptText = "", ...keptCalls] = kept;
+  const begun = calls.flatMap(({ name }, i) => (keptCalls[i] ? [{ name, raw: keptCalls[i] }] : []));
+  return { atLimit: true, text: keptText, begun, usage: usage ?? { output: most } };
+}
+
+/** An answer that ended at max_tokens; the last of its calls may have half of its arguments. */
+type Cut = { atLimit: true; text: string; begun: { name: string; raw: string }[]; usage: Partial<Counted> };
+
 const usual: Counted = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 };
 
 type Said =
   | Extract<Reply, { text?: string }>
   | { name: string; rawArguments: string }
   | { cut: string }
-  | { garbage: true };
+  | { garbage: true }
+  | Cut;
 
 function contentOf(said: Said) {
+  if ("atLimit" in said)
+    return { calls: said.begun, text: said.text, end: "limit" as const, usage: { ...usual, ...said.usage } };
   const calls =
     "rawArguments" in said
       ? [{ name: said.name, raw: said.rawArguments }]
@@ -116,11 +202,14 @@ function contentOf(said: Said) {
         ? (said.calls ?? []).map(({ name, input }) => ({ name, raw: JSON.stringify(input) }))
         : [];
   const text = "text" in said ? (said.text ?? "") : calls.length > 0 ? "" : "half of an answer that goes on";
-  return { calls, text, refusal: "refusal" in said, usage: { ...usual, ...("usage" in said ? said.usage : {}) } };
+  const end = "refusal" in said ? ("refusal" as const) : calls.length > 0 ? ("calls" as const) : ("end" as const);
+  return { calls, text, end, usage: { ...usual, ...("usage" in said ? said.usage : {}) } };
 }
 
-function anthropic(said: Said, model: string, n: number): string[] {
-  const { calls, text, refusal, usage } = contentOf(said);
+type Local = ServerOptions["local"];
+
+function anthropic(said: Said, model: string, n: number, _local?: Local): string[] {
+  const { calls, text, end, usage } = contentOf(said);
   const event = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
   const counted = {
     input_tokens: usage.input - usage.cacheRead - usage.cacheWrite,
@@ -157,15 +246,18 @@ function anthropic(said: Said, model: string, n: number): string[] {
       ]),
     ),
     event("message_delta", {
-      delta: { stop_reason: refusal ? "refusal" : calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null },
+      delta: {
+        stop_reason: { refusal: "refusal", calls: "tool_use", end: "end_turn", limit: "max_tokens" }[end],
+        stop_sequence: null,
+      },
       usage: { ...counted, output_tokens: usage.output },
     }),
     event("message_stop", {}),
   ];
 }
 
-function openai(said: Said, model: string, n: number): string[] {
-  const { calls, text, refusal, usage } = contentOf(said);
+function openai(said: Said, model: string, n: number, local?: Local): string[] {
+  const { calls, text, end, usage } = contentOf(said);
   const chunk = (data: object) =>
     `data: ${JSON.stringify({ id: `cc_${n}`, object: "chat.completion.chunk", created: 1, model, ...data })}\n\n`;
   const choice = (delta: object, finish_reason: string | null = null) =>
@@ -174,13 +266,28 @@ function openai(said: Said, model: string, n: number): string[] {
   return [
     choice({ role: "assistant", content: "" }),
     ...pieces.map((content) => choice({ content })),
+    // vLLM sends the model's thoughts in a field of their own.
+    ...(local === "vllm" ? [choice({ reasoning_content: "Let me see." })] : []),
     ...calls.map(({ name, raw }, index) =>
       choice({
-        tool_calls: [{ index, id: `call_${n}_${index}`, type: "function", function: { name, arguments: raw } }],
+        tool_calls: [
+          {
+            // Ollama numbers every call 0; LM Studio's ids are plain numbers.
+            index: local === "ollama" ? 0 : index,
+            id: local === "lmstudio" ? `${n}${index}${index}` : `call_${n}_${index}`,
+            type: "function",
+            function: { name, arguments: raw },
+          },
+        ],
       }),
     ),
-    choice({}, refusal ? "content_filter" : calls.length > 0 ? "tool_calls" : "stop"),
-    chunk({
+    choice({}, finishReason(end, local)),
+    ...(local === "ollama" ? [] : [usageChunk()]),
+    "data: [DONE]\n\n",
+  ];
+
+  function usageChunk(): string {
+    return chunk({
       choices: [],
       usage: {
         prompt_tokens: usage.input,
@@ -188,7 +295,12 @@ function openai(said: Said, model: string, n: number): string[] {
         total_tokens: usage.input + usage.output,
         prompt_tokens_details: { cached_tokens: usage.cacheRead },
       },
-    }),
-    "data: [DONE]\n\n",
-  ];
+    });
+  }
 }
+
+/** Ollama and LM Studio say `stop` after calls too. */
+const finishReason = (end: "refusal" | "calls" | "end" | "limit", local: Local) =>
+  end === "calls" && (local === "ollama" || local === "lmstudio")
+    ? "stop"
+    : { refusal: "content_filter", calls: "tool_calls", end: "stop", limit: "length" }[end];

@@ -8,6 +8,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { inject, TestRunner } from "vitest";
 import { findSandbox } from "../../src/agents/sandbox.ts";
+import { runsLongTests } from "./long-tests.ts";
 
 export type Program = "chromium" | "bubblewrap" | "postgresql" | "bash" | "zsh" | "fish";
 /** Each missing program with the reason why, and what to do about it. */
@@ -30,10 +31,17 @@ export const needs = (program: Program) => skippedFor(inject("missing")[program]
 export const skippedFor = (skipReason: string | undefined) =>
   skipReason === undefined ? {} : { skip: true, meta: { skipReason } };
 
+/** Options of a test that `npm test` leaves out: see long-tests.ts. */
+export const long = skippedFor(runsLongTests ? undefined : "long: npm run test:all runs it");
+
 /** Skips the current test where `program` is missing. */
 export function skipWithout(program: Program): void {
   const why = inject("missing")[program];
-  if (why === undefined) return;
+  if (why !== undefined) skipNow(why);
+}
+
+/** Skips the current test for a reason that is printed after the run. */
+export function skipNow(why: string): void {
   const test = TestRunner.getCurrentTest();
   if (!test) throw new Error(`${why}; call this from a test, which can be skipped, not from a hook`);
   test.context.skip(why);

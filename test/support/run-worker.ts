@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { configuredAgents } from "../../src/crew/agent/parts.ts";
 import { attemptsOf } from "../../src/store/queries/attempts.ts";
 import { contextsOf } from "../../src/store/queries/contexts.ts";
-import { executed, newRun, planned, playing, verdictOf } from "./crew.ts";
+import { executed, newRun, passes, planned, playing } from "./crew.ts";
 import { authorship } from "./jobs.ts";
 import { type engines, newWorkspace } from "./workspace.ts";
 
@@ -22,17 +22,14 @@ export type WorkerGiven = {
 /** Runs one worker in a crew whose verifier accepts everything; resolves with the record of the worker. */
 export async function runWorker({ worker, agent, crew, environment, engine = "sqlite", beside }: WorkerGiven) {
   const made = await newWorkspace({ engine });
-  const blocks = { agent: { ...authorship, ...agent }, crew: { agents: { worker }, ...crew } };
+  const blocks = { agent: { ...authorship, ...agent }, crew: { agents: { worker }, outage_minutes: 0, ...crew } };
   const lines = Object.entries(blocks).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
   appendFileSync(made.file("scriptorium.yaml"), lines.join(""));
   made.git("commit", "-qam", "Configure the crew");
   const app = await made.open();
   app.config.environment = { ...app.config.environment, ...environment };
   const configured = configuredAgents(app.config);
-  const evidence = [{ criterion: 1, met: true, quote: "{", from: "output" }];
-  const verifying = playing({
-    qc: async ({ use }) => void (await use("submit_verdict", verdictOf(true, { evidence }))),
-  });
+  const verifying = playing({ qc: passes });
   const agents: typeof configured = (part) => (part === "worker" ? configured(part) : verifying(part));
   const run = await newRun(app, [planned("0", { max_retries: 0 })]);
   await Promise.all([executed(app, run, agents, { workers: 1 }), beside?.(made.root)]);

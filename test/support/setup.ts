@@ -37,6 +37,7 @@ async function openPostgres(): Promise<{ url: string; stop(): Promise<void> } | 
   const given = process.env.SCRIPTORIUM_TEST_POSTGRES;
   if (given) return { url: given, stop: async () => undefined };
   if (!(await postgresFolder())) return undefined;
-  // The tests kill our processes, never the database server: durability of its own is not at stake.
-  return startPostgres(["fsync=off", "synchronous_commit=off", "full_page_writes=off"]);
+  // The tests kill our processes, never the database server: durability of its own is not at stake. Autovacuum would
+  // start a process for each database in turn, several times a second when there are hundreds.
+  return startPostgres(["fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off"]);
 }

@@ -3,6 +3,7 @@ import type { OperationName, Operations } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
 import { inBrowserWords } from "./next-step.ts";
 import { fromPage } from "./page-secret.ts";
+import { noteWarning } from "./warning.ts";
 
 export type Input<N extends OperationName> = z.input<Operations[N]["input"]>;
 export type Output<N extends OperationName> = z.output<Operations[N]["output"]>;
@@ -40,16 +41,44 @@ export async function call<N extends OperationName>(
   });
   const inQuery = method === "get" || method === "delete";
   const query = inQuery ? queryOf(rest) : "";
-  return ask(`/api${path}${query}`, method, inQuery ? undefined : rest, signal) as Promise<Output<N>>;
+  const url = `/api${path}${query}`;
+  if (method === "get") return ask(url, method, undefined, signal) as Promise<Output<N>>;
+  return askOnce(url, method, inQuery ? undefined : rest, signal) as Promise<Output<N>>;
+}
+
+const againAfterMs = 1000;
+
+/** A change whose answer was lost is sent again; with its key it takes effect once. */
+async function askOnce(url: string, method: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+  try {
+    return await ask(url, method, body, signal, key);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 0) throw error;
+    await new Promise((resolve) => setTimeout(resolve, againAfterMs));
+    return ask(url, method, body, signal, key);
+  }
 }
 
 /** One request; what goes wrong is always a Refusal with a sentence for people. */
-export async function ask(url: string, method = "get", body?: unknown, signal?: AbortSignal): Promise<unknown> {
+export async function ask(
+  url: string,
+  method = "get",
+  body?: unknown,
+  signal?: AbortSignal,
+  key?: string,
+): Promise<unknown> {
   let answer: Response;
   try {
     answer = await fetch(url, {
       method: method.toUpperCase(),
-      headers: { ...fromPage(), ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        ...fromPage(),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(key === undefined ? {} : { "idempotency-key": key }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
@@ -57,6 +86,7 @@ export async function ask(url: string, method = "get", body?: unknown, signal?: 
     if ((error as Error).name === "AbortError") throw error;
     throw new Refusal(0, "the server is not reachable; your text is kept in this browser");
   }
+  noteWarning(answer);
   const said = (await answer.json().catch(() => ({}))) as Record<string, unknown>;
   if (answer.ok) return said;
   if (answer.status === 401)

@@ -44,7 +44,7 @@ type Feed = { queries: QueryClient; from: string; onState(state: LiveState): voi
  */
 export function follow({ queries, from, onState }: Feed): () => void {
   const stopped = new AbortController();
-  let cursor = from;
+  let cursor: string | undefined = from;
   let waitMs = 500;
   let isSignedOut = false;
   // Events come in bursts; what they make old is read again once.
@@ -77,14 +77,20 @@ export function follow({ queries, from, onState }: Feed): () => void {
   async function readUntilLost(signal: AbortSignal, isHeard: () => void): Promise<void> {
     const answer = await fetch("/api/events", {
       signal,
-      headers: { ...fromPage(), accept: "text/event-stream", "last-event-id": cursor },
+      headers: { ...fromPage(), accept: "text/event-stream", ...(cursor ? { "last-event-id": cursor } : {}) },
     });
+    if (answer.status === 400) {
+      // The log was restored or replaced, or the server was upgraded: begin with its newest event and read all again.
+      cursor = undefined;
+      throw new Error("the server does not know the last event of this page");
+    }
     if (answer.status === 401) {
       isSignedOut = true;
       return;
     }
     if (!answer.ok || !answer.body) throw new Error(`the event stream responded with status ${answer.status}`);
     onState("live");
+    if (!cursor) void queries.invalidateQueries();
     waitMs = 500;
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const parser = createParser({ onEvent: ({ data }) => take(data) });

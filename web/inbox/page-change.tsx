@@ -39,7 +39,12 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
           />
         )}
       </div>
-      {isOpen && impact.base_moved && impact.merge?.clean && (
+      {typeof proposal.data.renamed_from === "string" && (
+        <p className="note">
+          The page was renamed from <Shown text={proposal.data.renamed_from} /> after this was proposed.
+        </p>
+      )}
+      {isOpen && impact.base_moved && impact.merge?.clean && !impact.uncommitted && (
         <p className="note">The page changed since this was proposed. You see the merged text.</p>
       )}
       {impact.hidden.length > 0 && (
@@ -71,20 +76,22 @@ type Impact = NonNullable<Proposal["impact"]>;
 /** Which other open topics the rewrite would move, leave in doubt or lose. */
 function Topics({ impact }: { impact: Impact }) {
   const lost = impact.topics.filter(({ to }) => to === "orphaned" || to === "needs-review");
-  const moved = impact.topics.filter(({ to }) => to === "moved").length;
-  if (impact.topics.length === 0) return null;
-  if (lost.length === 0) {
-    const all = countOf(impact.topics.length, "open topic keeps its passage", "open topics keep their passages");
+  const counts = impact.topic_counts;
+  const open = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const endangered = counts.orphaned + counts.needs_review;
+  if (open === 0) return null;
+  if (endangered === 0) {
+    const all = countOf(open, "open topic keeps its passage", "open topics keep their passages");
     return (
       <p className="note good">
         {all}
-        {moved > 0 && `, ${moved} moved`}.
+        {counts.moved > 0 && `, ${counts.moved} moved`}.
       </p>
     );
   }
   return (
     <div className="note">
-      <p>{countOf(lost.length, "open topic would lose its passage", "open topics would lose their passages")}:</p>
+      <p>{countOf(endangered, "open topic would lose its passage", "open topics would lose their passages")}:</p>
       <ul>
         {lost.map(({ id, quote, to }) => (
           <li key={id}>
@@ -92,6 +99,7 @@ function Topics({ impact }: { impact: Impact }) {
           </li>
         ))}
       </ul>
+      {endangered > lost.length && <p>and {endangered - lost.length} more</p>}
     </div>
   );
 }

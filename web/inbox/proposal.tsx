@@ -110,7 +110,7 @@ function Decide({ proposal }: { proposal: Proposal }) {
       group: "Decision",
       keys: "a",
       operation: "approve_proposal",
-      when: !isBusy && !isStale,
+      when: !isBusy && !isStale && !impact?.uncommitted,
       run: () =>
         approve.mutate({
           id,
@@ -176,7 +176,10 @@ function Decide({ proposal }: { proposal: Proposal }) {
           busy={comment.isPending}
         />
       </div>
-      {isStale && (
+      {impact?.uncommitted && (
+        <p className="note bad">The page has uncommitted changes. Commit or stash them, then approve.</p>
+      )}
+      {isStale && !impact?.uncommitted && (
         <p className="note bad">
           The page changed since, in the same lines, so the two cannot be merged. Press Request revision.
         </p>

@@ -18,7 +18,13 @@ export function Figures({ id }: { id: string }) {
           <li key={name} title={counted}>
             <span className="figure-name">{name.replaceAll("_", " ")}</span>
             <span className="figure-value">
-              {value === null ? "–" : unit === "share" ? `${(value * 100).toFixed(1)} %` : duration(value)}
+              {value === null
+                ? name === "deduplication_rate"
+                  ? "nothing repeated"
+                  : "–"
+                : unit === "share"
+                  ? `${(value * 100).toFixed(1)} %`
+                  : duration(value)}
             </span>
             <span className="muted small">
               {target && `target ${target.replace(">=", "≥")}`}

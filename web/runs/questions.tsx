@@ -19,7 +19,7 @@ export function Questions({ run }: { run: Pick<Run, "questions"> }) {
   );
 }
 
-function Question({ id, task, question }: Run["questions"][number]) {
+function Question({ id, task, question, passed_on }: Run["questions"][number]) {
   const [text, setText] = useState("");
   const answer = useWrite("answer_question", { onDone: () => say("Answer saved for the next attempt") });
   return (
@@ -33,6 +33,11 @@ function Question({ id, task, question }: Run["questions"][number]) {
       <p>
         <strong>Task {task} asks:</strong> <Shown text={question} />
       </p>
+      {passed_on && (
+        <p className="muted small">
+          The planner passed it on: <Shown text={passed_on} />
+        </p>
+      )}
       {mayCall("answer_question") && (
         <>
           <Textarea

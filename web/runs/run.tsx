@@ -1,6 +1,7 @@
+import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { stateWords } from "../../src/tasks/state-words.ts";
-import type { Output } from "../client/call.ts";
+import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Ban, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
@@ -13,6 +14,7 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { toneOf } from "../tasks/states.ts";
+import { Failures } from "./failures.tsx";
 import { Questions } from "./questions.tsx";
 import { isShort, Resume } from "./resume.tsx";
 import { type Tab, tabs } from "./tabs.ts";
@@ -36,14 +38,31 @@ export function RunPage() {
   const cancel = useWrite("cancel_run", {
     onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
   });
-  const actions: Record<"execute" | "cancel", Action> = {
+  const retry = useMutation({
+    async mutationFn() {
+      for (const task of run?.failures ?? []) await call("update_todo", { id: task.id, status: "reopened" });
+      await execute.mutateAsync({ id });
+    },
+    onSettled: () => void found.refetch(),
+  });
+  const actions: Record<"execute" | "retry" | "cancel", Action> = {
+    retry: {
+      id: "run-retry",
+      label: "Retry failed tasks",
+      group: "Run",
+      operation: "execute_run",
+      when: run?.state === "failed" && run.failures.length > 0 && !retry.isPending,
+      run: () => retry.mutate(),
+    },
     execute: {
       id: "run-execute",
-      label: run?.state === "stopped" ? "Resume" : "Run",
+      label: run?.state === "planned" ? "Run" : "Resume",
       group: "Run",
       keys: "r r",
       operation: "execute_run",
-      when: (run?.state === "planned" || (run?.state === "stopped" && !isShort(run))) && !execute.isPending,
+      when:
+        (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
+        !execute.isPending,
       run: () => execute.mutate({ id }),
     },
     cancel: {
@@ -91,8 +110,11 @@ export function RunPage() {
             <Shown text={run.title} />
           </h1>
           <div className="page-actions">
-            {run.state === "planned" && (
+            {(run.state === "planned" || isReopened(run)) && (
               <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={execute.isPending} />
+            )}
+            {run.state === "failed" && run.failures.length > 0 && (
+              <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={retry.isPending} />
             )}
             {actions.cancel.when && (
               <ActionButton
@@ -115,6 +137,7 @@ export function RunPage() {
         <Progress run={run} />
       </header>
       <Questions run={run} />
+      <Failures run={run} />
       <nav className="side-tabs" aria-label="Views">
         {(Object.keys(tabs) as Tab[]).map((name) => (
           <Link
@@ -137,6 +160,10 @@ export function RunPage() {
     </div>
   );
 }
+
+/** A failed run whose tasks were reopened one by one. */
+const isReopened = (run: Run | undefined) =>
+  run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
 
 function Planning({ run }: { run: Run }) {
   return (

@@ -9,6 +9,7 @@ import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
+import { Focus } from "./focus.tsx";
 import { runTone } from "./tones.ts";
 
 /** Requests on their way from plan to report. */
@@ -63,6 +64,7 @@ export function Runs() {
           </li>
         ))}
       </ul>
+      <Focus />
       {isAsking && <NewRun onClose={() => setAsking(false)} />}
     </div>
   );

@@ -13,6 +13,7 @@ import { Help } from "./help.tsx";
 import { Keys } from "./keys.tsx";
 import { Nav, places } from "./nav.tsx";
 import { TrustBanner } from "./trust-banner.tsx";
+import { WarningBanner } from "./warning-banner.tsx";
 
 const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
@@ -116,6 +117,7 @@ export function Frame() {
             this browser.
           </p>
         )}
+        <WarningBanner />
         <TrustBanner />
         <Outlet />
       </main>

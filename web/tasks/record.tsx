@@ -5,6 +5,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, duration, Time } from "../parts/time.tsx";
 import { Questions } from "../runs/questions.tsx";
+import { Failure } from "./failure.tsx";
 
 type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
@@ -36,6 +37,7 @@ export function TaskRecord({ id }: { id: string }) {
         {criteria.length > 0 && <List title="Verification" items={criteria} />}
       </section>
       <Questions run={{ questions: record.data.questions.map((one) => ({ ...one, task: number })) }} />
+      <Failure failure={failure} reports={record.data.reports} />
       <section>
         <h2>Attempts</h2>
         {attempts.length === 0 && <p className="muted">No attempts yet.</p>}
@@ -45,7 +47,6 @@ export function TaskRecord({ id }: { id: string }) {
           ))}
         </ol>
       </section>
-      {failure !== null && <List title="Failure" items={[failure]} />}
       {contexts.length > 0 && (
         <section>
           <h2>Contexts</h2>
@@ -153,10 +154,23 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
           <p>
             <Shown text={verdict.feedback} />
           </p>
+          {verdict.void_reason && (
+            <p className="note bad">
+              Void: <Shown text={verdict.void_reason} />
+            </p>
+          )}
           {verdict.issues.length > 0 && <List title="Issues" items={verdict.issues} />}
           {verdict.required_fixes.length > 0 && <List title="Required fixes" items={verdict.required_fixes} />}
           {verdict.evidence.length > 0 && <List title="Evidence" items={verdict.evidence} />}
           {verdict.objections.length > 0 && <List title="Objections of the rules" items={verdict.objections} />}
+          {verdict.scratch && (
+            <details>
+              <summary>Files that the verifier wrote to test it</summary>
+              <pre className="job-log">
+                <Shown text={verdict.scratch} />
+              </pre>
+            </details>
+          )}
         </div>
       ))}
     </li>

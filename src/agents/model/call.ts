@@ -11,6 +11,7 @@ export type ModelAnswer = {
   /** To be appended to the conversation unchanged: some providers sign parts of them. */
   messages: ModelMessage[];
   refused: boolean;
+  /** True if it ended at the limit of output tokens. A call that was not finished is in neither calls nor messages. */
   cut: boolean;
   usage: Usage;
 };
@@ -62,18 +63,25 @@ export async function callModel(request: Request): Promise<ModelAnswer | CallFai
       stream.rawFinishReason,
       stream.usage,
     ]);
+    const cut = reason === "length";
+    const unfinished = new Set(cut ? calls.filter((call) => call.invalid).map((call) => call.toolCallId) : []);
     return {
       text,
-      calls: calls.map((call) => ({
-        id: call.toolCallId,
-        name: call.toolName,
-        input: call.input,
-        malformed: call.invalid ? String((call.error as Error | undefined)?.message ?? "not valid") : undefined,
-      })),
+      calls: calls
+        .filter((call) => !unfinished.has(call.toolCallId))
+        .map((call) => ({
+          id: call.toolCallId,
+          name: call.toolName,
+          input: call.input,
+          malformed: call.invalid ? String((call.error as Error | undefined)?.message ?? "not valid") : undefined,
+        })),
       // Without the SDK's own results for malformed calls: the loop answers every call.
-      messages: said.filter((message) => message.role === "assistant"),
+      messages: without(
+        unfinished,
+        said.filter((message) => message.role === "assistant"),
+      ),
       refused: reason === "content-filter" || raw === "refusal",
-      cut: reason === "length",
+      cut,
       usage: {
         inputTokens: usage.inputTokens ?? null,
         outputTokens: usage.outputTokens ?? null,
@@ -86,6 +94,16 @@ export async function callModel(request: Request): Promise<ModelAnswer | CallFai
   } catch (error) {
     return failureFrom(failure ?? error);
   }
+}
+
+/** Drops calls that were cut off, and messages that are empty then: a server refuses half of a call in a conversation. */
+function without(unfinished: Set<string>, messages: ModelMessage[]): ModelMessage[] {
+  if (unfinished.size === 0) return messages;
+  return messages.flatMap((message) => {
+    if (message.role !== "assistant" || typeof message.content === "string") return [message];
+    const content = message.content.filter((part) => !(part.type === "tool-call" && unfinished.has(part.toolCallId)));
+    return content.some((part) => part.type !== "reasoning") ? [{ ...message, content }] : [];
+  });
 }
 
 const cached = { anthropic: { cacheControl: { type: "ephemeral" as const } } };

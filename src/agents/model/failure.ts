@@ -1,15 +1,22 @@
 import { addressOf, type Provider } from "./providers.ts";
 
+/**
+ * What the failure concerns, and so who can do something about it: `provider` passes by itself, `person` needs a key, a
+ * model's name or a quota, `too-long` and `answer` are limits of the model, `request` is anything else.
+ */
+export type FailureKind = "provider" | "person" | "too-long" | "answer" | "request";
+
 /** Why one model call failed. */
 export type CallFailure = {
+  kind: FailureKind;
+  /** The limit in tokens that the server named, for `too-long` and `answer`. */
+  limit: number | undefined;
   /** The HTTP status; undefined when there was no answer, or only a part of one. */
   status: number | undefined;
   /** True when no connection could be made. */
   unreachable: boolean;
   /** In the words of the server or of the connection. */
   detail: string;
-  /** Whether another try may succeed. */
-  retry: boolean;
   delayMs: number | undefined;
   /** True when the server certainly did not charge for it. */
   free: boolean;
@@ -28,6 +35,9 @@ export function explain({ status, unreachable, detail }: CallFailure, { name, mo
   if (status === 404) {
     return `${server} does not have the model ${model} (${said}); check the model under crew.agents in scriptorium.yaml`;
   }
+  if (status === 402 || (status === 429 && outOfQuota.test(detail))) {
+    return `${server} reports that the quota is used up (${said}); raise it with the provider, then resume the run`;
+  }
   if (status === 429) {
     return `${server} limits the rate of requests (${said}); wait and resume, or lower crew.workers in scriptorium.yaml`;
   }
@@ -39,29 +49,63 @@ const keyAdvice = (name: string, { keyVariable, key }: Provider) => {
   return key ? `check the value of ${keyVariable}` : `set ${keyVariable}`;
 };
 
-type ApiError = Error & { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean };
+type ApiError = Error & {
+  statusCode?: number;
+  responseHeaders?: Record<string, string>;
+  responseBody?: string;
+  isRetryable?: boolean;
+};
 
 export function failureFrom(error: unknown): CallFailure {
   const { statusCode = 0, responseHeaders, isRetryable, cause } = error as ApiError;
   const refused = statusCode >= 400;
   const code = codeOf(cause);
-  const isTransient = !refused || [408, 409, 429].includes(statusCode) || statusCode >= 500;
   const unreachable = !refused && code !== undefined && code in noConnection;
+  const said = `${messageOf(error)} ${(error as ApiError).responseBody ?? ""}`;
   return {
+    ...kindOf(statusCode, said, isRetryable === true),
     status: refused ? statusCode : undefined,
     unreachable,
     detail: unreachable ? (noConnection[code] ?? code) : messageOf(error),
-    retry: isTransient || isRetryable === true,
     delayMs: retryAfterMs(responseHeaders ?? {}),
     free: refused || unreachable,
   };
 }
 
+function kindOf(status: number, said: string, isRetryable: boolean): Pick<CallFailure, "kind" | "limit"> {
+  const kind = (one: FailureKind, limit?: number) => ({ kind: one, limit });
+  if (status === 400 || status === 413 || status === 422) {
+    const answer = answerTooLong.map((words) => words.exec(said)).find(Boolean);
+    if (answer) return kind("answer", Number(answer[1]));
+    if (promptTooLong.test(said)) return kind("too-long", contextIn(said));
+  }
+  if (status === 402 || (status === 429 && outOfQuota.test(said))) return kind("person");
+  if ([401, 403, 404].includes(status)) return kind("person");
+  if (status < 400 || [408, 409, 429].includes(status) || status >= 500 || isRetryable) return kind("provider");
+  return kind("request");
+}
+
+/** The servers of Anthropic, OpenAI, vLLM, llama.cpp, Ollama and LM Studio have no common code for these. */
+const promptTooLong =
+  /prompt is too long|context_length_exceeded|maximum context length|exceeds? the (?:available )?context|context (?:window|limit|length) (?:is )?exceeded|exceed context limit|input is too long|too many tokens/i;
+const answerTooLong = [
+  /max_tokens: \d+ > (\d+), which is the maximum/i,
+  /supports at most (\d+) completion tokens/i,
+  /max_(?:completion_)?tokens.{0,40}(?:at most|less than or equal to|<=) (\d+)/i,
+];
+const outOfQuota = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
+
+function contextIn(said: string): number | undefined {
+  const found = /(?:> |context length is |context size \(|n_ctx["': ]+)(\d{3,})/i.exec(said);
+  return found ? Number(found[1]) : undefined;
+}
+
 export const cutOff: CallFailure = {
+  kind: "provider",
+  limit: undefined,
   status: undefined,
   unreachable: false,
   detail: "the connection ended in the middle of an answer",
-  retry: true,
   delayMs: undefined,
   free: false,
 };
@@ -99,10 +143,13 @@ export function retryAfterMs(headers: Record<string, string>, now = Date.now()):
   return until >= 0 ? until : undefined;
 }
 
+/** A provider that recovers is noticed within this time. */
+const longestDelayMs = 60_000;
+
 /** The delay before the n-th retry: the server's, otherwise exponential backoff with jitter. */
 export const delayBefore = (
   n: number,
   { delayMs }: Pick<CallFailure, "delayMs">,
   firstMs: number,
   random = Math.random(),
-) => delayMs ?? firstMs * 2 ** (n - 1) * (0.75 + random / 2);
+) => delayMs ?? Math.min(longestDelayMs, firstMs * 2 ** (n - 1)) * (0.75 + random / 2);

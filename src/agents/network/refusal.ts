@@ -8,6 +8,7 @@ const statuses: Record<Problem["code"], string> = {
   not_found: "502 Bad Gateway",
   refused: "502 Bad Gateway",
   conflict: "502 Bad Gateway",
+  storage: "502 Bad Gateway",
 };
 
 /** In the form of the model APIs, whose clients print `error.message`. */

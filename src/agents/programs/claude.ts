@@ -1,7 +1,7 @@
 import type { StopTimeouts } from "../process.ts";
 import type { Limits, Runner, Usage } from "../runner.ts";
 import { mcpConfig, type Program, programRunner } from "./command.ts";
-import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
+import { count, type Listener, outageIn, overLimit, parseEvent } from "./listener.ts";
 
 type Options = {
   bin: string;
@@ -115,11 +115,13 @@ export function claudeListener(limits: Limits, onRetry?: (message: string) => vo
       const hasBegun = !(last?.is_error && usage.outputTokens === 0);
       const reason = isOverBudget ? `reached its limit of $${limits.usd}` : (said ?? "the agent reported an error");
       const error = hasBegun ? reason : `Claude Code cannot use its model: ${reason}${loginAdvice(last)}`;
+      const outage = last?.is_error ? outageIn(last.api_error_status ?? undefined, said ?? "") : undefined;
       const costUsd = last?.total_cost_usd ?? null;
       return {
         usage,
         costUsd,
         ...(hasBegun ? {} : { hasBegun }),
+        ...(outage ? { outage } : {}),
         ...(failed ? { error } : {}),
         ...(reached ? { reached } : {}),
       };

@@ -2,7 +2,7 @@ import type { StopTimeouts } from "../process.ts";
 import type { Limits, Runner, RunSpec, Usage } from "../runner.ts";
 import { codexModelAccess } from "./codex-model.ts";
 import { type Program, programRunner, wholePrompt } from "./command.ts";
-import { count, type Listener, overLimit, parseEvent } from "./listener.ts";
+import { count, type Listener, outageIn, overLimit, parseEvent } from "./listener.ts";
 
 type Options = {
   bin: string;
@@ -118,7 +118,14 @@ export function codexListener(limits: Limits): Listener {
         toolCalls: total ? toolCalls : null,
         messages: total ? messages : null,
       };
-      return { usage, costUsd: null, ...(error ? { error } : {}), ...(reached ? { reached } : {}) };
+      const outage = error ? outageIn(undefined, error) : undefined;
+      return {
+        usage,
+        costUsd: null,
+        ...(outage ? { outage } : {}),
+        ...(error ? { error } : {}),
+        ...(reached ? { reached } : {}),
+      };
     },
   };
 }

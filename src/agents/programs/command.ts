@@ -8,7 +8,7 @@ import { type AgentNetwork, openNetwork } from "../network/agent-network.ts";
 import { type ModelAccess, modelAccess } from "../network/model-server.ts";
 import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
-import { type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
+import { type EndReason, type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
 import type { SandboxPolicy } from "../sandbox.ts";
 import type { Listener } from "./listener.ts";
 
@@ -73,9 +73,9 @@ export function programRunner(program: Program): Runner {
           signal,
         );
         const summary = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
-        const { error, hasBegun = true, ...rest } = summary;
+        const { error, hasBegun: _, ...rest } = summary;
         const reason = result.error ?? error;
-        const itself = rest.reached ? "limit" : hasBegun ? "exit" : "spawn-error";
+        const itself = howEnded(summary);
         const ended = result.ended === "exit" ? itself : result.ended;
         const destinations = (await network?.close()) ?? null;
         return { ...result, ...rest, ended, destinations, ...(reason ? { error: reason } : {}) };
@@ -85,6 +85,12 @@ export function programRunner(program: Program): Runner {
       }
     },
   };
+}
+
+function howEnded({ reached, outage, hasBegun = true }: ReturnType<Listener["summary"]>): EndReason {
+  if (reached) return "limit";
+  if (outage && (hasBegun || outage === "passes")) return "outage";
+  return hasBegun ? "exit" : "spawn-error";
 }
 
 export const notStarted = (error: string): RunResult => ({

@@ -11,11 +11,16 @@ export type SandboxAccess = {
   read?: readonly string[];
   /** Writable files, and their paths inside. */
   own?: readonly { from: string; to: string }[];
+  /** The repository that git finds from `folder`; without one, git finds none. */
+  repository?: PrivateRepository;
   /** Ports of its relay. Only a sandbox that shares the machine's loopback has to allow them. */
   ports?: readonly number[];
   limits: SandboxLimits;
   env: Record<string, string>;
 };
+
+/** A repository of the agent's own: `gitDir` is writable, `top` is the folder of the checkout. */
+export type PrivateRepository = { gitDir: string; top: string };
 
 /** A command line that starts a program in its sandbox. */
 export type SandboxedCommand = {

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { findProgram } from "../program.ts";
-import type { Sandbox } from "./access.ts";
+import type { PrivateRepository, Sandbox } from "./access.ts";
 import { withRlimits } from "./rlimits.ts";
 import { seccompFilter } from "./seccomp.ts";
+import { type Toolchains, toolchainsOf } from "./toolchains.ts";
 
 /** The first version with --disable-userns and --size. */
 const oldest: [number, number] = [0, 8];
@@ -14,8 +15,8 @@ const home = "/tmp/home";
 const mebibyte = 1024 * 1024;
 
 /** The sandbox of Linux; a refusal where bubblewrap is missing, too old or cannot start. */
-export async function bubblewrapSandbox(path: string): Promise<Result<Sandbox>> {
-  const program = findProgram("bwrap", path, "/");
+export async function bubblewrapSandbox(environment: Record<string, string | undefined>): Promise<Result<Sandbox>> {
+  const program = findProgram("bwrap", environment.PATH ?? "", "/");
   if (!program) return refuse("refused", `${needed}, which is not installed; ${wayOut}`);
   const run = (args: string[]) => promisify(execFile)(program, args, { env: {}, timeout: 10_000 });
   try {
@@ -28,7 +29,7 @@ export async function bubblewrapSandbox(path: string): Promise<Result<Sandbox>> 
     const { stderr, message } = error as Error & { stderr?: string };
     return refuse("refused", `${needed}, which cannot start here (${stderr?.trim() || message}); ${wayOut}`);
   }
-  return ok(bubblewrap(program));
+  return ok(bubblewrap(program, toolchainsOf(environment)));
 }
 
 const isOlder = ([major, minor]: [number, number]) => major < oldest[0] || (major === oldest[0] && minor < oldest[1]);
@@ -84,11 +85,41 @@ const files = {
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 };
 
-const bubblewrap = (program: string): Sandbox => ({
+/**
+ * Links first: a folder that lies below one of them must not be covered by it. A hidden file is empty; /dev/null in its
+ * place could not be opened.
+ */
+const toolchainMounts = ({ read, linked, hide }: Toolchains, input: (content: string) => string) => [
+  ...linked.flatMap(({ from, to }) => ["--ro-bind-try", from, to]),
+  ...read.flatMap(readOnly),
+  ...hide.flatMap((path) => ["--ro-bind-data", input(""), path]),
+];
+
+const privateGit = "/git";
+/** In a workspace below the top of its checkout, `.git` is on another mount than the files. */
+const acrossMounts = { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" };
+
+/**
+ * A worktree's `.git` file names the person's repository, which is not reachable here. In its place comes one that
+ * names the agent's own; in both cases read-only, so that it cannot be redirected.
+ */
+const gitFile = (
+  folder: string,
+  repository: PrivateRepository | undefined,
+  input: (content: string) => string,
+): string[] =>
+  repository
+    ? [
+        ...["--bind", repository.gitDir, privateGit],
+        ...["--perms", "0444", "--ro-bind-data", input(`gitdir: ${privateGit}\n`), join(repository.top, ".git")],
+      ]
+    : readOnly(join(folder, ".git"));
+
+const bubblewrap = (program: string, toolchains: Toolchains): Sandbox => ({
   name: "bubblewrap",
   hasOwnLoopback: true,
   home,
-  wrap(argv, { folder, write, hide = [], read = [], own = [], limits, env }) {
+  wrap(argv, { folder, write, hide = [], read = [], own = [], repository, limits, env }) {
     const inputs: Buffer[] = [];
     const input = (content: Buffer | string) => {
       inputs.push(Buffer.from(content));
@@ -108,10 +139,10 @@ const bubblewrap = (program: string): Sandbox => ({
       ]),
       // Host loopback and abstract sockets belong to the machine's network: there is no mode that shares it (S2, S12).
       "--unshare-net",
+      ...toolchainMounts(toolchains, input),
       ...read.filter((path) => !isWithin(path)).flatMap(readOnly),
       ...[write ? "--bind" : "--ro-bind", folder, folder],
-      // A worktree's `.git` file names its repository, which is not reachable here; read-only, so that it cannot be redirected.
-      ...readOnly(join(folder, ".git")),
+      ...gitFile(folder, repository, input),
       ...hide.flatMap((path) => ["--tmpfs", path]),
       ...read.filter(isWithin).flatMap(readOnly),
       ...own.flatMap(({ from, to }) => ["--bind-try", from, to]),
@@ -122,7 +153,7 @@ const bubblewrap = (program: string): Sandbox => ({
       command: program,
       args: [...args, "--info-fd", String(3 + inputs.length), "--", ...withRlimits(argv, limits)],
       // Not as arguments: every user of the machine can read those.
-      env: { ...env, HOME: home, TMPDIR: "/tmp" },
+      env: { ...toolchains.env, ...env, ...(repository ? acrossMounts : {}), HOME: home, TMPDIR: "/tmp" },
       inputs,
       watched: { limits, folder },
     };

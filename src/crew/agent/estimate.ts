@@ -1,12 +1,13 @@
 import { costOf, type Price, type Prices, priceOf, priceOfProgram } from "../../agents/model/prices.ts";
 import type { Amount, Runner, RunResult, WantedAmount } from "../../agents/runner.ts";
 import type { CrewConfig } from "../../config/crew.ts";
-import type { Bounds } from "../rules/breakers.ts";
 
 /** Tokens of the instructions and tools that command-line agents add to every call. */
 const promptOfPrograms = 15_000;
 /** Calls at the full input price. An agent makes more, but reads most of their input from the provider's cache. */
 const expectedCalls = 6;
+/** Output tokens of all its answers. */
+const expectedOutput = 8000;
 /** The next agent of the same kind may need more than the most expensive one so far. */
 const margin = 1.5;
 
@@ -14,7 +15,6 @@ export type Estimate = {
   runner: Pick<Runner, "name" | "enforces">;
   model: string | undefined;
   promptTokens: number;
-  bounds: Bounds;
   /** The highest cost that an agent of this part and model has reported in this run. */
   reportedUsd: number | undefined;
 };
@@ -24,14 +24,14 @@ export type Estimate = {
  * process is reserved at the start: `crew.budget.attempt_*`, otherwise an estimate from list prices and reported costs.
  */
 export function estimate({ budget, prices }: CrewConfig, about: Estimate): WantedAmount {
-  const { runner, model, promptTokens, bounds, reportedUsd } = about;
+  const { runner, model, promptTokens, reportedUsd } = about;
   const input = promptTokens + promptOfPrograms;
   const price = priceOfProgram(runner.name, model, pricesFrom(prices))?.price;
-  const listed = costAt(price, input * expectedCalls, bounds.outputTokens);
+  const listed = costAt(price, input * expectedCalls, expectedOutput);
   const reported = reportedUsd === undefined ? null : reportedUsd * margin;
   const estimated = listed === null ? reported : Math.max(listed, reported ?? 0);
   const wanted: Amount = {
-    tokens: budget.attempt_tokens ?? input * expectedCalls + bounds.outputTokens,
+    tokens: budget.attempt_tokens ?? input * expectedCalls + expectedOutput,
     usd: budget.attempt_usd ?? estimated,
   };
   const first = { tokens: input, usd: costAt(price, input, 0) ?? wanted.usd ?? 0 };

@@ -1,5 +1,6 @@
 import { allowed } from "../../agents/environment.ts";
-import { configuredProviders } from "../../agents/model/providers.ts";
+import type { OwnModelLimits } from "../../agents/model/model-limits.ts";
+import { configuredProviders, needsKey } from "../../agents/model/providers.ts";
 import { modelRunner } from "../../agents/model.ts";
 import { modelVariables } from "../../agents/model-variables.ts";
 import { acpRunner } from "../../agents/programs/acp.ts";
@@ -49,6 +50,14 @@ export function configuredAgents(config: Config): CrewAgents {
   };
 }
 
+/** The providers whose models a task may name: those with a key, if the part calls models over an API. */
+export const usableProviders = (config: Config, part: CrewPart): string[] =>
+  chosenAgent(config, part).runner === "model"
+    ? Object.entries(configuredProviders(config.crew.providers, config.environment))
+        .filter(([name, provider]) => !needsKey(provider) && (name !== "ollama" || "ollama" in config.crew.providers))
+        .map(([name]) => name)
+    : [];
+
 /** The roles of the templates; another schema names its own under crew.agents. */
 const usualRoles: Partial<Record<CrewPart, string>> = { pm: "planner", worker: "engineer", qc: "architect" };
 
@@ -63,8 +72,22 @@ const makers: Record<RunnerName, (config: Config, command: string[]) => Result<R
   command: (_config, command) =>
     command.length > 0 ? ok(commandRunner(command)) : refuse("invalid", needsCommand("command")),
   model: ({ crew, environment }) =>
-    ok(modelRunner({ providers: configuredProviders(crew.providers, environment), prices: pricesFrom(crew.prices) })),
+    ok(
+      modelRunner({
+        providers: configuredProviders(crew.providers, environment),
+        models: modelLimits(crew.models),
+        prices: pricesFrom(crew.prices),
+      }),
+    ),
 };
+
+const modelLimits = (models: Config["crew"]["models"]): OwnModelLimits =>
+  Object.fromEntries(
+    Object.entries(models).map(([name, { context_tokens: contextTokens, answer_tokens: answerTokens }]) => [
+      name,
+      { ...(contextTokens ? { contextTokens } : {}), ...(answerTokens ? { answerTokens } : {}) },
+    ]),
+  );
 
 const needsCommand = (name: string) =>
   `scriptorium.yaml: the runner ${name} needs a command; add command: [program, argument]`;

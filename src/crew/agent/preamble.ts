@@ -15,7 +15,7 @@ import type { Staff } from "./staff.ts";
 type Kind = "worker" | "qc";
 
 const folder = "generated-agents";
-const bounds = { toolCalls: 5, messages: 15, outputTokens: 4000 };
+const bounds = { toolCalls: 5, messages: 15 };
 
 /** Ignores spacing and case of the role. */
 export const preambleHash = (kind: Kind, role: string) =>

@@ -29,7 +29,7 @@ export async function runWithoutTask(
     if (signal.aborted) return refuse("refused", "stopped before the agent was done");
     const { tools, result } = started.value;
     const delivered = tools.isDone?.() ?? false;
-    const hasBegun = result.ended !== "spawn-error";
+    const hasBegun = result.ended !== "spawn-error" && result.ended !== "outage";
     return ok({ delivered, hasBegun, failure: failureOf(result), why: tools.tripped() ?? whyNot(result) });
   } finally {
     if (made && !given) await rm(made, { recursive: true, force: true });
@@ -46,7 +46,7 @@ type WithoutTask = {
 };
 
 const failureOf = ({ ended, exitCode, error }: RunResult) =>
-  ended === "spawn-error" || (ended === "exit" && exitCode !== 0) ? error : undefined;
+  ended === "spawn-error" || ended === "outage" || (ended === "exit" && exitCode !== 0) ? error : undefined;
 
 const whyNot = ({ ended, error, errorTail }: RunResult) =>
   error ??

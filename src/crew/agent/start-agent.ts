@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { networkPolicy } from "../../agents/network/policy.ts";
+import { recordable } from "../../agents/reported.ts";
 import {
   type Amount,
   type Meter,
@@ -21,9 +22,11 @@ import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Context, tokensIn } from "../rules/agent-context.ts";
-import type { Bounds } from "../rules/breakers.ts";
+import { answerTokensOf, type Bounds } from "../rules/breakers.ts";
 import { type Allowances, meterOf } from "./budget.ts";
+import type { Desk } from "./desk/place.ts";
 import { actual, estimate } from "./estimate.ts";
+import { chooseModel } from "./plan-model.ts";
 import type { Staff } from "./staff.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
@@ -37,7 +40,7 @@ export type Start = {
    */
   secret?: string;
   agent: string;
-  /** The model that the plan recommends; the configuration overrides it. */
+  /** The model that the plan recommends; it overrides the configuration if its provider is configured. */
   model?: string | undefined;
   system: string;
   prompt: string;
@@ -51,6 +54,7 @@ export type Start = {
   folder: () => Promise<string>;
   /** True if a program may write to that folder itself. */
   write: boolean;
+  beside?: NonNullable<Desk["beside"]>;
 };
 
 export type Started = {
@@ -78,7 +82,8 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const isProgram = !inProcess.has(runner.name);
   const sandboxPolicy = isProgram ? await sandboxPolicyFor(crew, given.write) : ok(undefined);
   if (!sandboxPolicy.ok) return sandboxPolicy;
-  const model = playing.value.model ?? (runner.name === "model" ? given.model : undefined);
+  const { model, note } = chooseModel(playing.value, given.model, app.config.root);
+  if (note) crew.tell?.({ kind: "model-not-used", run, ...(task ? { task: task.id } : {}), reason: note });
   const text = `${system}\n\n${prompt}`;
   const sent = { run, part, agent, runner: runner.name, model, text };
   await endAbandoned(app, task);
@@ -95,7 +100,10 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
   const leash = leashOf(outer);
   const tools = toolbox({ app, caller, operations, bounds, delivers, onTrip: leash.pull, onDelivery: leash.letEnd });
   const { meter, refused } = metered(app, given, id, model, outer);
-  const { attempt_minutes, idle_minutes } = app.config.crew;
+  const { attempt_minutes, idle_minutes, outage_minutes, budget } = app.config.crew;
+  const outputTokens = budget.attempt_output_tokens;
+  const cwd = isProgram ? await given.folder() : app.config.stateFolder;
+  const repository = given.beside?.(cwd)?.repository;
   const spec: RunSpec = {
     id,
     prompt,
@@ -103,21 +111,34 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     env,
     tools,
     meter,
-    cwd: isProgram ? await given.folder() : app.config.stateFolder,
+    cwd,
     ...(model ? { model } : {}),
-    ...(sandboxPolicy.value ? { sandboxPolicy: sandboxPolicy.value } : {}),
-    limits: { wallMs: attempt_minutes * 60_000, idleMs: idle_minutes * 60_000, afterResultMs: 10_000, ...bounds },
+    ...(sandboxPolicy.value
+      ? { sandboxPolicy: { ...sandboxPolicy.value, ...(repository ? { repository } : {}) } }
+      : {}),
+    limits: {
+      wallMs: attempt_minutes * 60_000,
+      idleMs: idle_minutes * 60_000,
+      afterResultMs: 10_000,
+      answerTokens: answerTokensOf(app.config.crew, part),
+      ...(outputTokens === undefined ? {} : { outputTokens }),
+      // Only work on a task waits for a provider: a person who asked for a plan wants to hear of it at once.
+      ...(task ? { outageMs: outage_minutes * 60_000 } : {}),
+      ...bounds,
+    },
     logFile: await logFile(app, id),
     onRetry: (reason) => crew.tell?.({ kind: "model-retry", run, ...(task ? { task: task.id } : {}), reason }),
+    ...(task ? { onOutage: (reason) => void recordOutage(app, run, reason, agent) } : {}),
   };
   try {
     const asProgram = async () => {
       const reportedUsd = await highestCost(app.db.read, { run, part, model: model ?? null });
-      const about = { runner, model, promptTokens: tokensIn(text), bounds, reportedUsd };
+      const about = { runner, model, promptTokens: tokensIn(text), reportedUsd };
       const start = async (limits: NonNullable<Reservation["limits"]>) => {
         const served = await crew.serveTools(tools);
         try {
-          return await runner.run({ ...spec, mcp: served.mcp, limits: { ...spec.limits, ...limits } }, leash.signal);
+          const limited = { ...spec, mcp: served.mcp, limits: { ...spec.limits, ...limits } };
+          return recordable(await runner.run(limited, leash.signal));
         } finally {
           await served.close();
         }
@@ -127,9 +148,10 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     };
     const { result, short } = isProgram
       ? await asProgram()
-      : { result: await runner.run(spec, leash.signal), short: undefined };
-    const { usage, costUsd, destinations = null } = result;
-    await app.contexts.end(id, { ended: tools.tripped() ?? result.ended, ...usage, costUsd, destinations });
+      : { result: recordable(await runner.run(spec, leash.signal)), short: undefined };
+    const { usage, costUsd, destinations = null, compactions = [] } = result;
+    const ended = tools.tripped() ?? result.ended;
+    await app.contexts.end(id, { ended, ...usage, costUsd, destinations, compactions });
     return ok({
       result,
       tools,
@@ -152,6 +174,12 @@ async function sandboxPolicyFor(
   const found = known ? ok(known) : await findSandbox(sandbox, app.config.environment);
   if (!found.ok || found.value.name === "none") return found.ok ? ok(undefined) : found;
   return ok({ sandbox: found.value, write, network: networkPolicy(app.config, "crew"), read, own, limits });
+}
+
+/** Shows in the run, and so in the inbox, that it waits for the provider of a model. */
+async function recordOutage({ runs, log }: CrewApp, run: string, reason: string | null, agent: string): Promise<void> {
+  const step = reason === null ? { type: "proceed" as const } : { type: "wait" as const, reason };
+  await runs.step(run, step, agent).catch((error) => log.warn({ run, error: String(error) }, "outage-not-recorded"));
 }
 
 /** Ends agents of this task that a killed process left, so that no two work on it (V9). */

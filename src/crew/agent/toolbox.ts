@@ -7,6 +7,7 @@ import type { Operation } from "../../kernel/operation.ts";
 import { onlySteps, type Problem, type Result, refusalFor, refuse } from "../../kernel/result.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Bounds, trip } from "../rules/breakers.ts";
+import { briefInput } from "./brief-input.ts";
 
 type Deps = {
   app: CrewApp;
@@ -46,7 +47,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     last = { asked, answered, times: again ? last.times + 1 : 1 };
   }
 
-  async function call(name: string, raw: unknown): Promise<Result<unknown>> {
+  async function call(name: string, raw: unknown, key?: string): Promise<Result<unknown>> {
     const operation = byName.get(name);
     if (!operation) return refuse("not_found", `tool ${name} does not exist; ${suggest(name, [...byName.keys()])}`);
     if (done) return refuse("conflict", "you have already submitted your result; stop here");
@@ -59,7 +60,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     }
     calls += 1;
     const began = performance.now();
-    const result = within(await operation.perform(app, raw ?? {}, caller));
+    const result = within(await operation.perform(app, raw ?? {}, caller, app.idempotency.once(key)));
     const answer = result.ok ? result.value : refusalFor(result.problem);
     remember(asked, answer);
     if (name === delivers && result.ok) {
@@ -84,8 +85,12 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
   const within = (result: Result<unknown>): Result<unknown> =>
     result.ok ? result : { ok: false, problem: onlySteps(result.problem, (step) => byName.has(step)) };
 
-  const shown = operations.map((operation) => ({ ...operation, output: anyAnswer }));
-  return { operations: shown, call, isDone: () => done, tripped: () => tripped, calls: () => calls };
+  const shown = operations.map((operation) => ({
+    ...operation,
+    input: briefInput(operation.input),
+    output: anyAnswer,
+  }));
+  return { operations: shown, call, delivers, isDone: () => done, tripped: () => tripped, calls: () => calls };
 }
 
 /** Answers carry the id of the call beside what the operation declares. One value, so that its JSON Schema is computed once. */

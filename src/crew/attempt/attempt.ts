@@ -21,6 +21,8 @@ export type StageResult =
   | { outcome: "released"; reason: string }
   /** The task waits for a person, who decides about files of its deliverable. */
   | { outcome: "held"; reason: string }
+  /** The provider of a model is out of service: the task was handed back, and the run goes on when it answers. */
+  | { outcome: "waiting"; reason: string }
   /** The run cannot go on for this reason; the task was handed back if it was held. */
   | { outcome: "stop"; reason: string };
 
@@ -28,6 +30,7 @@ export const done: StageResult = { outcome: "done" };
 export const lost: StageResult = { outcome: "lost" };
 export const released = (reason: string): StageResult => ({ outcome: "released", reason });
 export const held = (reason: string): StageResult => ({ outcome: "held", reason });
+export const waiting = (reason: string): StageResult => ({ outcome: "waiting", reason });
 export const stop = (reason: string): StageResult => ({ outcome: "stop", reason });
 
 export const aboutTask = ({ run_id, task_id, number }: RunTask, title: string) => ({
@@ -53,6 +56,7 @@ export const deskAt = (crew: Crew, folder: () => Promise<string>, write: boolean
     run,
     commandMs: config.crew.command_seconds * 1000,
     signal,
+    beside: crew.trees.beside,
   };
 };
 

@@ -1,12 +1,14 @@
 import { runBounded } from "../../agents/bounded.ts";
-import type { SandboxAccess } from "../../agents/sandbox/access.ts";
-import { type Desk, folderOf, readWithin } from "../agent/desk.ts";
+import { readWithin } from "../agent/desk/files.ts";
+import { accessOf, type Desk, folderOf } from "../agent/desk/place.ts";
 import type { Check, Criterion } from "../rules/plan.ts";
 
 /** `criterion` is numbered from 1, as in the plan's file. */
 export type Checked = { criterion: number; passed: boolean; detail: string; durationMs: number };
 
-type Deps = Pick<Desk, "folder" | "sandbox" | "read" | "limits" | "env" | "run" | "signal"> & { checkMs: number };
+type Deps = Pick<Desk, "folder" | "sandbox" | "read" | "limits" | "env" | "run" | "signal" | "beside"> & {
+  checkMs: number;
+};
 
 const longestDetail = 4000;
 
@@ -46,9 +48,7 @@ function lineOf(text: string, words: string): number | undefined {
 }
 
 async function runCommand(check: Extract<Check, { run: string[] }>, deps: Deps): Promise<CheckOutcome> {
-  const { read = [], limits, env } = deps;
-  const place: SandboxAccess = { folder: await folderOf(deps), write: true, read, limits, env };
-  const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], place, {
+  const ran = await runBounded(deps.sandbox, check.run as [string, ...string[]], await accessOf(deps), {
     run: deps.run,
     wallMs: deps.checkMs,
     signal: deps.signal,

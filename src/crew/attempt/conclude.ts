@@ -7,17 +7,25 @@ import type { Crew } from "./crew.ts";
 import { learn } from "./learn.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 import { keepText } from "./text-deliverable.ts";
+import { writeFailureReports } from "./write-reports.ts";
 
-/** Merges and accepts an attempt that passed; retries one that failed, or gives up with a failure report. */
-export async function conclude(crew: Crew, id: string, actor: string): Promise<StageResult> {
+/** Merges and accepts an attempt that passed; retries one that failed, or gives up with failure reports. */
+export async function conclude(crew: Crew, id: string, actor: string, signal: AbortSignal): Promise<StageResult> {
   const { app } = crew;
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
   if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
-  if (task.state === "qc_passed") return accept(crew, detail, task, actor);
-  return task.state === "qc_failed" ? settle(crew, detail, task, actor) : lost;
+  const failed = () => settle(crew, detail, task, actor, signal);
+  if (task.state === "qc_passed") return accept(crew, detail, task, actor, failed);
+  return task.state === "qc_failed" ? failed() : lost;
 }
 
-async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): Promise<StageResult> {
+async function accept(
+  crew: Crew,
+  detail: RunTask,
+  task: Task,
+  actor: string,
+  failed: () => Promise<StageResult>,
+): Promise<StageResult> {
   const { app, trees } = crew;
   const about = aboutTask(detail, task.title);
   const attempt = await lastAttempt(app.db.read, task.id);
@@ -30,7 +38,7 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
   if (files?.decision === null) return held(heldReason(detail, files));
   const refuseIt = async (reason: string) => {
     await app.attempts.refuseAccepted(attempt, reason, actor);
-    return settle(crew, detail, task, actor);
+    return failed();
   };
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
   if (tip && isJudged) {
@@ -44,7 +52,7 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
   crashPoint("crew-merged");
   if (isJudged) await keepText(app, detail, task.title, attempt);
   const accepted = await app.attempts.accept(task.id, hash, actor);
-  if (!accepted.ok) return settle(crew, detail, task, actor);
+  if (!accepted.ok) return failed();
   crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
   if (attempt.branch) await trees.forget(attempt.branch);
   crashPoint("crew-accepted");
@@ -52,13 +60,22 @@ async function accept(crew: Crew, detail: RunTask, task: Task, actor: string): P
   return done;
 }
 
-async function settle(crew: Crew, detail: RunTask, { id, title, attempt }: Task, actor: string): Promise<StageResult> {
+async function settle(
+  crew: Crew,
+  detail: RunTask,
+  { id, title, attempt }: Task,
+  actor: string,
+  signal: AbortSignal,
+): Promise<StageResult> {
   crashPoint("crew-failed");
   const settled = await crew.app.attempts.settle(id, actor);
   if (!settled.ok) return settled.problem.code === "not_found" ? stop(settled.problem.message) : lost;
   const hasFailed = settled.value.task.state === "failed";
   const reason = settled.value.error.summary;
   crew.tell({ kind: hasFailed ? "given-up" : "retry", ...aboutTask(detail, title), attempt, reason });
-  if (hasFailed) await learn(crew, id);
+  if (hasFailed) {
+    await learn(crew, id);
+    await writeFailureReports(crew, id, signal);
+  }
   return done;
 }

@@ -1,3 +1,4 @@
+import { delayBefore } from "../../agents/model/failure.ts";
 import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import {
@@ -13,20 +14,24 @@ import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import { unknownCost } from "../agent/budget.ts";
 import { isCostKnown } from "../agent/estimate.ts";
-import { checkReady } from "../agent/ready.ts";
+import { chooseModel } from "../agent/plan-model.ts";
+import { checkReady, executingParts } from "../agent/ready.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Outcome } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
-import type { Run } from "../rules/run.ts";
+import { changeText } from "../rules/plan-change.ts";
+import type { Run, RunStep } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
+import { answerQuestions } from "./answer-questions.ts";
 import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
 import { learnMissing } from "./learn.ts";
 import { verify } from "./verify.ts";
 import { work } from "./work.ts";
+import { writeRunReports } from "./write-reports.ts";
 
 type Options = {
   workers: number;
@@ -46,19 +51,21 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const { by } = options;
   const read = await app.runs.readBack(run, by);
   if (!read.ok) return read;
-  const ready = checkReady(crew, ["preamble", "worker", "qc"]);
+  const ready = checkReady(crew, executingParts);
   if (!ready.ok) return ready;
-  const budget = budgetOf(app, read.value, options);
-  const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew);
+  const budget = budgetOf(app, read.value.run, options);
+  const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew, read.value.run.plan);
   if (!priced.ok) return priced;
   const also = { carried_by: `${processName()}/${options.serving ? server : "command"}`, ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
+  if (read.value.diff !== "") crew.tell({ kind: "plan-changed", run, reason: changeText(read.value) });
 
   const isOver = async () =>
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
-  const stopped = await runStages(crew, run, options, isOver);
+  const answering = answerQuestions(crew, run, options.signal);
+  const stopped = await runStages(crew, run, options, isOver).finally(answering.end);
   return finish(crew, run, stopped, options);
 }
 
@@ -71,14 +78,18 @@ function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Op
 }
 
 /** Refuses a budget in dollars for agents of unknown cost before anything is started, not at the first call. */
-function checkCosts({ app, agents }: Crew): Result<true> {
+function checkCosts({ app, agents }: Crew, plan: Run["plan"]): Result<true> {
+  const planned = new Set(plan?.tasks.map((task) => task.model));
   for (const part of ["worker", "qc"] as const) {
     const playing = agents(part);
     if (!playing.ok) return playing;
-    const { runner, model } = playing.value;
-    if (isCostKnown(app.config.crew, runner.name, model)) continue;
-    const who = `the ${part} (runner ${runner.name}${model ? `, model ${model}` : ""})`;
-    return refuse("refused", `the budget in dollars cannot be enforced for ${who}: ${unknownCost}`);
+    const { runner } = playing.value;
+    for (const wanted of [undefined, ...(part === "worker" ? planned : [])]) {
+      const { model } = chooseModel(playing.value, wanted, app.config.root);
+      if (isCostKnown(app.config.crew, runner.name, model)) continue;
+      const who = `the ${part} (runner ${runner.name}${model ? `, model ${model}` : ""})`;
+      return refuse("refused", `the budget in dollars cannot be enforced for ${who}: ${unknownCost}`);
+    }
   }
   return ok(true);
 }
@@ -107,6 +118,7 @@ async function finish(
   const rest = await restOf(app.db.read, run);
   const now = await app.runs.find(run);
   if (now?.state === "running" && rest.open === 0) {
+    await writeRunReports(crew, run, signal);
     await app.runs.step(run, { type: "finish", failed: rest.lost }, by);
   } else if (now?.state === "running") {
     const reason = stopped ?? (signal.aborted ? "the run was stopped" : "no task can be started");
@@ -146,12 +158,14 @@ async function runStages(
   await freeTheDead(crew, run, name);
   await learnMissing(crew, run);
 
-  const stages = stageFinder(crew, run, changes);
+  const stages = stageFinder(crew, run, changes, () => reason !== undefined);
+  const outage = providerOutage(app.config.crew.outage_minutes * 60_000);
   const pool = jobPool({
     db: app.db,
     workerName: (n) => `${name}/${n}`,
     async next(worker) {
-      const found = all.aborted || reason !== undefined ? undefined : await stages.next(worker, all);
+      const isPaused = all.aborted || reason !== undefined || outage.isOn();
+      const found = isPaused ? undefined : await stages.next(worker, all);
       return found && { task: found.task, claimMs: found.claimMs, run: () => runStage(found) };
     },
     onError(error, { task }) {
@@ -167,11 +181,25 @@ async function runStages(
       result = await stage.run();
       // Other stages in progress are paid for: let them finish, and start nothing new.
       if (result.outcome === "stop") reason ??= result.reason;
+      await notice(stage, result);
       return jobResults[result.outcome];
     } finally {
       stages.ended(stage.task, result);
       changes.wake();
     }
+  }
+
+  /** An agent program that met an outage has ended; its task is retried after a delay. */
+  async function notice({ task }: Stage, result: StageResult): Promise<void> {
+    if (result.outcome === "done" && outage.ends()) await step(task, { type: "proceed" });
+    if (result.outcome !== "waiting") return;
+    if (outage.begins(changes.wake)) await step(task, { type: "wait", reason: result.reason });
+    else reason ??= result.reason;
+  }
+
+  async function step(task: string, wanted: RunStep): Promise<void> {
+    const id = (await app.tasks.find(task))?.run;
+    if (id) await app.runs.step(id, wanted, name);
   }
 
   pool.scale(workers);
@@ -186,11 +214,44 @@ async function runStages(
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
+    outage.close();
     await pool.drain();
     changes.close();
     await times.record(pool.metrics());
   }
 }
+
+/** When an agent may be started again after its model's provider was out of service. */
+function providerOutage(longestMs: number) {
+  let since: number | undefined;
+  let failures = 0;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    isOn: () => timer !== undefined,
+    /** False if it lasts longer than a run waits. */
+    begins(retry: () => void): boolean {
+      since ??= Date.now();
+      if (timer) return true;
+      const delayMs = delayBefore(++failures, { delayMs: undefined }, firstOutageDelayMs);
+      if (Date.now() + delayMs - since > longestMs) return false;
+      timer = setTimeout(() => {
+        timer = undefined;
+        retry();
+      }, delayMs);
+      return true;
+    },
+    /** True if there was one. */
+    ends(): boolean {
+      const was = since !== undefined;
+      since = undefined;
+      failures = 0;
+      return was;
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+const firstOutageDelayMs = 2000;
 
 const waitsForPerson = "changed files that a person must allow first";
 
@@ -198,6 +259,7 @@ const jobResults: Record<StageResult["outcome"], JobResult> = {
   done: "done",
   lost: "late",
   released: "released",
+  waiting: "released",
   held: "released",
   stop: "released",
 };
@@ -211,7 +273,7 @@ type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
  * Finds the next stage to run: a task that waits between two stages before a new one. Workers look one
  * after the other, and one look that finds nothing holds for all of them until something changes.
  */
-function stageFinder(crew: Crew, run: string | undefined, changes: Changes) {
+function stageFinder(crew: Crew, run: string | undefined, changes: Changes, isStopping: () => boolean) {
   const running = new Set<string>();
   /** Tasks that another process moves. */
   const skipped = new Map<string, Look>();
@@ -226,7 +288,8 @@ function stageFinder(crew: Crew, run: string | undefined, changes: Changes) {
   async function look(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
     if (signal.aborted || holds(nothing)) return undefined;
     const now = lookNow();
-    const isFree = (task: string) => !running.has(task) && !holds(skipped.get(task));
+    // A stage that stops the run hands its task back; a look that began before must not take it up again.
+    const isFree = (task: string) => !isStopping() && !running.has(task) && !holds(skipped.get(task));
     const found = await findStage(crew, run, worker, isFree, signal, running.size + skipped.size);
     if (found) running.add(found.task);
     else nothing = now;
@@ -264,7 +327,7 @@ async function findStage(
     const isVerified = state !== "worker_completed";
     return {
       task: id,
-      run: () => (isVerified ? conclude(crew, id, worker) : verify(crew, id, `${worker}/qc`, signal)),
+      run: () => (isVerified ? conclude(crew, id, worker, signal) : verify(crew, id, `${worker}/qc`, signal)),
     };
   }
   // Tasks of a run that has not started are not claimed: a person may still change its plan.

@@ -2,6 +2,7 @@ import { type Caller, newTurn } from "../../kernel/caller.ts";
 import { type Attempt, lastAttempt, unlearntTasks } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
+import { asLogText } from "../../wiki/log.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { Schema } from "../../wiki/schema.ts";
 import type { Crew } from "./crew.ts";
@@ -27,7 +28,8 @@ export async function learn(crew: Crew, id: string): Promise<void> {
     if (role === undefined || !isOpenTo(schema.value, section, role)) continue;
     if ((await app.entries.fetch(section)).content.includes(line)) continue;
     // No epoch: the claim is over by now.
-    const caller: Caller = { kind: "agent", role, task: id, turn: newTurn(detail.run_id, true) };
+    const by = { run: detail.run_id, part, agent: attempt.worker };
+    const caller: Caller = { kind: "agent", role, task: id, turn: newTurn(detail.run_id, true), crew: by };
     const written = await app.knowledge(caller).appendLog(section, line);
     if (!written.ok) app.log.warn({ task: id, section, problem: written.problem.message }, "lesson-refused");
   }
@@ -67,7 +69,4 @@ export function lessonsOf(
   ];
 }
 
-const oneLine = (text: string) => {
-  const line = text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
-  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
-};
+const oneLine = (text: string) => asLogText(text, longest);

@@ -7,7 +7,7 @@ import type { Attempt } from "../../store/queries/attempts.ts";
 import { type HeldFiles, heldOf } from "../../store/queries/held-files.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import { holdFiles } from "../record/held-files.ts";
-import type { Said } from "../rules/verdict.ts";
+import { noneAsked, type SystemFail } from "../rules/verdict.ts";
 import { changedBetween } from "./changed-files.ts";
 import type { Crew } from "./crew.ts";
 import type { Start, Worktree } from "./worktree.ts";
@@ -51,13 +51,14 @@ export const heldReason = ({ number }: Pick<RunTask, "number">, { files }: HeldF
   `task ${number} changes ${files.map(({ path }) => path).join(", ")}, which a person must allow first`;
 
 /** The verdict on an attempt whose files a person refused. */
-export function refusedFiles({ files, decided_by, note }: HeldFiles): Said {
+export function refusedFiles({ files, decided_by, note }: HeldFiles): SystemFail {
   const names = files.map(({ path }) => path).join(", ");
   return {
     verdict: "FAIL",
     score: 0,
     feedback: `${decided_by ?? "A person"} refused the changes to ${names}${note ? `: ${note}` : ""}. No verifier was started.`,
     issues: files.map(({ path, why }) => `${path} ${why}, and a person refused it`),
+    objection: `a person refused files of the deliverable, ${noneAsked}`,
     requiredFixes: [`deliver without changing ${names}`],
     evidence: [],
   };

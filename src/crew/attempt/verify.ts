@@ -1,24 +1,27 @@
 import type { Evidence } from "../../store/crew-tables.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
-import { type Attempt, findAttempt, lastAttempt } from "../../store/queries/attempts.ts";
+import { type Attempt, lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
-import { verdictsOf } from "../../store/queries/verdicts.ts";
+import { keepScratch, type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { keepLease } from "../../tasks/lease.ts";
 import { passAt } from "../../tasks/transition.ts";
+import { type DeliverableDiff, diffTool } from "../agent/desk-diff.ts";
 import { preambleFor } from "../agent/preamble.ts";
 import { runForTask } from "../agent/run-for-task.ts";
 import type { Fence } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
-import { type Said, verifierSaysFail } from "../rules/verdict.ts";
-import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop } from "./attempt.ts";
+import { noFilesChanged, noneAsked, type Said, type SystemFail, verifierSaysFail } from "../rules/verdict.ts";
+import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop, waiting } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
-import { runChecks } from "./checks.ts";
+import { type Checked, runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
+import { scratchPatch } from "./scratch.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
+import type { Worktree } from "./worktree.ts";
 
-/** Verifiers that are asked before an attempt fails for want of a verdict. */
+/** Verifiers that are asked before the run stops for want of a verdict. */
 const maxVerifiers = 3;
 
 /** Runs the deterministic checks, then, if they pass, a verifier. */
@@ -42,15 +45,15 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
   const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));
-  const tree = checkout(crew, async () => trees.open(name, await at()));
-  const give = async (said: Said): Promise<StageResult> => {
-    const judged = await record.submitVerdict(fence, said, [], verifier);
+  const fail = async ({ objection, ...said }: SystemFail, causes: string[]): Promise<StageResult> => {
+    const judged = await record.failByRule(fence, said, [objection, ...causes], verifier);
     if (!judged.ok) return lost;
     tellVerdict(crew, about, attempt, said, judged.value);
     return done;
   };
   try {
-    if (files?.decision === "refused") return give(refusedFiles(files));
+    if (files?.decision === "refused") return fail(refusedFiles(files), []);
+    if (detail.deliverable === "files" && attempt.files_changed.length === 0) return fail(nothingChanged, []);
     const { criteria } = detail;
     // Checks run in a checkout of their own: they may leave files behind that were not delivered.
     const desk = deskAt(crew, checked.folder, true, name, lease.signal);
@@ -69,22 +72,25 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     if (checks.length > 0)
       crew.tell({ kind: "checks-run", ...about, attempt: attempt.attempt, checks: { passed, of: checks.length } });
     crashPoint("crew-checked");
-    if (passed < checks.length) return give(failedChecks(criteria, checks));
+    if (passed < checks.length) return fail(failedChecks(criteria, checks), failures(checks));
 
+    const without: string[] = [];
     for (let tries = 1; tries <= maxVerifiers; tries++) {
-      const verification = { detail, attempt, fence, verifier, folder: tree.folder, name };
-      const ended = await askVerifier(crew, verification, lease, outer);
-      if (ended) return ended;
-      if (await hasVerdict(crew, attempt)) {
-        const verdict = (await verdictsOf(app.db.read, { task: id })).at(-1);
-        if (verdict) tellVerdict(crew, about, attempt, verdict, verdict);
+      const verification = { detail, attempt, fence, verifier, name, at };
+      const asked = await askVerifier(crew, verification, lease, outer);
+      if ("stage" in asked) return asked.stage;
+      const { verdict, ended } = asked;
+      if (verdict && verdict.voided_at === null) {
+        tellVerdict(crew, about, attempt, verdict, verdict);
         return done;
       }
+      without.push(verdict?.void_reason ?? ended);
     }
-    return give(noVerdict);
+    const back = await giveBack(crew, fence, verifier, lease);
+    return back === lost ? lost : stop(noVerdict(detail, without));
   } finally {
     lease.end();
-    await Promise.all([checked.remove(), tree.remove()]);
+    await checked.remove();
   }
 }
 
@@ -93,49 +99,81 @@ type Verification = {
   attempt: Attempt;
   fence: Fence & { secret: string };
   verifier: string;
-  folder: () => Promise<string>;
   name: string;
+  at: () => Promise<string> | string;
 };
 
-/** Undefined if the verifier ended by itself, with or without a verdict. */
+/** Asks one verifier, in a scratch copy of its own. Says how it ended, unless that ends the stage. */
 async function askVerifier(
   crew: Crew,
-  { detail, attempt, fence, verifier, folder, name }: Verification,
+  { detail, attempt, fence, verifier, name, at }: Verification,
   lease: ReturnType<typeof keepLease>,
   outer: AbortSignal,
-): Promise<StageResult | undefined> {
+): Promise<{ stage: StageResult } | { verdict: Verdict | undefined; ended: string }> {
+  const { app, trees } = crew;
   const id = detail.task_id;
-  const stopRun = async (reason: string): Promise<StageResult> => {
+  const stopRun = async (reason: string): Promise<{ stage: StageResult }> => {
     await giveBack(crew, fence, verifier, lease);
-    return stop(reason);
+    return { stage: stop(reason) };
   };
-  const context = await contextFor(crew.app, id, "qc");
+  const context = await contextFor(app, id, "qc");
   if (!context.ok) return stopRun(context.problem.message);
   const system = await preambleFor(crew, "qc", detail.qc_role, lease.signal);
   if (!system.ok) return stopRun(system.problem.message);
-  const ran = await runForTask(
-    crew,
-    {
-      part: "qc",
-      run: detail.run_id,
-      task: { id, epoch: fence.epoch, attempt: attempt.attempt },
-      secret: fence.secret,
-      agent: verifier,
-      model: undefined,
-      system: system.value,
-      context: context.value,
-      desk: deskAt(crew, folder, false, name, lease.signal),
-      bounds: boundsFor("qc", null),
-      delivers: "submit_verdict",
-    },
-    lease.signal,
-  );
-  if (!ran.ok) return stopRun(ran.problem.message);
-  if (lease.lost() || outer.aborted) return giveBack(crew, fence, verifier, lease);
-  const { outOfBudget, result } = ran.value;
-  if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
-  if (result.ended === "spawn-error") return stopRun(result.error ?? "the verifier could not be started");
-  return undefined;
+  const before = new Set((await verdictsOf(app.db.read, { task: id })).map((verdict) => verdict.id));
+  const scratch = checkout(crew, async () => trees.open(name, await at()));
+  try {
+    const ran = await runForTask(
+      crew,
+      {
+        part: "qc",
+        run: detail.run_id,
+        task: { id, epoch: fence.epoch, attempt: attempt.attempt },
+        secret: fence.secret,
+        agent: verifier,
+        model: undefined,
+        system: system.value,
+        context: context.value,
+        // It may write and run what it likes there: the verdict is bound to the commit.
+        desk: deskAt(crew, scratch.folder, true, name, lease.signal),
+        tools: attempt.commit_id === null ? [] : [diffTool(diffOf(crew, detail.run_id, attempt.commit_id))],
+        bounds: boundsFor("qc", null),
+        delivers: "submit_verdict",
+      },
+      lease.signal,
+    );
+    if (!ran.ok) return stopRun(ran.problem.message);
+    const verdict = (await verdictsOf(app.db.read, { task: id })).findLast(
+      (one) => one.verifier === verifier && !before.has(one.id),
+    );
+    if (verdict) await keepFiles(crew, verdict.id, scratch.opened());
+    if (verdict?.voided_at === null) return { verdict, ended: "" };
+    if (lease.lost() || outer.aborted) return { stage: await giveBack(crew, fence, verifier, lease) };
+    const { outOfBudget, result, tools } = ran.value;
+    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
+    if (result.ended === "spawn-error") return stopRun(result.error ?? "the verifier could not be started");
+    if (result.ended === "outage") {
+      const reason = result.error ?? "the provider of the verifier's model does not answer";
+      if (result.outage === "person") return stopRun(reason);
+      await giveBack(crew, fence, verifier, lease);
+      return { stage: waiting(reason) };
+    }
+    return { verdict, ended: tools.tripped() ?? result.error ?? "it ended without calling submit_verdict" };
+  } finally {
+    await scratch.remove();
+  }
+}
+
+const diffOf =
+  ({ app, trees }: Crew, run: string, commit: string): DeliverableDiff =>
+  async (path) => {
+    const paths = path === undefined ? [] : [`:(literal)${path}`];
+    return app.git.text(["diff", await trees.baseOf(run, commit), commit, "--", ...paths]);
+  };
+
+async function keepFiles(crew: Crew, verdict: string, tree: Worktree | undefined): Promise<void> {
+  const patch = tree && (await scratchPatch(crew, tree));
+  if (patch) await crew.app.db.write((tx) => keepScratch(tx, verdict, patch));
 }
 
 async function giveBack(
@@ -149,29 +187,26 @@ async function giveBack(
   return released("the run was stopped");
 }
 
-async function hasVerdict({ app }: Crew, { task_id, epoch }: Attempt): Promise<boolean> {
-  const now = await findAttempt(app.db.read, task_id, epoch);
-  return now?.phase === "qc_passed" || now?.phase === "qc_failed";
-}
-
 function tellVerdict(
   crew: Crew,
   about: ReturnType<typeof aboutTask>,
   { attempt }: Attempt,
-  { score, feedback }: { score: number; feedback: string },
+  { score, feedback, issues }: Pick<Said, "score" | "feedback" | "issues">,
   { outcome, objections }: { outcome: string; objections: string[] },
 ): void {
-  const why = objections.find((one) => one !== verifierSaysFail) ?? feedback;
+  const why = issues[0] ?? objections.find((one) => one !== verifierSaysFail) ?? feedback;
   crew.tell({ kind: "verdict", ...about, attempt, score, outcome, ...(outcome === "PASS" ? {} : { reason: why }) });
 }
 
-function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof runChecks>>): Said {
+function failedChecks(criteria: Criterion[], checks: Checked[]): SystemFail {
   const failed = checks.filter((check) => !check.passed);
+  const objection = `${failed.length} of ${checks.length} checks failed, ${noneAsked}`;
   const words = (number: number) => criteria[number - 1]?.criterion ?? "";
   return {
     verdict: "FAIL",
     score: Math.min(passAt - 1, Math.round((100 * (checks.length - failed.length)) / checks.length)),
-    feedback: `${failed.length} of ${checks.length} checks failed, so no verifier was started.`,
+    feedback: `${objection}.`,
+    objection,
     issues: failed.map(
       ({ criterion, detail }) => `criterion ${criterion} (${words(criterion)}): ${detail.split("\n")[0]}`,
     ),
@@ -182,16 +217,30 @@ function failedChecks(criteria: Criterion[], checks: Awaited<ReturnType<typeof r
         met: passed,
         quote: detail.slice(0, 1000),
         from: "check",
+        ref: "",
+        lines: "",
+        absent: false,
       }),
     ),
   };
 }
 
-const noVerdict: Said = {
+const failures = (checks: Checked[]) =>
+  checks
+    .filter((check) => !check.passed)
+    .map(({ criterion, detail }) => `the check of criterion ${criterion} failed: ${detail}`);
+
+const nothingChanged: SystemFail = {
   verdict: "FAIL",
   score: 0,
-  feedback: `No verdict: ${maxVerifiers} verifiers ended without calling submit_verdict.`,
-  issues: ["no verifier submitted a verdict"],
-  requiredFixes: [],
+  feedback: `No verifier was started: ${noFilesChanged}.`,
+  objection: `${noFilesChanged}, ${noneAsked}`,
+  issues: [noFilesChanged],
+  requiredFixes: ["change the files that the task is about in the working directory"],
   evidence: [],
 };
+
+/** The reason for a person. The task keeps its attempt and its work, and a resumed run asks again. */
+const noVerdict = ({ number }: RunTask, without: string[]) =>
+  `task ${number} has no verdict: ${without.length} verifiers failed (${[...new Set(without)].join("; ")}). ` +
+  "Its work is kept and no attempt is used; resuming the run asks again";

@@ -21,6 +21,7 @@ import {
   released,
   type StageResult,
   stop,
+  waiting,
 } from "./attempt.ts";
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
@@ -96,6 +97,12 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     }
     if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
     if (result.ended === "spawn-error") return stopRun(result.error ?? "the worker could not be started");
+    if (result.ended === "outage" && !tools.isDone?.()) {
+      const reason = result.error ?? "the provider of the worker's model does not answer";
+      if (result.outage === "person") return stopRun(reason);
+      await release(reason);
+      return waiting(reason);
+    }
 
     const made = tree.opened();
     const message = commitMessage(detail, task.title, attempt, epoch);
@@ -114,7 +121,10 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     const files = found?.files ?? [];
     const deliverable = {
       hash: deliverableHash(detail, found?.tree ?? "", await outputOf(crew, fence)),
-      filesChanged: made ? files.map(({ path }) => fromWorkspace(made, path)) : [],
+      filesChanged:
+        made && files.length > 0
+          ? files.map(({ path }) => fromWorkspace(made, path))
+          : await acceptedBefore(crew, detail),
       branch: found ? branch : null,
       commit: found?.commit ?? null,
     };
@@ -140,6 +150,19 @@ async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: Run
   if (!failed) return undefined;
   const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
   return (await trees.tip(branch, failed.commit_id))?.commit;
+}
+
+/**
+ * The files of an earlier attempt of this task that are in the accepted work. A task that is done again after it was
+ * overturned or became stale may find them right as they are.
+ */
+async function acceptedBefore({ app, trees }: Crew, { task_id, run_id, deliverable }: RunTask): Promise<string[]> {
+  if (deliverable !== "files" || !(await trees.hasAccepted(run_id))) return [];
+  const accepted = await trees.accepted(run_id);
+  const earlier = (await attemptsOf(app.db.read, { task: task_id })).filter((row) => row.files_changed.length > 0);
+  for (const { commit_id, files_changed } of earlier.reverse())
+    if (commit_id !== null && (await app.git.isAncestor(commit_id, accepted))) return files_changed;
+  return [];
 }
 
 async function outputOf({ app }: Crew, { task, epoch }: { task: string; epoch: number }): Promise<string> {

@@ -1,13 +1,15 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { privateFolder } from "../../store/disk/private.ts";
 import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
+import type { Beside } from "../agent/desk/place.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
+import { excludeText, privateRepository } from "./private-repository.ts";
 
 /** The checkout of one attempt, on a branch of its own. */
 export type Worktree = {
@@ -29,7 +31,7 @@ export type Merged = { commit: string; already: boolean };
 
 type Deps = {
   git: Git;
-  /** The parent folder of checkouts; git-ignored. */
+  /** The parent folder of checkouts; git-ignored. What belongs to them without being part of them is beside it. */
   folder: string;
   /** Paths that no deliverable may change: operations write them. */
   guarded: readonly string[];
@@ -44,6 +46,7 @@ const mostTries = 30;
  * lie about them or tamper with git in its folder. No program that only the repository names runs.
  */
 export function worktrees({ git, folder: home, guarded, author }: Deps) {
+  const desks = join(dirname(home), "desks");
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
   /** The tip of the run's accepted work; at first the person's HEAD. */
@@ -63,7 +66,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     await mkdir(home, privateFolder);
     await oneAfterTheOther(async () => {
       for (let tries = 1; ; tries++) {
-        await forgetCheckout(folder, gitDir);
+        await forgetCheckout(name);
         const added = await git.addWorktree(folder, commit, branch);
         if (added.code === 0) return;
         // Git reads the state of every checkout, and fails at one that another process is creating.
@@ -73,7 +76,20 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       }
     });
     const filtered = await filterFiles(git, { folder, gitDir }, commit);
-    return { folder, cwd: join(folder, prefix), branch, base: commit, gitDir, filtered };
+    const cwd = join(folder, prefix);
+    beside.set(cwd, await newDesk(name, { folder, gitDir }, commit));
+    return { folder, cwd, branch, base: commit, gitDir, filtered };
+  }
+
+  /** By the workspace inside the checkout. */
+  const beside = new Map<string, Beside>();
+
+  async function newDesk(name: string, checkout: { folder: string; gitDir: string }, commit: string): Promise<Beside> {
+    const scratch = join(desks, name);
+    await mkdir(scratch, privateFolder);
+    const repository = await privateRepository({ git, checkout, commit, at: join(scratch, "git"), author });
+    const exclude = await excludeText((await git.place()).commonDir);
+    return { scratch, exclude, ...(repository ? { repository } : {}) };
   }
 
   let last: Promise<unknown> = Promise.resolve();
@@ -88,11 +104,15 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     return join((await git.place()).commonDir, "worktrees", name);
   }
 
-  async function forgetCheckout(folder: string, gitDir: string): Promise<void> {
-    await Promise.all([folder, gitDir].map((path) => rm(path, { recursive: true, force: true, maxRetries: 3 })));
+  async function forgetCheckout(name: string): Promise<void> {
+    const paths = [join(home, name), await stateOf(name), join(desks, name)];
+    await Promise.all(paths.map((path) => rm(path, { recursive: true, force: true, maxRetries: 3 })));
   }
 
-  const remove = ({ folder, gitDir }: Pick<Worktree, "folder" | "gitDir">) => forgetCheckout(folder, gitDir);
+  async function remove({ folder, cwd }: Pick<Worktree, "folder" | "cwd">): Promise<void> {
+    beside.delete(cwd);
+    await forgetCheckout(basename(folder));
+  }
 
   /**
    * A retry starts from the failed attempt's files merged into the accepted work; if they conflict, from
@@ -172,6 +192,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     accepted,
     open,
     remove,
+    /** What belongs to an open checkout, by the workspace in it. */
+    beside: (cwd: string) => beside.get(cwd),
     startFor,
     collect,
     merge,
@@ -195,11 +217,11 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
      * list was created under a claim that is on record by then.
      */
     async sweep(whoIsAlive: () => Promise<(name: string) => boolean>): Promise<void> {
-      const names = await readdir(home).catch(() => []);
+      const listed = await Promise.all([home, desks].map((folder) => readdir(folder).catch((): string[] => [])));
+      const names = [...new Set(listed.flat())];
       if (names.length === 0) return;
       const isLive = await whoIsAlive();
-      for (const name of names.filter((one) => !isLive(one)))
-        await forgetCheckout(join(home, name), await stateOf(name));
+      for (const name of names.filter((one) => !isLive(one))) await forgetCheckout(name);
     },
   };
 }

@@ -30,7 +30,7 @@ export const showPlan = operation({
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan) return refuse("conflict", `run ${id} has no plan; it is ${run.state}`);
     const file = app.runs.chainPath(id);
-    const editable = run.state === "planned";
+    const editable = ["planned", "running", "stopped", "failed"].includes(run.state);
     const kept = editable ? await readFile(file, "utf8").catch(() => undefined) : undefined;
     return ok({
       id,
@@ -45,7 +45,7 @@ export const showPlan = operation({
 export const savePlan = operation({
   name: "save_plan",
   summary:
-    "Replace the plan of a run that has not started. Errors are reported with line numbers; nothing is saved until the plan is valid.",
+    "Save the plan of a run. Tasks that are completed or in progress cannot be changed. Errors are reported with line numbers; nothing is saved until the plan is valid.",
   effect: "writes",
   touches: ["run", "task"],
   callers: collaborators,
@@ -60,6 +60,7 @@ export const savePlan = operation({
     id: z.string(),
     plan_hash: z.string().nullable(),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })),
+    diff: z.string().describe("What changed in the plan of a run that has started"),
   }),
   async run(app: CrewApp, { id, content, base_hash }, caller) {
     const chain = readChain(content);
@@ -67,6 +68,8 @@ export const savePlan = operation({
     if (chain.value.run !== id)
       return refuse("invalid", `the text is the plan of run ${chain.value.run}, not of ${id}`);
     const adopted = await app.runs.adopt(id, chain.value.plan, nameOf(caller), base_hash);
-    return adopted.ok ? ok({ id, plan_hash: adopted.value.run.planHash, tasks: adopted.value.tasks }) : adopted;
+    return adopted.ok
+      ? ok({ id, plan_hash: adopted.value.run.planHash, tasks: adopted.value.tasks, diff: adopted.value.diff })
+      : adopted;
   },
 });

@@ -3,21 +3,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
-import { operation } from "../../kernel/operation.ts";
+import { type Operation, operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { filterFiles } from "../../store/git/filtered-files.ts";
 import { failedGit } from "../../store/git/run-git.ts";
 import { lastRefusedCall } from "../../store/queries/contexts.ts";
+import type { Desk } from "../agent/desk/place.ts";
 import { deskTools } from "../agent/desk.ts";
-import { briefInstructions, planInstructions, planPrompt } from "../agent/planner-prompts.ts";
+import { usableProviders } from "../agent/parts.ts";
+import { briefInstructions, type CrewFacts, planInstructions, planPrompt } from "../agent/planner-prompts.ts";
 import { runWithoutTask } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { readDraft } from "../record/plan-draft.ts";
 import type { Planned } from "../record/run-host.ts";
 import { surveyOf } from "../record/task-context.ts";
+import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
+import { draftTools } from "./draft-tools.ts";
 
-const briefBounds = { toolCalls: 5, messages: 15, outputTokens: 8000 };
-const planBounds = { toolCalls: 200, messages: 600, outputTokens: 64_000 };
+const briefBounds = { toolCalls: 5, messages: 15 };
+const planBounds = { toolCalls: 200, messages: 600 };
 
 /** Plans a run that was created for a request: an optional brief (O2), then the planner (O3). */
 export async function planRun(
@@ -45,19 +50,39 @@ async function briefAndPlan(
 ): Promise<Result<true>> {
   const briefed = brief ? await briefOf(crew, run, request, signal) : ok(null);
   if (!briefed.ok) return briefed;
-  const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app));
+  const tasks = await readDraft(crew.app, run);
+  const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app), tasks);
+  const system = planInstructions(crewFacts(crew));
+  const ran = await runPlanner(crew, { run, system, prompt, tools: draftTools, delivers: "finish_plan" }, signal);
+  return ran.ok || (await readDraft(crew.app, run)).length === 0
+    ? ran
+    : refuse("refused", keptDraft(ran.problem.message, run));
+}
+
+const keptDraft = (message: string, run: string) =>
+  `${message}; the tasks that it submitted are kept, continue with: scriptorium plan --resume ${run}`;
+
+type Planning = { run: string; system: string; prompt: string; tools: Operation<CrewApp>[]; delivers: string };
+
+/** Starts a planner that reads the last commit and delivers with one of the tools given. */
+async function runPlanner(
+  crew: Staff,
+  { run, system, prompt, tools, delivers }: Planning,
+  signal: AbortSignal,
+): Promise<Result<true>> {
   const looking = await checkout(crew.app);
   try {
     const operations = [
+      ...tools,
       ...crew.operationsFor("pm"),
       ...deskTools({ ...readOnly, limits: crew.app.config.crew.limits, folder: looking.folder, run, signal }),
     ];
-    const agent = { part: "pm" as const, run, system: planInstructions(), prompt, operations, delivers: "submit_plan" };
+    const agent = { part: "pm" as const, run, system, prompt, operations, delivers };
     const ran = await runWithoutTask(crew, { ...agent, bounds: planBounds, folder: looking.folder }, signal);
     if (!ran.ok) return ran;
     if (ran.value.delivered) return ok(true);
     if (ran.value.failure) return refuse("refused", ran.value.failure);
-    const mistake = await lastMistake(crew, run);
+    const mistake = await lastMistake(crew, run, delivers);
     return refuse(
       "refused",
       mistake === undefined
@@ -67,6 +92,20 @@ async function briefAndPlan(
   } finally {
     await looking.close();
   }
+}
+
+/** Facts about the crew for the planner's prompt. */
+export function crewFacts(crew: Staff): CrewFacts {
+  const { config } = crew.app;
+  const desk = deskTools({ write: true } as Desk);
+  return {
+    workerTools: [...desk, ...crew.operationsFor("worker")].map(({ name }) => name),
+    toolCalls: boundsFor("worker", null).toolCalls,
+    answerTokens: { worker: answerTokensOf(config.crew, "worker"), pm: answerTokensOf(config.crew, "pm") },
+    commandSeconds: config.crew.command_seconds,
+    attemptMinutes: config.crew.attempt_minutes,
+    models: usableProviders(config, "worker"),
+  };
 }
 
 async function briefOf(crew: Staff, run: string, request: string, signal: AbortSignal): Promise<Result<string | null>> {
@@ -143,8 +182,9 @@ const nowhere: Sandbox = {
 };
 const readOnly = { write: false, sandbox: nowhere, env: {}, commandMs: 0 };
 
-/** The error of the last plan that was refused. */
-async function lastMistake({ app }: Staff, run: string): Promise<string | undefined> {
-  const answer = await lastRefusedCall(app.db.read, run, "submit_plan");
+/** The error of the last plan, or else of the last tasks, that were refused. */
+async function lastMistake({ app }: Staff, run: string, delivers: string): Promise<string | undefined> {
+  const answer =
+    (await lastRefusedCall(app.db.read, run, delivers)) ?? (await lastRefusedCall(app.db.read, run, "add_plan_tasks"));
   return answer && /"error":"((?:[^"\\]|\\.)*)/.exec(answer)?.[1]?.slice(0, 500);
 }

@@ -1,16 +1,28 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { QuestionRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { checkClaim, recordingRefused } from "../../store/fence.ts";
 import { noSuch } from "../../store/no-such.ts";
-import { findQuestion, findSameQuestion, insertQuestion, saveAnswer } from "../../store/queries/questions.ts";
+import {
+  findQuestion,
+  findSameQuestion,
+  insertQuestion,
+  passOnQuestion,
+  saveAnswer,
+} from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { lockTasks } from "../../store/queries/tasks.ts";
 import { fromRow } from "../../tasks/task.ts";
 import type { CrewApp } from "./crew-app.ts";
 import type { Fence } from "./facts.ts";
 
-type QuestionState = { id: string; status: "asked" | "answered"; answer: string | null };
+type QuestionState = {
+  id: string;
+  status: "asked" | "answered";
+  answer: string | null;
+  answered_by: string | null;
+};
 
 /** Asks a question under the claim on its task, or reads the answer to one. The same question twice is one question. */
 export async function askQuestion(
@@ -50,7 +62,7 @@ export async function askQuestion(
       subject: `task:${fence.task}`,
       data: { id: row.id, run: row.run_id, question },
     });
-    return ok({ id: row.id, status: "asked", answer: null });
+    return ok({ id: row.id, status: "asked", answer: null, answered_by: null });
   };
   return recordingRefused(app, { name: actor, ...fence }, "ask", () => app.db.write(save));
 }
@@ -74,8 +86,25 @@ export async function answer(
   });
 }
 
-const stateOf = (row: { id: string; answer: string | null }): QuestionState => ({
+/** Leaves a question to a person, who finds it in the inbox with the reason. */
+export const passOn = ({ db, now }: CrewApp, id: string, reason: string, actor: string): Promise<boolean> =>
+  db.write(async (tx) => {
+    const found = await findQuestion(tx, id);
+    if (!found || !(await passOnQuestion(tx, id, reason.slice(0, 1000)))) return false;
+    const data = { id, reason: reason.slice(0, 1000) };
+    await appendEvent(tx, {
+      at: now().toISOString(),
+      actor,
+      kind: "question-passed-on",
+      subject: `task:${found.task_id}`,
+      data,
+    });
+    return true;
+  });
+
+const stateOf = (row: Pick<QuestionRow, "id" | "answer" | "answered_by">): QuestionState => ({
   id: row.id,
   status: row.answer === null ? "asked" : "answered",
   answer: row.answer,
+  answered_by: row.answered_by,
 });

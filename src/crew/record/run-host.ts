@@ -12,6 +12,8 @@ export interface RunHost {
   readonly background: boolean;
   /** Creates a run and plans it. */
   plan(request: string, options: PlanOptions): Promise<Result<RunInProgress<Planned>>>;
+  /** Continues to plan a run whose planner ended or was killed without a plan; its submitted tasks are kept. */
+  resumePlan(run: string, options: Common): Promise<Result<RunInProgress<Planned>>>;
   /** Executes a planned run, or resumes a stopped one; a second call for the same run joins the first. */
   execute(run: string, options: ExecuteOptions): Promise<Result<RunInProgress<Outcome>>>;
   /** Works on runs that other processes execute, until `stop` or the end of the given run. */
@@ -58,6 +60,7 @@ export type Outcome = {
 export type News = {
   kind:
     | "run-started"
+    | "plan-changed"
     | "attempt-started"
     | "worker-completed"
     | "worker-failed"
@@ -69,7 +72,9 @@ export type News = {
     | "retry"
     | "given-up"
     | "released"
-    | "model-retry";
+    | "report-started"
+    | "model-retry"
+    | "model-not-used";
   run: string;
   task?: string;
   number?: string;

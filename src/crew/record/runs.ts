@@ -6,6 +6,7 @@ import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
 import { openTasks } from "../../store/queries/crew-queue.ts";
+import { deleteDraft } from "../../store/queries/plan-drafts.ts";
 import {
   deleteUnstartedTasks,
   findRun,
@@ -15,18 +16,27 @@ import {
   lockRun,
   type RunTask,
   saveRun,
+  saveRunTask,
   tasksOfRun,
 } from "../../store/queries/runs.ts";
+import { lockShape, lockTasks } from "../../store/queries/tasks.ts";
 import { createTasks } from "../../tasks/create.ts";
 import { move } from "../../tasks/moves.ts";
+import { replanTasks } from "../../tasks/replan.ts";
+import { fromRow, isLost } from "../../tasks/task.ts";
 import { chainName, readChain, writeChain } from "../rules/chain-file.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
+import { planChange, planDiff } from "../rules/plan-change.ts";
 import { type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
 import { type CrewDeps, moving } from "./deps.ts";
 import { putFile } from "./put-file.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
-type AdoptedPlan = { run: Run; tasks: PlannedTask[] };
+/**
+ * `diff` is the change of a plan that had been started; empty otherwise. `ended` are changed tasks that stay failed or
+ * cancelled until they are retried.
+ */
+type AdoptedPlan = { run: Run; tasks: PlannedTask[]; diff: string; ended: PlannedTask[] };
 
 /** The runs of a workspace, their tasks, and the file in which people edit a plan. */
 export function runStore(deps: CrewDeps) {
@@ -35,7 +45,8 @@ export function runStore(deps: CrewDeps) {
   const folder = (run: string) => join(root, "runs", run);
   const chainPath = (run: string) => join(folder(run), chainName);
 
-  async function create(request: string, by: string): Promise<Run> {
+  /** `carrier` is the process that plans it. */
+  async function create(request: string, by: string, carrier: string | null = null): Promise<Run> {
     const at = stamp();
     const row: RunRow = {
       id: newId("run"),
@@ -54,7 +65,7 @@ export function runStore(deps: CrewDeps) {
       started_at: null,
       ended_at: null,
       version: 1,
-      carried_by: null,
+      carried_by: carrier,
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -109,8 +120,9 @@ export function runStore(deps: CrewDeps) {
   }
 
   /**
-   * Stores a plan and replaces the tasks of the earlier plan, none of which may have started.
-   * `base` is the hash of the plan that the new one was edited from: a conflict if it is not the current one.
+   * Stores a plan. Before the run starts it replaces the tasks of the earlier plan; afterwards it changes, adds and
+   * removes tasks, and what is done or in progress stays. `base` is the hash of the plan that the new one was edited
+   * from: a conflict if it is not the current one.
    */
   async function adopt(id: string, plan: Plan, by: string, base?: string): Promise<Result<AdoptedPlan>> {
     const before = await findRun(db.read, id);
@@ -120,19 +132,75 @@ export function runStore(deps: CrewDeps) {
       const row = await lockRun(tx, db.engine, id);
       if (!row) return noSuch(tx, "run", id);
       if (row.version !== before.version || (base !== undefined && row.plan_hash !== base)) return busy(id);
-      const at = stamp();
-      const change = runTransition(row, { type: "plan" }, at);
-      if (!change.ok) return change;
-      await deleteUnstartedTasks(tx, id);
-      const tasks = await addTasks(tx, deps, id, plan, by);
-      const set = { ...change.value, title: plan.title, plan: JSON.stringify(plan), plan_hash: planHash(plan) };
-      if (!(await saveRun(tx, row, set))) return busy(id);
-      const data = { plan, plan_hash: set.plan_hash, tasks };
-      await appendEvent(tx, { at, actor: by, kind: "run-planned", subject: `run:${id}`, data });
-      return ok({ run: runFrom({ ...row, ...set }), tasks });
+      return ["running", "stopped", "failed"].includes(row.state) && row.plan !== null
+        ? changePlan(tx, row, plan, by)
+        : replacePlan(tx, row, plan, by);
     });
     if (adopted.ok) await writeChainFile(adopted.value.run);
     return adopted;
+  }
+
+  async function replacePlan(tx: Query, row: RunRow, plan: Plan, by: string): Promise<Result<AdoptedPlan>> {
+    const at = stamp();
+    const change = runTransition(row, { type: "plan" }, at);
+    if (!change.ok) return change;
+    await deleteDraft(tx, row.id);
+    await deleteUnstartedTasks(tx, row.id);
+    const tasks = await addTasks(tx, deps, row.id, plan.tasks, by);
+    const set = { ...change.value, ...planColumns(plan) };
+    if (!(await saveRun(tx, row, set))) return busy(row.id);
+    const data = { plan, plan_hash: set.plan_hash, tasks };
+    await appendEvent(tx, { at, actor: by, kind: "run-planned", subject: `run:${row.id}`, data });
+    return ok({ run: runFrom({ ...row, ...set }), tasks, diff: "", ended: [] });
+  }
+
+  async function changePlan(tx: Query, row: RunRow, plan: Plan, by: string): Promise<Result<AdoptedPlan>> {
+    const { id, request } = row;
+    const before = runFrom(row).plan;
+    if (!before) return refuse("conflict", `run ${id} has no plan that can be read`);
+    await lockShape(tx, db.engine);
+    const standing = await tasksOfRun(tx, id);
+    const states = await lockTasks(
+      tx,
+      db.engine,
+      standing.map(({ task_id }) => task_id),
+    );
+    const numbers = new Map(standing.map(({ task_id, number }) => [task_id, number]));
+    const change = planChange(
+      before,
+      plan,
+      states.map((task) => ({
+        id: task.id,
+        number: numbers.get(task.id) ?? "",
+        state: fromRow(task).state,
+        epoch: task.epoch,
+      })),
+    );
+    if (!change.ok) return change;
+    const { changed, added, removed } = change.value;
+    const ids = new Map(standing.map(({ task_id, number }) => [number, task_id]));
+    for (const { id: task, number } of await addTasks(tx, deps, id, added, by, ids)) ids.set(number, task);
+    const idOf = (number: string) => ids.get(number) ?? "";
+    const replanned = changed.map((task) => ({
+      id: idOf(task.number),
+      title: task.title,
+      description: task.requirements,
+      maxRetries: task.max_retries,
+      dependsOn: dependenciesOf(task).map(idOf),
+    }));
+    await replanTasks(tx, moving(deps), { run: id, changed: replanned, removed: removed.map(idOf) }, by);
+    for (const task of changed) await saveRunTask(tx, detail(id, idOf(task.number), task));
+    const set = planColumns(plan);
+    if (!(await saveRun(tx, row, set))) return busy(id);
+    const diff = planDiff({ run: id, request }, before, plan);
+    const told = { changed: changed.map(numberOf), added: added.map(numberOf), removed };
+    const data = { ...told, diff, plan, plan_hash: set.plan_hash };
+    await appendEvent(tx, { at: stamp(), actor: by, kind: "run-plan-changed", subject: `run:${id}`, data });
+    const tasks = plan.tasks.map(({ number, title }) => ({ id: idOf(number), number, title }));
+    const lost = new Set(states.filter((task) => isLost(fromRow(task).state)).map((task) => task.id));
+    const isChanged = ({ number }: PlannedTask) => told.changed.includes(number);
+    const ended = tasks.filter((task) => lost.has(task.id) && isChanged(task));
+    return ok({ run: runFrom({ ...row, ...set }), tasks, diff, ended });
   }
 
   async function writeChainFile(run: Run): Promise<void> {
@@ -140,23 +208,28 @@ export function runStore(deps: CrewDeps) {
       await putFile(root, chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
   }
 
-  /** Adopts a person's edits of the plan file, if there are any; called before a run starts. */
-  async function readBack(id: string, by: string): Promise<Result<Run>> {
+  /** Adopts a person's edits of the plan file, if there are any; called before a run starts or goes on. */
+  async function readBack(id: string, by: string): Promise<Result<ReadBack>> {
     const run = await find(id);
     if (!run) return noSuch(db.read, "run", id);
-    if (run.state !== "planned" || !run.plan) return ok(run);
+    if (!run.plan || ["completed", "cancelled"].includes(run.state)) return ok({ run, diff: "", ended: [] });
     const text = await readFile(chainPath(id), "utf8").catch(() => undefined);
     if (text === undefined) {
       await writeChainFile(run);
-      return ok(run);
+      return ok({ run, diff: "", ended: [] });
     }
     const chain = readChain(text);
     if (!chain.ok) return chain;
     if (chain.value.run !== id)
       return refuse("invalid", `${chainName}: the file is the plan of run ${chain.value.run}, not of ${id}`);
-    if (planHash(chain.value.plan) === run.planHash) return ok(run);
+    if (chain.value.request !== run.request.replaceAll("\r\n", "\n"))
+      return refuse(
+        "invalid",
+        `${chainName}: the request of a run cannot be changed; restore it, or plan the new one with: scriptorium plan`,
+      );
+    if (planHash(chain.value.plan) === run.planHash) return ok({ run, diff: "", ended: [] });
     const adopted = await adopt(id, chain.value.plan, by, run.planHash ?? undefined);
-    return adopted.ok ? ok(adopted.value.run) : adopted;
+    return adopted;
   }
 
   async function find(id: string): Promise<Run | undefined> {
@@ -182,6 +255,7 @@ export function runStore(deps: CrewDeps) {
 }
 
 export type RunStore = ReturnType<typeof runStore>;
+type ReadBack = Pick<AdoptedPlan, "run" | "diff" | "ended">;
 type Also = { budget_tokens?: number | null; budget_usd?: number | null; carried_by?: string };
 
 const busy = (id: string) =>
@@ -194,21 +268,33 @@ const titleFrom = (request: string) => {
   return first.length > 80 ? `${first.slice(0, 79)}…` : first;
 };
 
-async function addTasks(tx: Query, deps: CrewDeps, run: string, plan: Plan, by: string): Promise<PlannedTask[]> {
-  const wanted = plan.tasks.map((task) => ({
+const planColumns = (plan: Plan) => ({ title: plan.title, plan: JSON.stringify(plan), plan_hash: planHash(plan) });
+
+const numberOf = ({ number }: PlanTask) => number;
+
+/** `known` are the ids of tasks that exist already, by number. */
+async function addTasks(
+  tx: Query,
+  deps: CrewDeps,
+  run: string,
+  tasks: PlanTask[],
+  by: string,
+  known: ReadonlyMap<string, string> = new Map(),
+): Promise<PlannedTask[]> {
+  const wanted = tasks.map((task) => ({
     key: task.number,
     title: task.title,
     description: task.requirements,
-    dependsOn: dependenciesOf(task),
+    dependsOn: dependenciesOf(task).map((number) => known.get(number) ?? number),
     priority: 0,
     run,
     maxRetries: task.max_retries,
   }));
   const made = await createTasks(tx, { ...moving(deps), newId: deps.newId }, wanted, by);
   if (!made.ok) throw new Error(`a valid plan could not be saved: ${made.problem.message}`);
-  const details = plan.tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
+  const details = tasks.map((task, i) => detail(run, made.value[i]?.id ?? "", task));
   await insertRunTasks(tx, details);
-  return details.map(({ task_id: id, number }, i) => ({ id, number, title: plan.tasks[i]?.title ?? "" }));
+  return details.map(({ task_id: id, number }, i) => ({ id, number, title: tasks[i]?.title ?? "" }));
 }
 
 const detail = (run: string, id: string, task: PlanTask): RunTask => ({

@@ -1,3 +1,4 @@
+import type { Compaction } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { DestinationUse } from "../../kernel/destination-use.ts";
 import type { Query } from "../../store/database.ts";
@@ -37,6 +38,7 @@ export type Ending = {
   messages: number | null;
   costUsd: number | null;
   destinations: DestinationUse[] | null;
+  compactions: Compaction[];
 };
 
 export type ToolCall = {
@@ -51,8 +53,9 @@ export type ToolCall = {
   durationMs: number;
 };
 
-const maxInput = 2000;
-const maxOutput = 8000;
+/** Of a call on record, in characters. Evidence is checked against these, and a model sees no more of an answer. */
+const maxInput = 20_000;
+const maxOutput = 60_000;
 
 /** Records the prompt and the tool calls of each agent; figures and evidence come from here. */
 export function contextStore({ db, now, newId }: CrewDeps) {
@@ -112,7 +115,7 @@ export function contextStore({ db, now, newId }: CrewDeps) {
       });
     },
 
-    /** Stores one tool call with enough of its answer to check evidence against. Returns the id that evidence names. */
+    /** Stores one tool call with its answer, to check evidence against. Returns the id that evidence names. */
     async called(call: ToolCall): Promise<string> {
       const id = newId("call");
       const output = JSON.stringify(call.output) ?? "";
@@ -150,6 +153,7 @@ const usageColumns = (ending: Ending): ContextUsage => ({
   messages: ending.messages,
   cost_usd: ending.costUsd,
   destinations: ending.destinations,
+  compactions: ending.compactions,
 });
 
 /**

@@ -1,21 +1,29 @@
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result } from "../../kernel/result.ts";
-import type { Statement } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
-import { attemptsOf } from "../../store/queries/attempts.ts";
-import { toolCallsOf } from "../../store/queries/contexts.ts";
+import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
 import { nodesByType } from "../../store/queries/node-types.ts";
 import { nodeLines } from "../../store/queries/nodes.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { checksOf } from "../../store/queries/verdicts.ts";
-import { type Context, pmContext, qcContext, type TaskRecord, workerContext } from "../rules/agent-context.ts";
+import {
+  type Context,
+  type Limits,
+  pmContext,
+  qcContext,
+  type TaskRecord,
+  workerContext,
+} from "../rules/agent-context.ts";
+import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
+import { commandsOf, unsupportedWords } from "../rules/commands.ts";
 import type { PlanTask } from "../rules/plan.ts";
 import { dependenciesOf } from "../rules/plan.ts";
 import { unproven } from "../rules/verdict.ts";
 import type { CrewApp } from "./crew-app.ts";
 import { disputesOf } from "./disputes.ts";
+import { seenBy } from "./seen.ts";
 
 const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
 
@@ -49,7 +57,8 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     filesChanged: last?.files_changed ?? [],
     commit: last?.commit_id ?? null,
     checks: kind === "qc" && last ? await checksOf(query, id, last.epoch) : [],
-    unproven: kind === "qc" && last ? await doubtful(app, id, last.epoch, last.claims) : [],
+    ...(kind === "qc" && last ? await workOnRecord(app, last, detail.deliverable) : { commands: [], unproven: [] }),
+    limits: limitsFor(app, kind === "qc" ? "qc" : "worker", detail.estimated_tool_calls),
     topics: kind === "qc" ? (last?.topics ?? []) : [],
     subgraph: kind === "qc" ? await subgraphOf(app, [`task:${id}`, ...(last?.cites ?? [])]) : { nodes: [], edges: [] },
   });
@@ -73,18 +82,33 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
   return before;
 }
 
-/** Claims that a verifier must check: without evidence, or with evidence that another source disputes. */
-const doubtful = async (app: CrewApp, task: string, epoch: number, claims: Statement[]) => [
-  ...unproven(claims, await outputsOf(app, task, epoch)),
-  ...(await disputesOf(app, claims)),
-];
+function limitsFor({ config }: CrewApp, part: "worker" | "qc", estimatedToolCalls: number | null): Limits {
+  const { toolCalls } = boundsFor(part, part === "worker" ? estimatedToolCalls : null);
+  const answerTokens = answerTokensOf(config.crew, part);
+  return { toolCalls, answerTokens, commandSeconds: config.crew.command_seconds };
+}
 
-const outputsOf = async (app: CrewApp, task: string, epoch: number) =>
-  new Map(
-    (await toolCallsOf(app.db.read, { task }))
-      .filter((call) => call.epoch === epoch)
-      .map((call) => [call.id, call.output]),
-  );
+/** The worker's commands, and what it says without evidence in the record or against another source. */
+async function workOnRecord(
+  app: CrewApp,
+  attempt: Attempt,
+  deliverable: "files" | "text",
+): Promise<Pick<TaskRecord, "commands" | "unproven">> {
+  const { epoch } = attempt;
+  // Statements that 0.1 recorded have no `ref`.
+  const claims = attempt.claims.map((one) => ({ ...one, ref: one.ref ?? "", lines: one.lines ?? "" }));
+  const seen = await seenBy(app, attempt, { epoch, part: "worker" }, claims);
+  const output = attempt.output ?? "";
+  const commands = commandsOf(seen.calls);
+  return {
+    commands,
+    unproven: [
+      ...unproven(claims, { ...seen, checks: new Map(), text: deliverable === "text" ? output : null }),
+      ...unsupportedWords(output, commands),
+      ...(await disputesOf(app, claims)),
+    ],
+  };
+}
 
 const mostNodes = 40;
 const mostEdges = 60;

@@ -25,7 +25,7 @@ export const inbox = operation({
     proposals: z.array(proposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
-      .describe("Stopped runs with their reason, and runs with open questions"),
+      .describe("Stopped and waiting runs with their reason, and runs with open questions"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
     settings: z
       .array(z.object({ name: z.string(), keys: z.array(z.string()) }))

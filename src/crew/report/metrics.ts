@@ -29,6 +29,12 @@ export type Figure = z.infer<typeof figure>;
 
 const schema = z.object({ run: z.string().nullable(), figures: z.array(figure) });
 
+/** The value of a figure in words. */
+export const spelled = ({ name, value, unit }: Figure): string => {
+  if (value === null) return name === "deduplication_rate" ? "nothing repeated" : "–";
+  return unit === "share" ? `${(value * 100).toFixed(1)} %` : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+};
+
 /** The ten figures of O15. Pure: the same rows, the same figures. */
 export function figures(rows: FigureRows): Figure[] {
   const { contexts, attempts, tasks, workers } = rows;
@@ -57,7 +63,9 @@ export function figures(rows: FigureRows): Figure[] {
       repeats,
       ">=",
       0.8,
-      `${removed} of ${repeats} characters that would have been sent again were not`,
+      repeats === 0
+        ? "no agent would have been sent the same text again"
+        : `${removed} of ${repeats} characters that would have been sent again were not`,
     ),
     {
       name: "context_lifespan",

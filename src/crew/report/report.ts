@@ -2,20 +2,24 @@ import { fenced } from "../../kernel/fenced.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { type AgentReport, agentReportsOf } from "../../store/queries/agent-reports.ts";
 import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { tasksOfRun } from "../../store/queries/runs.ts";
-import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
+import { checksOfTask, type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
+import { aboutFailure, aboutOutcome } from "../rules/agent-report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
-import { failureOf, type Impact, impactOf } from "../rules/failure.ts";
-import { dependenciesOf } from "../rules/plan.ts";
+import { behindIn, failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import type { Run } from "../rules/run.ts";
-import { plainly, table } from "./markdown.ts";
-import { type Figure, metricsOf } from "./metrics.ts";
+import { noneAsked } from "../rules/verdict.ts";
+import { analysisPart } from "./analysis.ts";
+import { failurePart } from "./failure-part.ts";
+import { nodeLink, plainly, table } from "./markdown.ts";
+import { type Figure, metricsOf, spelled } from "./metrics.ts";
 import { waitingFor } from "./waiting.ts";
 
 type Reported = {
@@ -25,7 +29,7 @@ type Reported = {
   state: string;
   attempts: Attempt[];
   verdicts: Verdict[];
-  failure?: { report: Failure; impact: Impact };
+  failure?: { report: Failure; impact: Impact; written: AgentReport[] };
 };
 
 type Whole = {
@@ -36,47 +40,59 @@ type Whole = {
   /** Open proposals of the workspace. */
   proposals: number;
   figures: Figure[];
+  /** The final report on this outcome. */
+  written: AgentReport | undefined;
+  /** Who writes the analysis; `none` leaves it out of the report. */
+  analysis: "agents" | "facts" | "none";
 };
 
-/** The report of a run as it stands, from the record alone. */
-export async function reportOf(app: CrewApp, id: string): Promise<Result<string>> {
+/** The report of a run as it stands: the record, and beside it what agents wrote about it unless `factsOnly`. */
+export async function reportOf(app: CrewApp, id: string, { factsOnly = false } = {}): Promise<Result<string>> {
   const run = await app.runs.find(id);
   if (!run) return noSuch(app.db.read, "run", id);
   const query = app.db.read;
+  const of = { run: id };
   const rows = await tasksOfRun(query, id);
-  const attempts = await attemptsOf(query, { run: id });
-  const verdicts = await verdictsOf(query, { run: id });
+  const [attempts, verdicts, contexts, questions, written] = [
+    await attemptsOf(query, of),
+    await verdictsOf(query, of),
+    await contextsOf(query, of),
+    await questionsOf(query, of),
+    factsOnly ? [] : await agentReportsOf(query, of),
+  ];
   const measured = await metricsOf.of(app, id);
-  const planned = (run.plan?.tasks ?? []).map((task) => ({
-    number: task.number,
-    title: task.title,
-    dependsOn: dependenciesOf(task),
-    estimatedToolCalls: task.estimated_tool_calls ?? null,
-  }));
-  const tasks = rows.map((row): Reported => {
-    const own = {
-      attempts: attempts.filter((one) => one.task_id === row.task_id),
-      verdicts: verdicts.filter((one) => one.task_id === row.task_id),
-    };
+  const tasks: Reported[] = [];
+  for (const row of rows) {
+    const own = <T extends { task_id: string | null }>(all: T[]) => all.filter((one) => one.task_id === row.task_id);
     const task = {
       number: row.number,
       id: row.task_id,
       title: row.task.title,
       state: shownState(fromRow(row.task)),
-      ...own,
+      attempts: own(attempts),
+      verdicts: own(verdicts),
     };
-    if (task.state !== "failed") return task;
-    const report = row.failure ?? failureOf(own.attempts, own.verdicts);
-    return { ...task, failure: { report, impact: impactOf(task, planned, report) } };
-  });
+    if (task.state !== "failed") {
+      tasks.push(task);
+      continue;
+    }
+    const checks = await checksOfTask(query, row.task_id);
+    const report = row.failure ?? failureOf({ ...task, checks, contexts: own(contexts) });
+    const impact = impactOf({ ...task, run: id }, behindIn(run), report);
+    const about = aboutFailure(task.id, rounds(task).at(-1)?.epoch ?? 0);
+    tasks.push({ ...task, failure: { report, impact, written: written.filter((one) => one.about === about) } });
+  }
+  const outcome = aboutOutcome(rows.map(({ task }) => task));
   return ok(
     writeReport({
       run,
       tasks,
-      contexts: await contextsOf(query, { run: id }),
-      questions: await questionsOf(query, { run: id }),
+      contexts,
+      questions,
       proposals: (await app.proposals.list("open")).length,
       figures: measured.ok ? measured.value.figures : [],
+      written: written.find((one) => one.about === outcome),
+      analysis: factsOnly ? "none" : app.config.crew.reports,
     }),
   );
 }
@@ -85,13 +101,17 @@ export async function reportOf(app: CrewApp, id: string): Promise<Result<string>
 export function writeReport(whole: Whole): string {
   return [
     `# Report: ${plainly(whole.run.title)}`,
+    "## Facts (recorded by the system)",
     ...firstScreen(whole),
+    ...finalPart(whole),
     "## Tasks",
     table(
       ["task", "state", "attempts", "score", "what"],
       whole.tasks.map((task) => [task.number, task.state, String(rounds(task).length), scores(task), task.title]),
     ),
-    ...whole.tasks.filter((task) => task.failure).map(failurePart),
+    ...whole.tasks.flatMap((task) =>
+      task.failure ? failurePart({ ...task, failure: task.failure }, whole.analysis) : [],
+    ),
     "## In detail",
     ...whole.tasks.map(taskPart),
     "## Figures",
@@ -99,7 +119,7 @@ export function writeReport(whole: Whole): string {
       ["figure", "value", "target", "met", "counted from"],
       whole.figures.map((one) => [
         one.name.replaceAll("_", " "),
-        shown(one),
+        spelled(one),
         one.target ?? "–",
         one.met === null ? "–" : one.met ? "yes" : "no",
         one.counted,
@@ -165,31 +185,10 @@ function lasted(run: Run): string {
   return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
 }
 
-/** Both levels of a failure: what the verifier saw, and what it means for the rest (O9). */
-function failurePart({ number, title, failure }: Reported): string {
-  if (!failure) return "";
-  const { report, impact } = failure;
-  const rising = report.scores.progression.join(" → ") || "no score";
-  return [
-    `## Task ${number} failed: ${plainly(title)}`,
-    `Impact: ${impact.blocked.length === 0 ? "no task depends on it" : `${impact.blocked.map((one) => `${one.number} (${plainly(one.title)})`).join(", ")} cannot start`}. Delay: ${impact.delay}. Risk: ${impact.risk}.`,
-    `Next steps:\n\n${impact.nextActions.map((one) => `- ${plainly(one)}`).join("\n")}`,
-    `Lessons:\n\n${impact.lessons.map((one) => `- ${plainly(one)}`).join("\n")}`,
-    `Scores: ${rising} (lowest ${report.scores.lowest ?? "–"}, highest ${report.scores.highest ?? "–"}, average ${report.scores.average ?? "–"})`,
-    table(
-      ["attempt", "at", "worker", "verifier", "score", "outcome", "why"],
-      report.timeline.map((one) => [
-        String(one.attempt),
-        one.at.slice(0, 19).replace("T", " "),
-        one.worker,
-        one.verifier ?? "–",
-        String(one.score ?? "–"),
-        one.outcome,
-        one.reason,
-      ]),
-    ),
-    `Root causes:\n\n${report.rootCauses.map((one) => `- ${plainly(one.cause)} (attempts ${one.attempts.join(", ")})`).join("\n") || "- unknown"}`,
-  ].join("\n\n");
+/** The analysis of a run that is over. */
+function finalPart({ run, written, analysis }: Whole): string[] {
+  if (analysis === "none" || !["completed", "failed"].includes(run.state)) return [];
+  return analysisPart("##", "final", written, analysis);
 }
 
 function taskPart(task: Reported): string {
@@ -204,7 +203,7 @@ function taskPart(task: Reported): string {
   ];
   return [
     `### Task ${task.number}: ${plainly(task.title)}`,
-    `${task.state}${made ? ` on attempt ${made.attempt}` : ""}, score ${scores(task)}; node \`task:${task.id}\`${last?.commit_id ? `; commit \`${last.commit_id.slice(0, 12)}\`` : ""}. ${spent.join(", ")}.`,
+    `${task.state}${made ? ` on attempt ${made.attempt}` : ""}, score ${scores(task)}; node ${nodeLink(task.id)}${last?.commit_id ? `; commit \`${last.commit_id.slice(0, 12)}\`` : ""}. ${spent.join(", ")}.`,
     ...(made && made.files.length > 0
       ? [
           `Files changed:\n\n${made.files.map((file) => `- [${plainly(file)}](<../../${file.replaceAll(/[<>]/g, encodeURIComponent)}>)`).join("\n")}`,
@@ -212,7 +211,7 @@ function taskPart(task: Reported): string {
       : []),
     ...(decisions.length > 0 ? [`Decisions:\n\n${decisions.map((one) => `- ${plainly(one)}`).join("\n")}`] : []),
     ...(last?.stopped_because ? [`Attempt ${last.attempt} was stopped: ${plainly(last.stopped_because)}`] : []),
-    ...(verdict ? [`Verifier${verdict.voided_at ? " (void)" : ""}: ${plainly(verdict.feedback)}`] : []),
+    ...(verdict ? [`${judgeOf(verdict)}: ${plainly(verdict.feedback)}`] : []),
     ...(last?.output ? [`Worker's output, attempt ${last.attempt}:\n\n${fenced("text", excerpt(last.output))}`] : []),
   ].join("\n\n");
 }
@@ -257,15 +256,21 @@ function networkPart(contexts: StoredContext[]): string[] {
   return ["## Network", table(head, rows)];
 }
 
+const judgeOf = ({ objections, voided_at }: Verdict) => {
+  if (objections.some((one) => one.endsWith(noneAsked))) return "System";
+  return voided_at ? "Verifier (void)" : "Verifier";
+};
 const rounds = (task: Reported) => task.attempts.filter((row) => row.phase !== "abandoned");
-const scores = (task: Reported) => task.verdicts.map((row) => row.score).join(" → ") || "–";
+/** Without verdicts that were void from the start: their scores say nothing about the work. */
+const scores = (task: Reported) =>
+  task.verdicts
+    .filter((row) => row.voided_at !== row.at)
+    .map((row) => row.score)
+    .join(" → ") || "–";
 
 function accepted(task: Reported): { attempt: number; files: string[] } | undefined {
   const row = task.state === "completed" ? rounds(task).findLast((one) => one.phase === "qc_passed") : undefined;
   return row && { attempt: row.attempt, files: row.files_changed };
 }
-
-const shown = ({ value, unit }: Figure) =>
-  value === null ? "–" : unit === "share" ? `${(value * 100).toFixed(1)} %` : `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 
 const excerpt = (text: string) => (text.length <= 1500 ? text : `${text.slice(0, 1500)} …`);

@@ -5,10 +5,11 @@ import { noSuch } from "../../store/no-such.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
-import { tasksOfRun } from "../../store/queries/runs.ts";
+import { type StoredRunTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
+import { readDraft } from "../record/plan-draft.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
 
@@ -26,6 +27,8 @@ export const question = z.object({
   task: z.string(),
   question: z.string(),
   answer: z.string().nullable(),
+  answered_by: z.string().nullable().describe("A person's name, or pm-… for the planner"),
+  passed_on: z.string().nullable().describe("Why the planner left it to a person"),
 });
 
 /** How much may be spent on the run; null is without limit. */
@@ -58,6 +61,22 @@ const schema = runLine.extend({
     tool_calls: z.number().nullable(),
   }),
   questions: z.array(question),
+  draft: z
+    .array(z.object({ number: z.string(), title: z.string(), depends_on: z.array(z.string()) }))
+    .optional()
+    .describe("Tasks that the planner has submitted so far, while there is no plan"),
+  failures: z
+    .array(
+      z.object({
+        id: z.string(),
+        number: z.string(),
+        title: z.string(),
+        cause: z.string(),
+        output: z.string().nullable().describe("End of what the failed check printed"),
+        advice: z.array(z.string()),
+      }),
+    )
+    .describe("Failed tasks: what failed, and what to do about it"),
 });
 
 /** A run as people look at it while it goes on. */
@@ -98,12 +117,28 @@ export const runDetails = {
         cost_usd: known(contexts.map((row) => row.cost_usd)),
         tool_calls: known(contexts.map((row) => row.tool_calls)),
       },
-      questions: questions.map(({ id, task_id, question, answer }) => ({
-        id,
-        task: numbers.get(task_id) ?? task_id,
-        question,
-        answer,
+      ...(run.plan === null
+        ? {
+            draft: (await readDraft(app, id)).map(({ number, title, depends_on }) => ({
+              number,
+              title,
+              depends_on,
+            })),
+          }
+        : {}),
+      failures: tasks.flatMap(failureLine),
+      questions: questions.map(({ id, task_id, question, answer, answered_by, passed_on }) => ({
+        ...{ id, task: numbers.get(task_id) ?? task_id, question, answer, answered_by, passed_on },
       })),
     });
   },
 };
+
+function failureLine({ number, task, failure }: StoredRunTask): z.infer<typeof schema>["failures"] {
+  if (failure === null || shownState(fromRow(task)) !== "failed") return [];
+  const [first] = failure.rootCauses;
+  const cause = first?.cause ?? "no cause was recorded";
+  return [
+    { id: task.id, number, title: task.title, cause, output: first?.output ?? null, advice: failure.recommendations },
+  ];
+}

@@ -3,12 +3,16 @@ import { destinationUse } from "../../kernel/destination-use.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { agentReportsOf } from "../../store/queries/agent-reports.ts";
 import { attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, toolCallsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { aboutFailure, reportKinds } from "../rules/agent-report.ts";
+import { sectionsText } from "./analysis.ts";
+import { question } from "./show.ts";
 
 const count = z.number().nullable();
 const longestText = 20_000;
@@ -24,6 +28,8 @@ const verdict = z.object({
   required_fixes: z.array(z.unknown()),
   evidence: z.array(z.unknown()),
   objections: z.array(z.unknown()),
+  void_reason: z.string().nullable().describe("Why the verdict does not hold"),
+  scratch: z.string().nullable().describe("Files that the verifier wrote to test the deliverable, as a patch"),
   at: z.string(),
 });
 const attempt = z.object({
@@ -87,10 +93,29 @@ export const taskRecord = operation({
           average: z.number().nullable(),
           progression: z.array(z.number()),
         }),
-        root_causes: z.array(z.object({ cause: z.string(), attempts: z.array(z.int()) })),
+        root_causes: z.array(
+          z.object({
+            cause: z.string(),
+            attempts: z.array(z.int()),
+            output: z.string().optional().describe("End of what the failed check printed"),
+          }),
+        ),
         recommendations: z.array(z.string()),
       })
       .nullable(),
+    reports: z
+      .array(
+        z.object({
+          kind: z.enum(["qc_failure", "pm_failure"]),
+          title: z.string(),
+          part: z.string(),
+          agent: z.string().nullable(),
+          model: z.string().nullable(),
+          content: z.string().nullable().describe("Markdown, written by an agent and not checked"),
+          missing: z.string().nullable().describe("Why there is none"),
+        }),
+      )
+      .describe("What agents wrote about the failure, from the record"),
     attempts: z.array(attempt),
     contexts: z.array(
       z.object({
@@ -105,6 +130,9 @@ export const taskRecord = operation({
           .array(destinationUse)
           .nullable()
           .describe("Where the agent connected to, or tried to; null for agents that are not sandboxed programs"),
+        compactions: z
+          .array(z.object({ call: z.int(), characters: z.int(), removed: z.array(z.string()) }))
+          .describe("What was removed from its conversation to fit into the context of its model"),
       }),
     ),
     calls: z.array(
@@ -117,20 +145,22 @@ export const taskRecord = operation({
         at: z.string(),
       }),
     ),
-    questions: z.array(z.object({ id: z.string(), question: z.string(), answer: z.string().nullable() })),
+    questions: z.array(question.omit({ task: true })),
   }),
   async run(app: CrewApp, { id }) {
     const query = app.db.read;
     const row = await runTask(query, id);
     if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);
     const of = { task: id };
-    const [attempts, verdicts, contexts, calls, questions] = await Promise.all([
+    const [attempts, verdicts, contexts, calls, questions, reports] = await Promise.all([
       attemptsOf(query, of),
       verdictsOf(query, of),
       contextsOf(query, of),
       toolCallsOf(query, of),
       questionsOf(query, of),
+      agentReportsOf(query, of),
     ]);
+    const lastEpoch = attempts.findLast(({ phase }) => phase !== "abandoned")?.epoch ?? 0;
     const checks = await Promise.all(attempts.map(({ epoch }) => checksOf(query, id, epoch)));
     return ok({
       id,
@@ -141,6 +171,16 @@ export const taskRecord = operation({
       qc_role: row.qc_role,
       criteria: row.criteria,
       failure: row.failure === null ? null : snakeKeys(row.failure),
+      reports: reports
+        .filter(({ about }) => about === aboutFailure(id, lastEpoch))
+        .flatMap(({ kind, part, agent, model, content, missing }) =>
+          kind === "final"
+            ? []
+            : {
+                ...{ kind, part, agent, model, missing, title: reportKinds[kind].title },
+                content: content && sectionsText(content),
+              },
+        ),
       attempts: attempts.map((one, at) => ({
         attempt: one.attempt,
         epoch: one.epoch,
@@ -180,10 +220,12 @@ export const taskRecord = operation({
             required_fixes: said.required_fixes,
             evidence: said.evidence,
             objections: said.objections,
+            void_reason: said.void_reason,
+            scratch: said.scratch,
             at: said.at,
           })),
       })),
-      contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts, destinations }) => ({
+      contexts: contexts.map(({ part, agent, runner, model, attempt, tokens, parts, destinations, compactions }) => ({
         part,
         agent,
         runner,
@@ -192,6 +234,7 @@ export const taskRecord = operation({
         tokens: Number(tokens),
         parts: parts.map(({ name, tokens }) => ({ name, tokens })),
         destinations,
+        compactions,
       })),
       calls: calls.slice(-200).map(({ name, part, ok, duration_ms, output_bytes, at }) => ({
         tool: name,
@@ -201,7 +244,9 @@ export const taskRecord = operation({
         bytes: Number(output_bytes),
         at,
       })),
-      questions: questions.map(({ id, question, answer }) => ({ id, question, answer })),
+      questions: questions.map(({ id, question, answer, answered_by, passed_on }) => ({
+        ...{ id, question, answer, answered_by, passed_on },
+      })),
     });
   },
 });

@@ -18,7 +18,7 @@ const used = {
 /** The data of the usage charts. */
 export const runUsage = operation({
   name: "run_usage",
-  summary: "Show tokens, cost and time of a run by task and by worker.",
+  summary: "Show tokens, cost and time of a run by task, by model and by worker.",
   effect: "reads",
   reads: ["run", "task", "attempt"],
   callers: people,
@@ -30,6 +30,9 @@ export const runUsage = operation({
       z.object({ number: z.string(), title: z.string(), attempts: z.int(), score: z.int().nullable(), ...used }),
     ),
     others: z.object(used).describe("Planner, reporter and other agents without a task"),
+    models: z
+      .array(z.object({ model: z.string().nullable(), runner: z.string(), agents: z.int(), ...used }))
+      .describe("By model and runner; a null model is the default of its runner"),
     workers: z.array(
       z.object({ name: z.string(), claims: z.int(), conflicts: z.int(), idle_ms: z.number(), busy_ms: z.number() }),
     ),
@@ -43,7 +46,7 @@ export const runUsage = operation({
       contextsOf(query, { run: id }),
       workersOf(query, id),
     ]);
-    const contextsBy = byTask(contexts);
+    const contextsBy = groups(contexts, ({ task_id }) => task_id);
     return ok({
       tasks: tasks.map(({ number, task }) => ({
         number,
@@ -53,6 +56,12 @@ export const runUsage = operation({
         ...sumOf(contextsBy.get(task.id) ?? []),
       })),
       others: sumOf(contextsBy.get(null) ?? []),
+      models: [...groups(contexts, ({ runner, model }) => JSON.stringify([runner, model])).values()].map((rows) => ({
+        model: rows[0]?.model ?? null,
+        runner: rows[0]?.runner ?? "",
+        agents: rows.length,
+        ...sumOf(rows),
+      })),
       workers: workers.map(({ name, claims, conflicts, idle_ms, busy_ms }) => ({
         name,
         claims,
@@ -64,12 +73,12 @@ export const runUsage = operation({
   },
 });
 
-function byTask<Row extends { task_id: string | null }>(rows: Row[]): Map<string | null, Row[]> {
-  const found = new Map<string | null, Row[]>();
+function groups<Row, Key>(rows: Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const found = new Map<Key, Row[]>();
   for (const row of rows) {
-    const members = found.get(row.task_id);
+    const members = found.get(keyOf(row));
     if (members) members.push(row);
-    else found.set(row.task_id, [row]);
+    else found.set(keyOf(row), [row]);
   }
   return found;
 }

@@ -18,6 +18,9 @@ export function waitingFor({ run, failed, questions, proposals }: About): string
   const open = questions.filter((question) => question.answer === null);
   return [
     ...(run.state === "stopped" ? [stoppedLine(run)] : []),
+    ...(run.state === "running" && run.reason !== null
+      ? [`The run waits, and goes on by itself: ${plainly(run.reason)}.`]
+      : []),
     ...failed.map(({ number, title, failure }) => {
       const cause = failure.report.rootCauses[0]?.cause ?? "see below";
       return `Task ${number} (${plainly(title)}) failed: ${plainly(cause)}. ${sentence(failure.impact.nextActions[0])}`;

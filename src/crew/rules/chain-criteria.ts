@@ -1,8 +1,7 @@
 import type { Section, Trouble } from "./chain-text.ts";
+import { commandText, parsed, quoted, words } from "./chain-words.ts";
 import type { Check, Criterion } from "./plan.ts";
 
-const quoted = String.raw`"(?:[^"\\]|\\.)*"`;
-const words = String.raw`\[ *(?:${quoted}(?: *, *${quoted})*)? *\]`;
 const program = new RegExp(String.raw`^run (${words})(?: exits (\d{1,3}))?(?: prints (${quoted}))?$`, "s");
 const assertion = new RegExp(`^file (${quoted}) (?:(exists|is absent)|(contains|lacks) (${quoted}))$`, "s");
 
@@ -21,7 +20,7 @@ export function checkLine(check: Check): string {
   if ("run" in check) {
     const exits = check.exits === 0 ? "" : ` exits ${check.exits}`;
     const prints = check.prints === undefined ? "" : ` prints ${JSON.stringify(check.prints)}`;
-    return `run [${check.run.map((word) => JSON.stringify(word)).join(", ")}]${exits}${prints}`;
+    return `run ${commandText(check.run)}${exits}${prints}`;
   }
   const file = `file ${JSON.stringify(check.file)}`;
   if ("contains" in check) return `${file} contains ${JSON.stringify(check.contains)}`;
@@ -59,12 +58,4 @@ function readCheck(text: string): unknown {
   if (!found) return undefined;
   const file = parsed(found[1] ?? "");
   return found[2] ? { file, exists: found[2] === "exists" } : { file, [found[3] ?? ""]: parsed(found[4] ?? "") };
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

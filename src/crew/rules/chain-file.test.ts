@@ -123,13 +123,17 @@ const task = (number: string, before: string[]) =>
 const chain: fc.Arbitrary<Chain> = fc.record({
   run: fc.constant("run-1"),
   request: someText,
-  plan: fc.record({
-    title: hostileLine,
-    summary: hostileText,
-    assumptions: some(hostileLine),
-    cites: some(hostileLine),
-    tasks: fc.tuple(task("0", []), task("1.1", ["0"]), task("1.2", ["0", "1.1"])),
-  }) as fc.Arbitrary<Plan>,
+  plan: fc.record(
+    {
+      title: hostileLine,
+      summary: hostileText,
+      assumptions: some(hostileLine),
+      cites: some(hostileLine),
+      setup: fc.record({ run: some(some(hostileText, 1), 1), inputs: some(path) }),
+      tasks: fc.tuple(task("0", []), task("1.1", ["0"]), task("1.2", ["0", "1.1"])),
+    },
+    { requiredKeys: ["title", "summary", "assumptions", "cites", "tasks"] },
+  ) as fc.Arbitrary<Plan>,
 });
 
 test("O3: any plan is read back from its file as it was written, whatever its texts hold", () => {
@@ -264,6 +268,13 @@ describe("an edited file", () => {
     expect(unwrap(edited("- Depends on: 0", "* Depends on: none")).plan.tasks[1]?.depends_on).toEqual([]);
   });
 
+  test("W5: takes the setup that a person adds", () => {
+    const value = unwrap(
+      edited("## Task 0:", '## Setup\n\n- run ["npm", "ci"]\n- input "package-lock.json"\n\n## Task 0:'),
+    );
+    expect(value.plan.setup).toEqual({ run: [["npm", "ci"]], inputs: ["package-lock.json"] });
+  });
+
   const lineOf = (words: string): number =>
     writeChain(sample)
       .split("\n")
@@ -335,6 +346,21 @@ describe("an edited file", () => {
       lineOf("Where does") - 2,
       /a task needs requirements/,
     ],
+    [
+      "a setup that is not a command",
+      "## Task 0:",
+      "## Setup\n\n- npm ci\n\n## Task 0:",
+      lineOf("## Task 0:") + 2,
+      /expected - run \["npm", "ci"\] or - input "package-lock.json"/,
+    ],
+    [
+      "an input of the setup outside the workspace",
+      "## Task 0:",
+      '## Setup\n\n- run ["npm", "ci"]\n- input "../package-lock.json"\n\n## Task 0:',
+      lineOf("## Task 0:") + 3,
+      /inside the workspace/,
+    ],
+    ["a setup without a command", "## Task 0:", "## Setup\n\n## Task 0:", lineOf("## Task 0:"), /at least one command/],
     ["no run", "Run: run-1", "", 1, /the run's id is missing/],
   ] as const)("is refused by line: %s", (_what, from, to, line, message) => {
     const refused = edited(from, to);

@@ -1,5 +1,6 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { criteriaLines, readCriteria } from "./chain-criteria.ts";
+import { readSetup, setupLines } from "./chain-setup.ts";
 import { type Section, sectionsOf, Trouble, textLines, textOf } from "./chain-text.ts";
 import { type Plan, type PlanTask, plan as planSchema } from "./plan.ts";
 
@@ -12,7 +13,7 @@ const advice =
   "<!-- Edit this plan before it runs; `scriptorium execute` reports errors with line numbers. " +
   "A text in which every line starts with > is read literally. -->";
 
-type Kind = "line" | "number" | "numbers" | "text" | "lines" | "criteria";
+type Kind = "line" | "number" | "numbers" | "text" | "lines" | "criteria" | "setup";
 type Field<K> = { key: K; label: string; kind: Kind };
 
 /** In the head of a task, one line each; in this order when written. */
@@ -34,11 +35,12 @@ const bodies: Field<keyof PlanTask>[] = [
   { key: "notes", label: "Notes", kind: "text" },
 ];
 
-const overall: Field<"request" | "summary" | "assumptions" | "cites">[] = [
+const overall: Field<"request" | "summary" | "assumptions" | "cites" | "setup">[] = [
   { key: "request", label: "Request", kind: "text" },
   { key: "summary", label: "Summary", kind: "text" },
   { key: "assumptions", label: "Assumptions", kind: "lines" },
   { key: "cites", label: "Cites", kind: "lines" },
+  { key: "setup", label: "Setup", kind: "setup" },
 ];
 
 export function writeChain({ run, request, plan }: Chain): string {
@@ -77,6 +79,7 @@ function block(mark: string, { label, kind }: Field<unknown>, value: unknown): s
 function blockLines(kind: Kind, value: unknown): string[] {
   if (kind === "text") return textLines(value as string);
   if (kind === "criteria") return criteriaLines(value as PlanTask["verification"]);
+  if (kind === "setup") return setupLines(value as Plan["setup"]);
   return (value as string[]).map((item) => `- ${item}`);
 }
 
@@ -188,6 +191,7 @@ function readBlock(
   if (trouble.knows(path + field.key)) return trouble.add(line, `${field.label} occurs twice`);
   trouble.at(path + field.key, line);
   if (field.kind === "text") into[field.key] = textOf(section, trouble);
+  else if (field.kind === "setup") into[field.key] = readSetup(section, trouble);
   else if (field.kind === "criteria") into[field.key] = readCriteria(section, path + field.key, trouble);
   else into[field.key] = readItems(section, path + field.key, trouble);
 }

@@ -1,95 +1,162 @@
 import type { CheckResultRow, ErrorContext, Failure } from "../../store/crew-tables.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
+import type { StoredContext } from "../../store/queries/contexts.ts";
 import type { Verdict } from "../../store/queries/verdicts.ts";
-import { verifierSaysFail } from "./verdict.ts";
+import { normalise } from "./fingerprint.ts";
+import { dependenciesOf } from "./plan.ts";
+import type { Run } from "./run.ts";
+import { noneAsked, verifierSaysFail } from "./verdict.ts";
 
 export function errorContext(attempt: Attempt, verdict: Verdict | undefined, checks: CheckResultRow[]): ErrorContext {
-  const objections = verdict?.objections ?? [];
+  const voided = verdict?.void_reason ?? null;
   const failed = checks.filter((one) => one.passed === 0 && one.deliverable_hash === attempt.deliverable_hash);
-  const issues = [...new Set([...(verdict?.issues ?? []), ...objections.filter((one) => one !== verifierSaysFail)])];
-  const reason =
-    verdict?.void_reason ?? attempt.stopped_because ?? issues[0] ?? verdict?.feedback ?? "the attempt failed";
-  const evidence = verdict?.evidence ?? [];
+  // The feedback and the evidence of a verifier that said PASS are praise, not what was wrong.
+  const blame = verdict?.said === "FAIL" && voided === null ? verdict : undefined;
+  const issues = voided === null ? complaintsOf(verdict) : [voided];
   return {
     attempt: attempt.attempt,
-    summary: reason,
-    score: verdict?.score ?? null,
-    feedback: verdict?.feedback ?? "",
-    issues: verdict?.void_reason ? [verdict.void_reason, ...issues] : issues,
-    requiredFixes: verdict?.required_fixes ?? [],
+    summary: attempt.stopped_because ?? issues[0] ?? blame?.feedback ?? "the attempt failed",
+    score: voided === null ? (verdict?.score ?? null) : null,
+    feedback: blame?.feedback ?? "",
+    issues,
+    requiredFixes: blame?.required_fixes ?? (voided === null ? (verdict?.required_fixes ?? []) : []),
     checks: failed.map(({ criterion, detail }) => ({ criterion, detail })),
-    evidence: evidence.filter((one) => !one.met).map(({ criterion, quote, from }) => ({ criterion, quote, from })),
+    evidence: (blame?.evidence ?? [])
+      .filter((one) => !one.met)
+      .map(({ criterion, quote, from, ref, lines }) => ({ criterion, quote, from, ref, lines })),
     output: attempt.partial ?? attempt.output ?? "",
     stoppedBecause: attempt.stopped_because,
   };
 }
 
+/** What a verdict objects to: the verifier's issues, then what the rules add about other criteria. */
+function complaintsOf(verdict: Verdict | undefined): string[] {
+  const found = new Map<string, string>();
+  const objections = (verdict?.objections ?? []).filter((one) => one !== verifierSaysFail && !one.endsWith(noneAsked));
+  for (const one of [...(verdict?.issues ?? []), ...objections])
+    if (!found.has(causeKey(one))) found.set(causeKey(one), one);
+  return [...found.values()];
+}
+
+/** The same for two wordings of one cause: those about one criterion, or those that differ in times and spacing only. */
+const causeKey = (cause: string) => {
+  const criterion = /^(?:the check of |no evidence for )?criterion (\d+)\b/.exec(cause)?.[1];
+  return criterion === undefined ? normalise(cause) : `criterion ${criterion}`;
+};
+
+/** The record of one task. */
+export type History = {
+  attempts: Attempt[];
+  verdicts: Verdict[];
+  checks: CheckResultRow[];
+  contexts: Pick<StoredContext, "part" | "epoch" | "ended">[];
+};
+
 /** The attempts of a failed task in retrospect: timeline, scores, causes and what to do. */
-export function failureOf(attempts: Attempt[], verdicts: Verdict[]): Failure {
-  const rounds = attempts.filter((row) => row.phase !== "abandoned");
-  const verdictOf = (row: Attempt) => verdicts.findLast((verdict) => verdict.epoch === row.epoch);
-  const scores = rounds.flatMap((row) => verdictOf(row)?.score ?? []);
+export function failureOf({ attempts, verdicts, checks, contexts }: History): Failure {
+  const rounds = attempts
+    .filter((row) => row.phase !== "abandoned")
+    .map((row): Round => {
+      const verdict = verdicts.findLast((one) => one.epoch === row.epoch);
+      const failed = checks.filter((one) => one.epoch === row.epoch && one.passed === 0);
+      const ended = contexts.findLast((one) => one.part === "worker" && one.epoch === row.epoch)?.ended ?? null;
+      return { row, verdict, failed, ...reasonOf(row, ended, verdict, failed) };
+    });
+  const scores = rounds.flatMap(({ verdict }) => (verdict && verdict.voided_at === null ? verdict.score : []));
   return {
-    timeline: rounds.map((row) => {
-      const verdict = verdictOf(row);
-      return {
-        attempt: row.attempt,
-        at: row.started_at,
-        worker: row.worker,
-        verifier: row.verifier,
-        score: verdict?.score ?? null,
-        outcome: verdict?.voided_at ? "void" : (verdict?.outcome ?? (row.stopped_because ? "stopped" : row.phase)),
-        reason: verdict?.void_reason ?? row.stopped_because ?? verdict?.objections[0] ?? "",
-      };
-    }),
+    timeline: rounds.map(({ row, verdict, causes }) => ({
+      attempt: row.attempt,
+      at: row.started_at,
+      worker: row.worker,
+      verifier: row.verifier,
+      score: verdict?.score ?? null,
+      outcome: verdict?.voided_at ? "void" : (verdict?.outcome ?? (row.stopped_because ? "stopped" : row.phase)),
+      reason: causes[0] ?? "",
+    })),
     scores: {
       lowest: scores.length === 0 ? null : Math.min(...scores),
       highest: scores.length === 0 ? null : Math.max(...scores),
       average: scores.length === 0 ? null : Math.round(scores.reduce((sum, one) => sum + one, 0) / scores.length),
       progression: scores,
     },
-    rootCauses: causes(rounds, verdictOf),
-    recommendations: recommendations(rounds, verdictOf, scores),
+    rootCauses: rootCauses(rounds),
+    recommendations: recommendations(rounds, scores),
   };
 }
 
-type VerdictFor = (row: Attempt) => Verdict | undefined;
+type Round = { row: Attempt; verdict: Verdict | undefined; failed: CheckResultRow[]; kind: Kind; causes: string[] };
 
-/** Causes that recurred in more attempts first. */
-function causes(rounds: Attempt[], verdictOf: VerdictFor): Failure["rootCauses"] {
-  const found = new Map<string, number[]>();
-  for (const row of rounds) {
-    const verdict = verdictOf(row);
-    const voided = verdict?.void_reason ? [verdict.void_reason] : [];
-    const said = row.stopped_because
-      ? [row.stopped_because]
-      : [...voided, ...(verdict?.issues ?? []), ...(verdict?.objections ?? [])];
-    for (const cause of new Set(said.filter((one) => one !== verifierSaysFail)))
-      found.set(cause, [...(found.get(cause) ?? []), row.attempt]);
-  }
-  return [...found]
-    .map(([cause, attempts]) => ({ cause, attempts }))
-    .sort((a, b) => b.attempts.length - a.attempts.length)
-    .slice(0, 10);
+/** Why an attempt failed; each kind has advice of its own. */
+type Kind = "limit" | "loop" | "agent" | "nothing" | "merge" | "checks" | "verdict";
+
+function reasonOf(
+  { stopped_because }: Attempt,
+  ended: string | null,
+  verdict: Verdict | undefined,
+  failed: CheckResultRow[],
+): Pick<Round, "kind" | "causes"> {
+  if (stopped_because !== null) return { kind: stopKind(stopped_because, ended), causes: [stopped_because] };
+  if (verdict?.void_reason) return { kind: "merge", causes: [verdict.void_reason] };
+  const causes = complaintsOf(verdict);
+  return { kind: failed.length > 0 ? "checks" : "verdict", causes };
 }
 
-function recommendations(rounds: Attempt[], verdictOf: VerdictFor, scores: number[]): string[] {
-  const said: string[] = [];
+/** `ended` is how the worker ended on record: the reason of its breaker, or a word of the runner. */
+function stopKind(reason: string, ended: string | null): Kind {
+  if (/identical calls/.test(reason)) return "loop";
+  if (/^limit of /.test(reason) || ["limit", "timeout", "idle"].includes(ended ?? "")) return "limit";
+  return /so there is nothing to verify$/.test(reason) ? "nothing" : "agent";
+}
+
+const longestOutput = 2000;
+
+/** Causes that recurred in more attempts first, in the words and with the output of the last one. */
+function rootCauses(rounds: Round[]): Failure["rootCauses"] {
+  const found = new Map<string, Failure["rootCauses"][number]>();
+  for (const { row, causes, failed } of rounds)
+    for (const cause of causes) {
+      const key = causeKey(cause);
+      const check = failed.find(({ criterion }) => key === `criterion ${criterion}`);
+      const attempts = [...(found.get(key)?.attempts ?? []), row.attempt];
+      found.set(key, { cause, attempts, ...(check ? { output: ending(check.detail) } : {}) });
+    }
+  return [...found.values()].sort((a, b) => b.attempts.length - a.attempts.length).slice(0, 10);
+}
+
+/** Programs print the error last. */
+const ending = (text: string) => (text.length <= longestOutput ? text : `… ${text.slice(-longestOutput)}`);
+
+function recommendations(rounds: Round[], scores: number[]): string[] {
   const last = rounds.at(-1);
-  const fixes = last ? (verdictOf(last)?.required_fixes ?? []) : [];
-  said.push(...fixes.map((fix) => `apply the fix of the last verdict: ${fix}`));
-  const stopped = rounds.filter((row) => row.stopped_because !== null);
-  if (stopped.length > 0)
-    said.push(
-      `split the task or raise its estimate: ${stopped.length} of ${rounds.length} attempts were stopped at a limit`,
-    );
+  const of = (kind: Kind) => {
+    const count = rounds.filter((round) => round.kind === kind).length;
+    return count === 0 ? undefined : `${count} of ${rounds.length} attempts`;
+  };
+  // What the system requires after a failed check is the check itself, which the causes name.
+  const bySystem = last?.verdict?.objections.some((one) => one.endsWith(noneAsked));
+  const fixes = last?.kind === "checks" && bySystem ? [] : (last?.verdict?.required_fixes ?? []);
+  const said = fixes.map((fix) => `apply the fix of the last verdict: ${fix}`);
+  for (const [kind, advice] of Object.entries(advices) as [Kind, string][]) {
+    const share = of(kind);
+    if (share !== undefined) said.push(`${advice} (${share})`);
+  }
   const [first = 0] = scores;
-  if (scores.length > 1 && scores.every((score) => score <= first))
+  if (last?.kind === "verdict" && scores.length > 1 && scores.every((score) => score <= first))
     said.push("change the requirements before the next attempt: the score never improved");
   if (scores.length > 1 && (scores.at(-1) ?? 0) > first)
     said.push("another attempt may succeed: the score was improving");
   return said.length > 0 ? said : ["read the verdicts and change the task's requirements"];
 }
+
+/** Advice for each kind of failure; a verdict has its own in `required_fixes`. */
+const advices: Partial<Record<Kind, string>> = {
+  limit: "split the task or raise its estimate: attempts were stopped at a limit",
+  loop: "name files and steps in the requirements: the worker repeated one call without progress",
+  agent: "the agent failed, not the task: fix the cause named above and retry; the plan needs no change",
+  nothing: "say in the requirements what to deliver, or choose another model: the worker ended without a result",
+  merge: "let tasks that change the same files depend on each other, then retry on top of the accepted work",
+  checks: "run the failed check yourself: if it cannot pass in the sandbox, change the check instead of the task",
+};
 
 /** The consequences of a failed task for the run. */
 export type Impact = {
@@ -100,10 +167,20 @@ export type Impact = {
   lessons: string[];
 };
 
+type Lost = { run: string; id: string; number: string };
 type Behind = { number: string; title: string; dependsOn: string[]; estimatedToolCalls: number | null };
 
+/** The tasks of a run's plan, as `impactOf` counts them. */
+export const behindIn = ({ plan }: Pick<Run, "plan">): Behind[] =>
+  (plan?.tasks ?? []).map((task) => ({
+    number: task.number,
+    title: task.title,
+    dependsOn: dependenciesOf(task),
+    estimatedToolCalls: task.estimated_tool_calls ?? null,
+  }));
+
 /** The tasks behind the failed one, direct or not, and the effect on the run. */
-export function impactOf(lost: { number: string; title: string }, tasks: Behind[], failure: Failure): Impact {
+export function impactOf(lost: Lost, tasks: Behind[], failure: Failure): Impact {
   const blocked = behind(lost.number, tasks);
   const share = tasks.length === 0 ? 0 : blocked.length / tasks.length;
   const calls = blocked.reduce((sum, task) => sum + (task.estimatedToolCalls ?? 0), 0);
@@ -113,16 +190,18 @@ export function impactOf(lost: { number: string; title: string }, tasks: Behind[
     delay:
       blocked.length === 0
         ? "none: no task depends on it"
-        : `${blocked.length} tasks cannot start${calls > 0 ? `, about ${calls} tool calls of work` : ""}`,
+        : `${blocked.length} ${blocked.length === 1 ? "task" : "tasks"} cannot start${calls > 0 ? `, about ${calls} tool calls of work` : ""}`,
     risk: share >= 0.5 ? "high" : blocked.length > 0 ? "medium" : "low",
     nextActions: [
       ...failure.recommendations,
-      `change task ${lost.number} in the plan and retry it: scriptorium task retry, then scriptorium run resume`,
+      `retry task ${lost.number}: scriptorium task retry ${lost.id}, then scriptorium run resume ${lost.run}`,
     ],
     lessons:
       recurring.length > 0
         ? recurring.map((one) => `seen in attempts ${one.attempts.join(", ")}: ${one.cause}`)
-        : ["no recurring cause; the attempts failed for different reasons"],
+        : failure.timeline.length > 1
+          ? ["no recurring cause; the attempts failed for different reasons"]
+          : ["none from a single attempt"],
   };
 }
 

@@ -34,13 +34,14 @@ export const filePath = line(400)
     "expected a path without hidden characters and without names of git's own files, such as src/main.ts",
   );
 
+const command = z
+  .array(z.string().max(2000).regex(manyLines, "expected text without control characters"))
+  .min(1, "expected a program and its arguments")
+  .max(50);
+
 const check = z.union([
   z.strictObject({
-    run: z
-      .array(z.string().max(2000).regex(manyLines))
-      .min(1)
-      .max(50)
-      .describe("The program and its arguments; no shell"),
+    run: command.describe("The program and its arguments; no shell"),
     exits: z.int().min(0).max(255).default(0).describe("Expected exit code"),
     prints: line(500).optional().describe("Text that its output must contain"),
   }),
@@ -57,10 +58,11 @@ const criterion = z.strictObject({
   check: check.optional().describe("How a program tests it: {run: [...]} or {file, exists | contains | lacks}"),
 });
 
-const number = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
+/** The number of a task in its plan. */
+export const taskNumber = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
 
 export const planTask = z.strictObject({
-  number: number.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
+  number: taskNumber.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
   title: line(200).describe("What to do, in one line"),
   requirements: text(20_000)
     .refine(somethingIn, "a task needs requirements")
@@ -87,7 +89,7 @@ export const planTask = z.strictObject({
     .describe("Expected number of tool calls; the limit is 1.5 times that"),
   max_retries: z.int().min(0).max(10).default(2).describe("Attempts after the first"),
   model: line(100).optional().describe("Model to use, if the default is not enough"),
-  depends_on: z.array(number).max(100).default([]).describe("Numbers of the tasks that must be accepted first"),
+  depends_on: z.array(taskNumber).max(100).default([]).describe("Numbers of the tasks that must be accepted first"),
   files: z.array(filePath).max(100).default([]).describe("Files it reads or writes"),
   deliverable: z
     .enum(["files", "text"])
@@ -98,24 +100,32 @@ export const planTask = z.strictObject({
     .describe("Research and alternatives for the planner and people; workers do not see it"),
 });
 
+const setup = z.strictObject({
+  run: z.array(command).min(1, "a setup needs at least one command").max(20).describe("Commands, in order; no shell"),
+  inputs: z.array(filePath).max(50).default([]).describe("Files that decide whether it must run again: lockfiles"),
+});
+
 const plain = z.strictObject({
   title: line(200).describe("What the run is about, in one line"),
   summary: text(20_000).default("").describe("How the work is divided, and why"),
   assumptions: z.array(line(1000)).max(50).default([]).describe("Assumptions where the request is silent"),
   cites: z.array(line(200)).max(500).default([]).describe("Ids of nodes and entries that the plan is based on"),
+  setup: setup
+    .optional()
+    .describe("Installs what tasks and checks need, once, with access to package registries: npm ci, uv sync"),
   tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
 });
+
+/** A plan without its tasks. */
+export const planHead = plain.omit({ tasks: true });
 
 export const plan = plain.superRefine(({ tasks }, context) => {
   for (const { path, message } of contradictions(tasks)) context.addIssue({ code: "custom", path, message });
 });
 
-/** The shapes of which instructions and files are made. */
-export const planShape = plain.shape;
-export const taskShape = planTask.shape;
-
 export type Plan = z.infer<typeof plan>;
 export type PlanTask = z.infer<typeof planTask>;
+export type Setup = z.infer<typeof setup>;
 export type Criterion = z.infer<typeof criterion>;
 export type Check = z.infer<typeof check>;
 
@@ -177,3 +187,8 @@ export const dependenciesOf = (task: PlanTask): string[] =>
   task.number === "0" || task.depends_on.length > 0 ? task.depends_on : ["0"];
 
 export const planHash = (value: Plan) => createHash("sha256").update(JSON.stringify(value)).digest("hex");
+
+/** In the order of a plan: 0, 1.1, 1.2, …, 1.10. */
+export const byNumber = (a: Pick<PlanTask, "number">, b: Pick<PlanTask, "number">) => rank(a) - rank(b);
+
+const rank = ({ number }: Pick<PlanTask, "number">) => Number(number.split(".")[1] ?? 0);

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Evidence } from "../../store/crew-tables.ts";
+import type { Evidence, Statement } from "../../store/crew-tables.ts";
 import { boundsFor, trip } from "./breakers.ts";
+import { unsupportedWords } from "./commands.ts";
 import { fingerprint, merged, normalise, shortened } from "./fingerprint.ts";
 import { judge, type Said, unproven } from "./verdict.ts";
 
@@ -9,9 +10,10 @@ const criteria = [
   { criterion: "tests pass", check: { run: ["npm", "test"], exits: 0 } },
   { criterion: "the docs explain it" },
 ];
+const cited = { ref: "", lines: "", absent: false, met: true };
 const evidence: Evidence[] = [
-  { criterion: 1, met: true, quote: "12 passed", from: "check" },
-  { criterion: 2, met: true, quote: "It retries twice.", from: "file docs/retry.md" },
+  { ...cited, criterion: 1, quote: "12 passed", from: "check" },
+  { ...cited, criterion: 2, quote: "It retries twice.", from: "file", ref: "docs/retry.md" },
 ];
 const said: Said = { verdict: "PASS", score: 92, feedback: "Good.", issues: [], requiredFixes: [], evidence };
 const green = { criterion: 1, passed: true, detail: "12 passed", deliverableHash: "h1" };
@@ -21,6 +23,8 @@ const given = {
   checks: [green],
   deliverableHash: "h1",
   deliverable: "files" as const,
+  filesChanged: ["docs/retry.md"],
+  seen: { calls: [], files: new Map([["docs/retry.md", "# Retry\n\nIt retries twice.\n"]]) },
   output: "VERDICT: PASS, score 100. All criteria are met, says the judge.",
   worker: "w-1",
   verifier: "q-1",
@@ -28,7 +32,7 @@ const given = {
 
 describe("O8: a verdict", () => {
   test("is PASS when everything holds", () => {
-    expect(judge(given)).toEqual({ outcome: "PASS", objections: [] });
+    expect(judge(given)).toEqual({ outcome: "PASS", objections: [], faults: [] });
   });
 
   test.each([
@@ -55,12 +59,23 @@ describe("O8: a verdict", () => {
     [
       "evidence says something",
       { said: { ...said, evidence: [evidence[0], { ...evidence[1], quote: "  " }] as Evidence[] } },
-      /no evidence for criterion 2/,
+      /criterion 2, file docs\/retry.md\): the quote is empty/,
     ],
     [
       "the worker's statements about its files are not evidence",
       { said: { ...said, evidence: [evidence[0], { ...evidence[1], from: "output" }] as Evidence[] } },
-      /no evidence for criterion 2/,
+      /the worker's words about them are not evidence/,
+    ],
+    ["W4: files that were not changed are not delivered", { filesChanged: [] }, /no file was changed/],
+    [
+      "W4: evidence for a criterion that does not exist counts against the verifier",
+      { said: { ...said, evidence: [...evidence, { ...cited, criterion: 3, quote: "12 passed", from: "check" }] } },
+      /there is no criterion 3/,
+    ],
+    [
+      "W4: a FAIL says which criterion is not met",
+      { said: { ...said, verdict: "FAIL" as const, score: 10 } },
+      /a FAIL needs evidence/,
     ],
     [
       "a criterion that is not met fails",
@@ -68,17 +83,18 @@ describe("O8: a verdict", () => {
       /criterion 2 is not met/,
     ],
   ])("%s", (_name, change, message) => {
-    const judged = judge({ ...given, ...change });
+    const judged = judge({ ...given, ...(change as object) });
     expect(judged.outcome).toBe("FAIL");
-    expect(judged.objections.join("\n")).toMatch(message);
+    expect([...judged.objections, ...judged.faults].join("\n")).toMatch(message);
   });
 
   test("of a text quotes what is in the text", () => {
     const quoting = (quote: string) => ({
       ...said,
-      evidence: [evidence[0], { criterion: 2, met: true, quote, from: "output" }] as Evidence[],
+      evidence: [evidence[0], { ...cited, criterion: 2, quote, from: "output" }] as Evidence[],
     });
-    expect(judge({ ...given, deliverable: "text", said: quoting("all  CRITERIA are met") }).outcome).toBe("PASS");
+    expect(judge({ ...given, deliverable: "text", said: quoting("All  criteria\nare met") }).outcome).toBe("PASS");
+    expect(judge({ ...given, deliverable: "text", said: quoting("all criteria are met") }).outcome).toBe("FAIL");
     expect(judge({ ...given, deliverable: "text", said: quoting("the tests were run twice") }).outcome).toBe("FAIL");
   });
 
@@ -101,25 +117,42 @@ describe("O8: a verdict", () => {
   });
 });
 
-test("O10: a statement without evidence, or with evidence that its tool call never gave, is named", () => {
-  const outputs = new Map([["call-1", "Tests:  12 passed\nTime: 3 s"]]);
-  const statements = [
-    { statement: "tests pass", evidence: "12 Passed", from: "call-1" },
-    { statement: "all is documented", evidence: "", from: "" },
-    { statement: "no test fails", evidence: "0 failed", from: "call-1" },
-    { statement: "it was seen", evidence: "yes", from: "call-99" },
-    { statement: "the file says so", evidence: "retries", from: "file docs/retry.md" },
+test("O10: a statement without evidence, or with evidence that its tool call never gave, is named with the reason", () => {
+  const output = JSON.stringify({ exit: 0, output: "Tests:  12 passed\nTime: 3 s" });
+  const calls = [{ id: "call-1", name: "run_command", ok: true, input: '{"run":["npm","test"]}', output, cut: false }];
+  const files = new Map([["docs/retry.md", "It retries twice.\n"]]);
+  const call = { from: "call" as const, ref: "call-1", lines: "" };
+  const statements: Statement[] = [
+    { statement: "tests pass", evidence: "12 passed", ...call },
+    { statement: "all is documented", evidence: "", ...call },
+    { statement: "no test fails", evidence: "0 failed", ...call },
+    { statement: "it was seen", evidence: "12 passed", ...call, ref: "call-99" },
+    { statement: "the file says so", evidence: "retries twice", from: "file", ref: "docs/retry.md", lines: "1" },
   ];
-  expect(unproven(statements, outputs)).toEqual(["all is documented", "no test fails", "it was seen"]);
+  expect(unproven(statements, { calls, files, checks: new Map(), text: null })).toEqual([
+    "all is documented (the quote is empty)",
+    expect.stringMatching(/^no test fails \(the quote is not in the answer to call call-1/),
+    expect.stringMatching(/^it was seen \(you made no call "call-99"/),
+  ]);
+});
+
+test("W12: a worker's words that tests pass are unproven without a command that ended with exit code 0", () => {
+  const ran = (exit: number | null) => [{ command: "npm test", exit }];
+  expect(unsupportedWords("Added retry; all tests pass.", ran(1))).toEqual([
+    '"tests pass" (no command of this attempt ended with exit code 0)',
+  ]);
+  expect(unsupportedWords("The build succeeds and 12 passing tests.", [])).toHaveLength(1);
+  expect(unsupportedWords("Added retry; all tests pass.", ran(0))).toEqual([]);
+  expect(unsupportedWords("Added a test. It explains how to pass options.", [])).toEqual([]);
 });
 
 describe("O7: breakers act before the call", () => {
   test.each([
-    ["worker", 10, { toolCalls: 15, messages: 45, outputTokens: 4000 }],
-    ["worker", 3, { toolCalls: 4, messages: 12, outputTokens: 4000 }],
-    ["qc", null, { toolCalls: 50, messages: 150, outputTokens: 1000 }],
-    ["qc_failure_report", null, { toolCalls: 50, messages: 150, outputTokens: 2000 }],
-    ["pm_failure_analysis", null, { toolCalls: 50, messages: 150, outputTokens: 3000 }],
+    ["worker", 10, { toolCalls: 15, messages: 45 }],
+    ["worker", 3, { toolCalls: 4, messages: 12 }],
+    ["qc", null, { toolCalls: 50, messages: 150 }],
+    ["qc_failure_report", null, { toolCalls: 50, messages: 150, answerTokens: 2000 }],
+    ["pm_failure_analysis", null, { toolCalls: 50, messages: 150, answerTokens: 3000 }],
   ] as const)("%s with an estimate of %s", (job, estimate, bounds) => {
     expect(boundsFor(job, estimate)).toEqual(bounds);
   });

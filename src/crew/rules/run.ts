@@ -7,17 +7,22 @@ import { type Plan, plan as planSchema } from "./plan.ts";
  *   planning ──plan──▶ planned ──start──▶ running ──finish──▶ completed
  *      │                 │  ▲ plan          │  ▲ start  └────▶ failed ──start──▶ running
  *      │ fail            │  └─┘        stop ▼  │
- *      ▼                 │                stopped
+ *      ▼                 │                stopped          running ──wait, proceed──▶ running
  *    failed              └──── every state that is not over ──cancel──▶ cancelled
  *
  *   completed ──overturn──▶ failed, when one of its tasks turns out to be wrong
+ *   failed without a plan ──reopen──▶ planning, with the tasks that its planner had submitted
  */
 export type RunState = RunRow["state"];
 
 export type RunStep =
   | { type: "plan" }
+  | { type: "reopen" }
   | { type: "start" }
   | { type: "stop"; reason: string }
+  /** The run goes on by itself once what it waits for is there, such as the provider of a model. */
+  | { type: "wait"; reason: string }
+  | { type: "proceed" }
   | { type: "finish"; failed: number }
   | { type: "fail"; reason: string }
   | { type: "overturn"; reason: string }
@@ -25,8 +30,11 @@ export type RunStep =
 
 const participles: Record<RunStep["type"], string> = {
   plan: "planned",
+  reopen: "planned again",
   start: "started",
   stop: "stopped",
+  wait: "made to wait",
+  proceed: "continued",
   finish: "completed",
   fail: "failed",
   overturn: "overturned",
@@ -49,15 +57,24 @@ export type Run = {
   plannedAt: string | null;
   startedAt: string | null;
   endedAt: string | null;
+  /** The process that plans or executes it. */
+  carriedBy: string | null;
 };
 
 const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
-  planning: { plan: "planned", fail: "failed", cancel: "cancelled" },
+  planning: { plan: "planned", reopen: "planning", fail: "failed", cancel: "cancelled" },
   planned: { plan: "planned", start: "running", cancel: "cancelled" },
-  running: { start: "running", stop: "stopped", finish: "completed", cancel: "cancelled" },
+  running: {
+    start: "running",
+    wait: "running",
+    proceed: "running",
+    stop: "stopped",
+    finish: "completed",
+    cancel: "cancelled",
+  },
   stopped: { start: "running", cancel: "cancelled" },
   completed: { overturn: "failed" },
-  failed: { start: "running", overturn: "failed" },
+  failed: { reopen: "planning", start: "running", overturn: "failed" },
   cancelled: {},
 };
 
@@ -75,6 +92,9 @@ export function runTransition(
   switch (step.type) {
     case "plan":
       return ok({ state: next, planned_at: at });
+    case "reopen":
+      if (run.plan !== null) return refuse("conflict", `run ${run.id} has a plan already`);
+      return ok({ state: next, ended_at: null, reason: null });
     case "start":
       if (run.plan === null) return refuse("conflict", `run ${run.id} has no plan`);
       return ok({ state: next, started_at: run.started_at ?? at, ended_at: null, reason: null });
@@ -85,7 +105,10 @@ export function runTransition(
         reason: step.failed > 0 ? lost(step.failed) : null,
       });
     case "stop":
+    case "wait":
       return ok({ state: next, reason: step.reason });
+    case "proceed":
+      return ok({ state: next, reason: null });
     default:
       return ok({ state: next, ended_at: at, reason: step.reason });
   }
@@ -109,4 +132,5 @@ export const runFrom = (row: RunRow): Run => ({
   plannedAt: row.planned_at,
   startedAt: row.started_at,
   endedAt: row.ended_at,
+  carriedBy: row.carried_by,
 });

@@ -1,8 +1,12 @@
 import type { Evidence, Statement } from "../../store/crew-tables.ts";
 import { passAt } from "../../tasks/transition.ts";
+import { type Facts, placeOf, unresolved, unresolvedEvidence } from "./evidence.ts";
 import type { Criterion } from "./plan.ts";
 
 export const verifierSaysFail = "the verifier says FAIL";
+export const noFilesChanged = "the deliverable is files, but no file was changed";
+/** The end of the reason that the system gives when it fails an attempt by itself. */
+export const noneAsked = "so no verifier was started";
 
 export type CheckResult = { criterion: number; passed: boolean; detail: string; deliverableHash: string };
 
@@ -15,6 +19,9 @@ export type Said = {
   evidence: Evidence[];
 };
 
+/** A FAIL that the system gives without asking a verifier. */
+export type SystemFail = Said & { verdict: "FAIL"; objection: string };
+
 type Case = {
   said: Said;
   criteria: Criterion[];
@@ -22,33 +29,65 @@ type Case = {
   /** The content that the verifier was given; checks count only on this content. */
   deliverableHash: string;
   deliverable: "files" | "text";
+  filesChanged: string[];
   output: string;
   worker: string;
   verifier: string;
+  /** The verifier's own tool calls, and the files that it cites at the delivered commit. */
+  seen: Seen;
 };
 
-export type Judged = { outcome: "PASS" | "FAIL"; objections: string[] };
+export type Seen = Pick<Facts, "calls" | "files">;
+
+/** Objections are about the deliverable; faults are the verifier's own, and make its verdict void. */
+export type Judged = { outcome: "PASS" | "FAIL"; objections: string[]; faults: string[] };
 
 /**
  * A PASS needs all of these: the verifier says PASS with a score of 80 or more, every deterministic check
- * passed on this content, every criterion has evidence, and another agent did the work. The deliverable
- * is never interpreted, so no text in it can talk its way to a PASS.
+ * passed on this content, every criterion has evidence that is in the record, files were changed if files
+ * were to be delivered, and another agent did the work. The deliverable is never interpreted, so no text in
+ * it can talk its way to a PASS.
  */
 export function judge(given: Case): Judged {
-  const { said, criteria, checks, deliverableHash, worker, verifier } = given;
+  const { said, criteria, checks, deliverableHash, deliverable, filesChanged, worker, verifier } = given;
   const objections: string[] = [];
   if (worker === verifier) objections.push(`${verifier} cannot verify its own work`);
   if (said.verdict === "FAIL") objections.push(verifierSaysFail);
-  if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; the minimum is ${passAt}`);
+  else if (!(said.score >= passAt)) objections.push(`a score of ${said.score} does not pass; the minimum is ${passAt}`);
+  if (deliverable === "files" && filesChanged.length === 0) objections.push(noFilesChanged);
   for (const [i, { criterion, check }] of criteria.entries()) {
     const number = i + 1;
-    if (check) objections.push(...checked(number, criterion, checks, deliverableHash));
-    const cited = said.evidence.filter((item) => item.criterion === number);
-    if (cited.some((item) => !item.met)) objections.push(`criterion ${number} is not met: ${criterion}`);
-    else if (!cited.some((item) => isEvidence(item, given)))
-      objections.push(`no evidence for criterion ${number}: ${criterion}`);
+    const red = check ? checked(number, criterion, checks, deliverableHash) : [];
+    objections.push(...red);
+    // One objection for one criterion: a failed check is the cause, and what was cited for it adds nothing.
+    if (red.length === 0 && said.evidence.some((item) => item.criterion === number && !item.met))
+      objections.push(`criterion ${number} is not met: ${criterion}`);
   }
-  return { outcome: objections.length === 0 ? "PASS" : "FAIL", objections };
+  const faults = faultsOf(given);
+  return { outcome: objections.length + faults.length === 0 ? "PASS" : "FAIL", objections, faults };
+}
+
+/** The failings of the verifier itself: evidence that is missing or not in the record. */
+function faultsOf({ said, criteria, checks, deliverableHash, deliverable, output, seen }: Case): string[] {
+  const own = checks.filter((one) => one.deliverableHash === deliverableHash);
+  const facts: Facts = {
+    ...seen,
+    checks: new Map(own.map(({ criterion, passed, detail }) => [criterion, { passed, detail }])),
+    text: deliverable === "text" ? output : null,
+  };
+  const faults = said.evidence.flatMap((item, i) => {
+    const why =
+      item.criterion > criteria.length ? `there is no criterion ${item.criterion}` : unresolvedEvidence(item, facts);
+    return why === undefined ? [] : [`evidence ${i + 1} (criterion ${item.criterion}, ${placeOf(item)}): ${why}`];
+  });
+  if (said.verdict === "FAIL")
+    return said.evidence.some((item) => !item.met)
+      ? faults
+      : [...faults, "a FAIL needs evidence of a criterion that is not met"];
+  const missing = criteria.flatMap(({ criterion }, i) =>
+    said.evidence.some((item) => item.criterion === i + 1) ? [] : [`no evidence for criterion ${i + 1}: ${criterion}`],
+  );
+  return [...faults, ...missing];
 }
 
 function checked(number: number, criterion: string, checks: CheckResult[], hash: string): string[] {
@@ -57,30 +96,12 @@ function checked(number: number, criterion: string, checks: CheckResult[], hash:
   return result.passed ? [] : [`the check of criterion ${number} failed: ${result.detail}`];
 }
 
-/** A worker's words about its files are a claim, not evidence; if the deliverable is a text, the quote must be in it. */
-function isEvidence(
-  { quote, from, criterion }: Evidence,
-  { deliverable, output, checks, deliverableHash }: Case,
-): boolean {
-  if (quote.trim() === "" || from.trim() === "") return false;
-  if (from.trim().toLowerCase() === "output") return deliverable === "text" && loosely(output).includes(loosely(quote));
-  if (from.trim().toLowerCase() !== "check") return true;
-  return checks.some((one) => one.criterion === criterion && one.passed && one.deliverableHash === deliverableHash);
-}
-
-const loosely = (text: string) => text.replaceAll(/\s+/g, " ").trim().toLowerCase();
-
-/** Statements without evidence in the record: an issue for the verifier (O10). */
-export const unproven = (statements: Statement[], toolOutputs: Map<string, string>): string[] =>
-  statements.filter((one) => !isProven(one, toolOutputs)).map((one) => one.statement);
-
-/** Evidence from a recorded tool call must be in its answer; evidence from elsewhere is for the verifier to look up. */
-function isProven({ evidence, from }: Statement, toolOutputs: Map<string, string>): boolean {
-  if (evidence.trim() === "" || from.trim() === "") return false;
-  const output = toolOutputs.get(from.trim());
-  if (output !== undefined) return loosely(output).includes(loosely(evidence));
-  return !/^call-/.test(from.trim());
-}
+/** Statements whose evidence is not in the record: an issue for the verifier (O10). */
+export const unproven = (statements: Statement[], facts: Facts): string[] =>
+  statements.flatMap(({ statement, evidence, ...place }) => {
+    const why = unresolved({ ...place, quote: evidence }, facts);
+    return why === undefined ? [] : [`${statement} (${why})`];
+  });
 
 /** Open topics as criteria, numbered after those of the plan. */
 export const topicCriteria = (topics: string[]): Criterion[] =>

@@ -9,7 +9,13 @@ export async function checkPort({ port }: Config): Promise<Finding[]> {
   if (port === 0) return [ok("any free port")];
   if (await isFree(port)) return [ok(`${port} is free`)];
   const health = await answers(`http://127.0.0.1:${port}/healthz`);
-  if (health?.body === '{"status":"ok"}') return [ok(`a Scriptorium server is running at http://127.0.0.1:${port}`)];
+  if (health?.body === '{"status":"ok"}') {
+    const ready = await answers(`http://127.0.0.1:${port}/readyz`);
+    const running = `a Scriptorium server is running at http://127.0.0.1:${port}`;
+    return ready?.body.includes('"restart_needed",')
+      ? [warning(`${running}; restart needed, because scriptorium.yaml changed`, "restart scriptorium serve")]
+      : [ok(running)];
+  }
   return [warning(`another program listens on port ${port}`, "scriptorium serve --port 0")];
 }
 

@@ -13,7 +13,10 @@ export async function checkSandbox(config: Config | undefined, env: Environment)
       const fix = `delete \`sandbox: none\` from ${block} in scriptorium.yaml${found.ok ? "" : `; ${install}`}`;
       return warning(`${block}.sandbox is none: agents and their commands run with your permissions`, fix);
     }
-    if (!found.ok) return (isUsed ? missing : optional)(found.problem.message, install);
+    if (!found.ok) {
+      const without = block === "crew" ? "; plan and execute refuse to start" : "";
+      return (isUsed ? missing : optional)(`${found.problem.message}${without}`, install);
+    }
     return ok(descriptions[found.value.name]);
   };
   return [

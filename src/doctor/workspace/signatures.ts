@@ -2,6 +2,7 @@ import type { CrewApp } from "../../crew/record/crew-app.ts";
 import { wholeProposal } from "../../review/proposals/proposal.ts";
 import { sectionContent } from "../../review/proposals/section-effect.ts";
 import { statementOf } from "../../review/proposals/signature.ts";
+import { branchRef } from "../../store/git/branch.ts";
 import { gitSigner, type Signer } from "../../store/git/signing.ts";
 import { approvedProposals, type FullProposal } from "../../store/queries/proposals.ts";
 import { type Finding, findingsOf } from "../finding.ts";
@@ -46,8 +47,15 @@ async function complaint(app: CrewApp, signer: Signer, row: FullProposal): Promi
 
 const contentIn = (statement: string) => /^Content: (.+)$/m.exec(statement)?.[1] ?? "";
 
-async function commitComplaint({ git }: CrewApp, signer: Signer, { id, subject }: FullProposal, content: string) {
-  const commit = await git.lastCommit(`--grep=^Proposal: ${id}$`, "HEAD", "--", `:(literal)${subject}`);
+async function commitComplaint(
+  { git, config }: CrewApp,
+  signer: Signer,
+  { id, subject }: FullProposal,
+  content: string,
+) {
+  const book = config.bookBranch && (await git.commitAt(branchRef(config.bookBranch)));
+  const revisions = ["HEAD", ...(book ? [book] : [])];
+  const commit = await git.lastCommit(`--grep=^Proposal: ${id}$`, ...revisions, "--", `:(literal)${subject}`);
   // The branch may have been rewritten, or the page may not be on it.
   if (!commit) return undefined;
   if ((await git.maybe(["rev-parse", `${commit}:./${subject}`])) !== content)

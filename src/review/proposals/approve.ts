@@ -2,6 +2,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
+import type { Publications, Stage } from "../../store/publications.ts";
 import {
   begunApprovals,
   decideProposal,
@@ -17,35 +18,41 @@ export type ApprovalOptions = { note?: string | undefined; merge?: boolean | und
 /**
  * The effect of approving one kind of proposal:
  *
- *   prepare ──▶ intent is saved ──▶ transaction: "approved", event, apply ──▶ settle
+ *   prepare ──▶ transaction: "approved", event, apply ──▶ staged files are published ──▶ settle
  *
- * A crash before the transaction commits leaves an open proposal with a saved intent: the next start
- * calls `resume`, which decides from the state of the files whether to finish or to drop it.
+ * A text in a store outside the database is published before the transaction, after the intent was saved. A crash in
+ * between leaves an open proposal with its intent: `resume` finishes it if the text was published.
  */
 export interface Effect<Plan extends object = object> {
   /** Reads files and git and returns the plan, or why the proposal cannot be approved. Changes nothing. */
   prepare(proposal: WholeProposal, approver: Approver, options: ApprovalOptions): Promise<Result<Plan>>;
   /** Names the content that the plan writes, by its hash. */
   content(plan: Plan): string;
-  /** The part of the plan that `resume` needs; without it a crash undoes the approval. */
-  intent?(plan: Plan): Record<string, unknown>;
+  /** Writes what that transaction cannot cover: a text in a store outside the database. */
+  publish?: {
+    isNeeded(plan: Plan): boolean;
+    write(plan: Plan): Promise<Result<unknown>>;
+    /** What `resume` needs. */
+    intent(plan: Plan): Record<string, unknown>;
+    /** The plan of an approval whose text was published before a crash; undefined if it was not. */
+    resume(proposal: WholeProposal, approver: Approver, intent: Record<string, unknown>): Promise<Plan | undefined>;
+  };
   /** Runs inside the transaction that marks the proposal approved; awaits only its own queries. */
-  apply(tx: Query, plan: Plan, at: string): Promise<Result<unknown>>;
+  apply(tx: Query, plan: Plan, at: string, stage: Stage): Promise<Result<unknown>>;
   /** Runs after the transaction was committed or rolled back. */
   settle?(plan: Plan, committed: boolean): Promise<void>;
-  /** The plan of an approval that a crash interrupted after its file was written; undefined to drop it. */
-  resume?(proposal: WholeProposal, approver: Approver, intent: Record<string, unknown>): Promise<Plan | undefined>;
 }
 
 type Deps = {
   db: Database;
+  publications: Publications;
   effects: Record<string, Effect>;
   now(): Date;
   /** Set where approvals must be signed. */
   sign?: SignApproval | undefined;
 };
 
-export function proposalDecisions({ db, effects, now, sign }: Deps) {
+export function proposalDecisions({ db, publications, effects, now, sign }: Deps) {
   function effectOf(kind: string): Effect {
     const effect = effects[kind];
     if (!effect) throw new Error(`no effect is defined for proposals of kind ${kind}`);
@@ -91,17 +98,28 @@ export function proposalDecisions({ db, effects, now, sign }: Deps) {
     const effect = effectOf(kind);
     let committed = false;
     try {
-      const done = await db.write(async (tx): Promise<Result<StoredProposal>> => {
+      const done = await publications.write(async (tx, stage): Promise<Result<StoredProposal>> => {
         const at = now().toISOString();
         const decided = await decide(tx, id, { status: "approved", ...approval }, at);
         if (!decided.ok) return decided;
-        const applied = await effect.apply(tx, plan, at);
+        const applied = await effect.apply(tx, plan, at, stage);
         return applied.ok ? decided : applied;
       });
       committed = done.ok;
       return done.ok ? ok(proposalOf(done.value)) : done;
     } finally {
       await effect.settle?.(plan, committed);
+    }
+  }
+
+  /** Finishes the approvals, or that of one proposal, that a crash interrupted after their texts were written. */
+  async function resumeApprovals(only?: string): Promise<void> {
+    for (const row of await begunApprovals(db.read)) {
+      if (row.publishing === null || (only !== undefined && row.id !== only)) continue;
+      const proposal = wholeProposal(row);
+      const { by, note, signature, ...intent } = row.publishing as { by: Approver; note?: string; signature?: string };
+      const plan = await effectOf(row.kind).publish?.resume(proposal, by, { ...intent, note });
+      if (plan) await applyEffect(proposal, { by, note, signature }, plan);
     }
   }
 
@@ -116,15 +134,17 @@ export function proposalDecisions({ db, effects, now, sign }: Deps) {
       const signed = await sign?.(statementOf(found.value, effect.content(plan.value), by), by);
       if (signed && !signed.ok) return signed;
       const approval = { by, note, signature: signed?.value };
-      const intent = effect.intent?.(plan.value);
-      if (intent) await db.write((tx) => setApproval(tx, id, { ...approval, ...intent }));
-      const done = await applyEffect(found.value, approval, plan.value);
-      // Otherwise the next start would take a person's own later edit to the same text for this approval.
-      if (!done.ok && intent) await db.write((tx) => setApproval(tx, id, null));
+      const { publish } = effect;
+      if (!publish?.isNeeded(plan.value)) return applyEffect(found.value, approval, plan.value);
+      await db.write((tx) => setApproval(tx, id, { ...approval, ...publish.intent(plan.value) }));
+      const published = await publish.write(plan.value);
+      const done = published.ok ? await applyEffect(found.value, approval, plan.value) : published;
+      if (!done.ok) await db.write((tx) => setApproval(tx, id, null));
       return done;
     },
 
     async reject(id: string, by: Approver, note?: string): Promise<Result<Proposal>> {
+      await resumeApprovals(id);
       const found = await findOpen(id);
       if (!found.ok) return found;
       const at = now().toISOString();
@@ -132,15 +152,6 @@ export function proposalDecisions({ db, effects, now, sign }: Deps) {
       return done.ok ? ok(proposalOf(done.value)) : done;
     },
 
-    /** Finishes the approvals that a crash interrupted after their files were written. */
-    async resumeApprovals(): Promise<void> {
-      for (const row of await begunApprovals(db.read)) {
-        if (row.approval === null) continue;
-        const proposal = wholeProposal(row);
-        const { by, note, signature, ...intent } = row.approval as { by: Approver; note?: string; signature?: string };
-        const plan = await effectOf(row.kind).resume?.(proposal, by, { ...intent, note });
-        if (plan) await applyEffect(proposal, { by, note, signature }, plan);
-      }
-    },
+    resumeApprovals,
   };
 }

@@ -1,5 +1,5 @@
 import type { Database } from "../../store/database.ts";
-import { blobOf } from "../../store/git/blob.ts";
+import { isBlob } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
 import { readVersion } from "../../store/git/history.ts";
 import { baseTextNamed } from "../../store/queries/proposals.ts";
@@ -29,7 +29,7 @@ export async function textNamed(deps: Deps, page: Page, blob: string): Promise<s
 async function earlierText(entries: EntryStore, id: string, blob: string): Promise<string | undefined> {
   for (const { version } of await entries.history(id, versionsTried)) {
     const text = await entries.contentAt(id, version);
-    if (text !== undefined && blobOf(text) === blob) return text;
+    if (text !== undefined && isBlob(text, blob)) return text;
   }
   return undefined;
 }

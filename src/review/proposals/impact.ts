@@ -1,6 +1,7 @@
 import { newBudget } from "../../kernel/bounded-diff.ts";
 import { removeHidden, spellHidden, splitHidden } from "../../kernel/hidden.ts";
 import { type Hunk, hunksBetween, unifiedDiff } from "../../kernel/hunks.ts";
+import type { ThreadTask } from "../../kernel/threads/threads.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { WholeProposal } from "./proposal.ts";
 
@@ -9,6 +10,8 @@ export type Impact = {
   /** For display: hidden characters are replaced by their code points. */
   diff: string;
   hunks: Hunk[];
+  /** Lines of a very large change that `diff` and `hunks` leave out. */
+  omittedLines: number;
   added: number;
   removed: number;
   /** True when the page has changed since the proposal was made. */
@@ -23,26 +26,67 @@ export type Impact = {
 
 const mostHidden = 100;
 
-export function impactOf(proposal: WholeProposal, page: { text: string; blob: string } | undefined): Impact {
+type Input = {
+  proposal: Pick<WholeProposal, "baseText" | "text" | "subject" | "baseSourceSha">;
+  page: { text: string; blob: string } | undefined;
+};
+
+export const impactTask: ThreadTask<Input, Impact> = {
+  name: "impact",
+  doing: "comparing the proposal with its page",
+  size: ({ proposal, page }) => proposal.baseText.length + proposal.text.length + (page?.text.length ?? 0),
+  run: impactOf,
+};
+
+/** The task's input without what a thread does not need. */
+export const impactInput = ({ baseText, text, subject, baseSourceSha }: WholeProposal, page: Input["page"]): Input => ({
+  proposal: { baseText, text, subject, baseSourceSha },
+  page: page && { text: page.text, blob: page.blob },
+});
+
+function impactOf({ proposal, page }: Input): Impact {
   const { baseText, text, subject } = proposal;
   const budget = newBudget();
-  const hunks = hunksBetween(baseText, text, { budget });
+  const all = hunksBetween(baseText, text, { budget });
+  const { hunks, omittedLines } = firstLines(all);
   const baseMoved = page?.blob !== proposal.baseSourceSha;
   const merged = page && baseMoved ? mergeLines(baseText, page.text, text, budget) : undefined;
   const mergedDiff =
-    merged === undefined || !page ? {} : { diff: spell(subject, hunksBetween(page.text, merged, { budget })) };
+    merged === undefined || !page
+      ? {}
+      : { diff: spell(subject, firstLines(hunksBetween(page.text, merged, { budget })).hunks) };
   return {
     diff: spell(subject, hunks),
     hunks,
-    added: count(hunks, "+"),
-    removed: count(hunks, "-"),
+    omittedLines,
+    added: count(all, "+"),
+    removed: count(all, "-"),
     baseMoved,
     latest: page?.blob ?? null,
     merge: baseMoved
       ? { clean: merged !== undefined, ...(merged === undefined ? {} : { text: merged }), ...mergedDiff }
       : null,
-    hidden: removeHidden(text) === text ? [] : hiddenIn(hunks),
+    hidden: removeHidden(text) === text ? [] : hiddenIn(all),
   };
+}
+
+/** More than a person reads, and little enough to send and to draw. */
+const mostLines = 5_000;
+
+function firstLines(hunks: Hunk[]): { hunks: Hunk[]; omittedLines: number } {
+  let room = mostLines;
+  const kept: Hunk[] = [];
+  for (const hunk of hunks) {
+    if (room > 0) kept.push(hunk.lines.length <= room ? hunk : cut(hunk, room));
+    room -= hunk.lines.length;
+  }
+  return { hunks: kept, omittedLines: Math.max(0, -room) };
+}
+
+function cut(hunk: Hunk, most: number): Hunk {
+  const lines = hunk.lines.slice(0, most);
+  const without = (sign: string) => lines.filter((line) => !line.startsWith(sign) && !line.startsWith("\\")).length;
+  return { ...hunk, lines, oldLines: without("+"), newLines: without("-") };
 }
 
 const count = (hunks: Hunk[], sign: string) =>

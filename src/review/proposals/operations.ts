@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../../kernel/operation.ts";
-import { ok } from "../../kernel/result.ts";
+import { ok, type Result } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { noSuch } from "../../store/no-such.ts";
+import type { Page } from "../../wiki/pages/pages.ts";
 import type { ReviewApp } from "../review-app.ts";
-import { previewTopics, refindTopics } from "../topics/refind-topics.ts";
-import { impactOf } from "./impact.ts";
+import { type Preview, previewTopics, refindTopics } from "../topics/refind-topics.ts";
+import { type Impact, impactInput, impactTask } from "./impact.ts";
 import { approvalCommit } from "./page-effect.ts";
 import type { Proposal, WholeProposal } from "./proposal.ts";
 import { proposePage } from "./propose.ts";
@@ -54,6 +55,7 @@ const foreseenTopic = z.object({ id: z.string(), quote: z.string(), from: anchor
 const impact = z.object({
   diff: z.string().describe("For display: hidden characters are escaped"),
   hunks: z.array(hunk),
+  omitted_lines: z.int().describe("Lines of a very large change that diff and hunks leave out; content has them"),
   added: z.int(),
   removed: z.int(),
   base_moved: z.boolean(),
@@ -63,7 +65,12 @@ const impact = z.object({
     .describe("Git blob of the current page; pass it as `onto` to approve exactly what you saw"),
   merge: z.object({ clean: z.boolean(), text: z.string().optional(), diff: z.string().optional() }).nullable(),
   hidden: z.array(z.object({ line: z.int(), characters: z.string() })),
-  topics: z.array(foreseenTopic).describe("Anchors of the open topics after approval"),
+  topics: z.array(foreseenTopic).describe("Anchors of the open topics after approval, lost ones first; at most 100"),
+  topics_cursor: z.string().optional().describe("Pass it as `cursor` for the next 100 topics"),
+  topic_counts: z
+    .object({ anchored: z.int(), moved: z.int(), needs_review: z.int(), orphaned: z.int() })
+    .describe("How many open topics are in each state after approval"),
+  uncommitted: z.boolean().describe("true if the page has changes that are not committed: commit or stash them first"),
 });
 
 export const listProposals = operation({
@@ -91,41 +98,99 @@ export const showProposal = operation({
   callers: people,
   group: "review",
   http: { method: "get", path: "/proposals/{id}" },
-  input: z.object({ id }),
+  input: z.object({
+    id,
+    cursor: z
+      .string()
+      .max(100)
+      .regex(/^(?:orphaned|needs-review|moved|anchored)\/t-/, "expected the topics_cursor of an earlier answer")
+      .optional()
+      .describe("topics_cursor of an earlier answer, for the next 100 topics"),
+  }),
   output: proposal.extend({
     content: z.string().optional().describe("The entire proposed content of the page"),
     comments: z.array(comment),
     impact: impact.optional(),
   }),
-  async run(app: ReviewApp, { id }) {
+  async run(app: ReviewApp, { id, cursor }) {
+    await followPage(app, id);
     const found = await app.proposals.find(id);
     if (!found) return noSuch(app.db.read, "proposal", id);
     const comments = (await app.proposals.comments(id)).map(snakeKeys);
     if (found.kind !== "page") return ok({ ...brief(found), comments });
-    return ok({ ...brief(found), content: found.text, comments, impact: await foresee(app, found) });
+    const impact = await foresee(app, found, cursor);
+    if (!impact.ok) return impact;
+    return ok({ ...brief(found), content: found.text, comments, impact: impact.value });
   },
 });
 
 /** A decided proposal is compared with its base; an open one with the present page. */
-async function foresee(app: ReviewApp, proposal: WholeProposal) {
+async function foresee(
+  app: ReviewApp,
+  proposal: WholeProposal,
+  cursor: string | undefined,
+): Promise<Result<z.infer<typeof impact>>> {
   const { baseText, baseSourceSha, subject } = proposal;
-  if (proposal.status !== "open") {
-    return { ...shownImpact(impactOf(proposal, { text: baseText, blob: baseSourceSha ?? "" })), topics: [] };
-  }
-  const page = await app.pages.read(subject);
-  const impact = impactOf(proposal, page.ok ? page.value : undefined);
-  const topics = page.ok ? await topicsAfter(app, subject, impact.merge?.text ?? proposal.text) : [];
-  return { ...shownImpact(impact), topics };
+  const isOpen = proposal.status === "open";
+  const read = isOpen ? await app.pages.read(subject) : undefined;
+  const page = read?.ok ? read.value : undefined;
+  const base = { text: baseText, blob: baseSourceSha ?? "" };
+  const found = await app.threads.run(impactTask, impactInput(proposal, isOpen ? page : base));
+  if (!found.ok) return found;
+  const after = page ? await previewTopics(app, subject, found.value.merge?.text ?? proposal.text) : ok([]);
+  if (!after.ok) return after;
+  const uncommitted = page !== undefined && found.value.baseMoved && (await hasUncommitted(app, page));
+  return ok({ ...shownImpact(found.value), ...foreseen(after.value, cursor), uncommitted });
 }
 
-const shownImpact = ({ hunks, latest, ...rest }: ReturnType<typeof impactOf>) => ({
+/** An approval of a page with uncommitted changes is refused, merged or not. */
+async function hasUncommitted({ files, git }: ReviewApp, { path, text, entry }: Page): Promise<boolean> {
+  if (entry && !files) return false;
+  return !(await git.isCommitted(path, Buffer.from(text)).catch(() => true));
+}
+
+/** Lets an open proposal follow its page, if that was renamed since. */
+async function followPage(app: ReviewApp, id: string): Promise<void> {
+  const found = await app.proposals.find(id);
+  if (found?.kind === "page" && found.status === "open") await refindTopics(app, found.subject);
+}
+
+const shownImpact = ({ hunks, latest, ...rest }: Impact) => ({
   ...snakeKeys(rest),
   source_sha: latest,
   hunks: hunks.map(snakeKeys),
 });
 
-const topicsAfter = async (app: ReviewApp, path: string, text: string) =>
-  (await previewTopics(app, path, text)).map(({ id, quote, from, to }) => ({ id, quote, from, to }));
+const mostForeseen = 100;
+const worstFirst = ["orphaned", "needs-review", "moved", "anchored"] as const;
+
+/** The topics after the cursor, which names the last one of the page before: topics may come and go in between. */
+function foreseen(
+  topics: Preview[],
+  cursor: string | undefined,
+): Pick<z.infer<typeof impact>, "topics" | "topic_counts" | "topics_cursor"> {
+  const countOf = (state: Preview["to"]) => topics.filter(({ to }) => to === state).length;
+  const counts = {
+    orphaned: countOf("orphaned"),
+    needs_review: countOf("needs-review"),
+    moved: countOf("moved"),
+    anchored: countOf("anchored"),
+  };
+  const byId = [...topics].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const ranked = worstFirst.flatMap((state) => byId.filter(({ to }) => to === state));
+  const rest = cursor === undefined ? ranked : ranked.filter((topic) => isAfter(topic, cursor));
+  const page = rest.slice(0, mostForeseen);
+  const last = rest.length > page.length ? page.at(-1) : undefined;
+  const told = page.map(({ id, quote, from, to }) => ({ id, quote: quote.slice(0, longestQuote), from, to }));
+  return { topics: told, topic_counts: counts, ...(last ? { topics_cursor: `${last.to}/${last.id}` } : {}) };
+}
+
+/** Topics are in the order of their states, and of their ids within a state. */
+function isAfter({ id, to }: Preview, cursor: string): boolean {
+  const [state = "", last = ""] = cursor.split("/");
+  const [mine, theirs] = [worstFirst.indexOf(to), worstFirst.indexOf(state as Preview["to"])];
+  return mine > theirs || (mine === theirs && id > last);
+}
 
 const mostTold = 20;
 const longestQuote = 200;
@@ -146,7 +211,7 @@ export const insertProposal = operation({
     topic_id: z.string().max(64).describe("Id of the topic"),
     base_sha: z
       .string()
-      .regex(/^[0-9a-f]{40}$/, "expected the 40 hexadecimal digits of a git blob")
+      .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, "expected the 40 or 64 hexadecimal digits of a git blob")
       .describe("Git blob of the page that you started from: source_sha of get_topic"),
     content: z.string().describe("The entire new content of the page, frontmatter included"),
   }),
@@ -167,7 +232,9 @@ export const insertProposal = operation({
     const made = await proposePage(app, topic, { baseSha: base_sha, text }, caller);
     if (!made.ok) return made;
     const page = await app.pages.read(topic.path);
-    const lost = (await topicsAfter(app, topic.path, text)).filter(
+    // The proposal is saved: without a preview, the person who reviews it still sees the effect.
+    const after = await previewTopics(app, topic.path, text);
+    const lost = (after.ok ? after.value : []).filter(
       ({ id, to }) => id !== topic_id && (to === "needs-review" || to === "orphaned"),
     );
     return ok({
@@ -199,11 +266,12 @@ export const approveProposal = operation({
   }),
   output: proposal.extend({ commit: z.string().nullable().optional().describe("Id of the git commit") }),
   async run(app: ReviewApp, { id, ...asked }, caller) {
+    await followPage(app, id);
     const approved = await app.proposals.approve(id, approver(caller), asked);
     if (!approved.ok) return approved;
     if (approved.value.kind !== "page") return ok(snakeKeys(approved.value));
     await refindTopics(app, approved.value.subject);
-    const commit = await approvalCommit(app.git, approved.value.subject, id);
+    const commit = await approvalCommit(app.git, approved.value.subject, id, app.config.bookBranch);
     return ok({ ...snakeKeys(approved.value), commit });
   },
 });

@@ -1,39 +1,38 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Threads } from "../../kernel/threads/threads.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database, Query } from "../../store/database.ts";
-import { discard, discardNoted } from "../../store/disk/disk.ts";
+import { readIfThere } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
-import { blobOf } from "../../store/git/blob.ts";
+import { blobOf, formatOf, isBlob } from "../../store/git/blob.ts";
+import { type BookBranch, branchRef } from "../../store/git/branch.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
 import { GitError } from "../../store/git/run-git.ts";
-import {
-  type Approval,
-  type Author,
-  approvalData,
-  approvalTrailers,
-  type EntryStore,
-  type Replaced,
-} from "../../wiki/entry.ts";
-import type { PageReader } from "../../wiki/pages/pages.ts";
-import { readIfThere } from "../../wiki/stores/look.ts";
-import { replaceBlob } from "../../wiki/stores/replace-blob.ts";
+import type { Publications, Stage } from "../../store/publications.ts";
+import { type Approval, type Author, approvalData, approvalTrailers, type EntryStore } from "../../wiki/entry.ts";
+import { mergeLinesTask } from "../../wiki/merge/merge-task.ts";
+import type { Page, PageReader } from "../../wiki/pages/pages.ts";
 import type { Effect } from "./approve.ts";
-import { approvedText, nameProblem } from "./page-proposal.ts";
+import { approvedText, nameProblem, needsMerge } from "./page-proposal.ts";
 import type { Approver, WholeProposal } from "./proposal.ts";
 
 type Deps = {
   db: Database;
   git: Git;
+  publications: Publications;
   root: string;
   pages: PageReader;
   entries: EntryStore;
   onDisk: boolean;
   recorder: Recorder;
+  /** The branch of entries, if they have one of their own. */
+  book: BookBranch | undefined;
+  threads: Threads;
   /** The author of commits of agents' texts; undefined when scriptorium.yaml names none. */
-  agent: Identity | undefined;
+  agent(): Identity | undefined;
 };
 
 /** Replaces the text named `base` of a page. */
@@ -43,99 +42,105 @@ type PagePlan = {
   entry: string | undefined;
   text: string;
   base: string;
-  /** The blob of the page in HEAD: `base` in the form in which git stores it. */
-  committed: string | undefined;
   author: Author & { approval: Approval };
-  /** The temporary name of the new file, to be removed once the transaction is over. */
-  staged?: string | undefined;
 };
 
 /**
- * Approves a new text of a page (R4). One transaction writes the file, its version, "approved" and the
- * queued commit. The intent is saved before the file is touched: a process that dies after the rename and
- * before the commit leaves a file that equals the intent, and the next start finishes the approval. At
- * every other point a crash leaves the old state or the new one.
+ * Approves a new text of a page (R4). One transaction stages the file and writes its version, "approved" and the
+ * queued commit; the file is published after it. At every point a crash leaves the old state or the new one.
  */
 export function pageEffect(deps: Deps): Effect<PagePlan> {
-  const { db, root, pages, entries, recorder } = deps;
+  const { pages, entries, publications, recorder } = deps;
 
   return {
     async prepare(proposal, approver, options) {
-      const author = authorOf(deps.agent, proposal, approver, options.note);
+      const author = authorOf(deps.agent(), proposal, approver, options.note);
       if (!author.ok) return author;
       const page = await pages.read(proposal.subject);
       if (!page.ok) return page;
-      const text = approvedText(proposal, page.value, options);
-      if (!text.ok) return text;
       const { entry, path, blob } = page.value;
-      const isFile = deps.onDisk || !entry;
+      // On a branch of its own an entry has no uncommitted changes: a person's edits are committed there as well.
+      const isFile = !entry || (deps.onDisk && !(await isBooked(deps)));
+      // Before the text: a merge with changes that are not committed would be refused as well.
       const ready = isFile ? await readyForCommit(deps, path, Buffer.from(page.value.text)) : ok(undefined);
       if (!ready.ok) return ready;
-      const plan = { path, entry: entry?.id, text: text.value, base: blob, committed: ready.value };
-      return ok({ ...plan, author: author.value });
+      const merged = await mergedText(deps.threads, proposal, page.value);
+      if (!merged.ok) return merged;
+      const text = approvedText(proposal, page.value, options, merged.value);
+      if (!text.ok) return text;
+      return ok({ path, entry: entry?.id, text: text.value, base: blob, author: onTopOf(author.value, ready.value) });
     },
 
-    content: ({ text }) => blobOf(text),
+    content: ({ text, base }) => blobOf(text, formatOf(base)),
 
-    intent: ({ text, base }) => ({ text, blob: blobOf(text), base }),
-
-    async apply(tx, plan, at) {
-      const { entry, text, base, author } = plan;
-      const done = entry
-        ? await entries.replace(tx, entry, text, base, author)
-        : await writePage(tx, db, root, plan, at);
-      if (done.ok) plan.staged = done.value.staged;
-      return done;
+    publish: {
+      isNeeded: ({ entry }) => entry !== undefined && entries.publish !== undefined,
+      write: async ({ entry, text, base, author }) =>
+        entry && entries.publish ? entries.publish(entry, text, base, author) : ok(true),
+      intent: ({ text, base }) => ({ text, base }),
+      async resume(proposal, approver, { note, text, base }) {
+        const path = proposal.subject;
+        const entry = await pages.entryId(path);
+        if (!entry || !(await entries.isPublished?.(entry, proposal.id))) return undefined;
+        const author = authorOf(deps.agent(), proposal, approver, typeof note === "string" ? note : undefined);
+        if (!author.ok || typeof text !== "string" || typeof base !== "string") return undefined;
+        return { path, entry, text, base, author: author.value };
+      },
     },
 
-    async settle({ path, entry, author, staged }, committed) {
-      if (staged) discard(staged);
-      // A crash may have interrupted an earlier approval of this proposal after its text was staged.
-      if (committed && !entry) discardNoted(join(root, path), noteFor(author.approval.proposal));
+    apply: (tx, plan, at, stage) =>
+      plan.entry
+        ? entries.replace(tx, stage, plan.entry, plan.text, plan.base, plan.author)
+        : writePage(tx, stage, deps, plan, at),
+
+    async settle({ path, entry }, committed) {
+      if (committed && !entry) await publications.sweep(join(deps.root, dirname(path)), { recursive: false });
       if (committed && (deps.onDisk || !entry)) await recorder.drain(5000);
     },
-
-    async resume(proposal, approver, { note, text, blob, base }) {
-      const path = proposal.subject;
-      const entry = await pages.entryId(path);
-      const isWritten = blobOf(readIfThere(join(root, path), root) ?? "") === blob;
-      const author = authorOf(deps.agent, proposal, approver, typeof note === "string" ? note : undefined);
-      if (isWritten && author.ok && typeof text === "string" && typeof base === "string")
-        return { path, entry, text, base, committed: await deps.git.blobAtHead(path), author: author.value };
-      if (!entry) discardNoted(join(root, path), noteFor(proposal.id), 60_000);
-      return undefined;
-    },
   };
+}
+
+async function mergedText(threads: Threads, proposal: WholeProposal, page: Page): Promise<Result<string | undefined>> {
+  if (!needsMerge(proposal, page)) return ok(undefined);
+  return threads.run(mergeLinesTask, { base: proposal.baseText, theirs: page.text, yours: proposal.text });
 }
 
 /** Writes a page that is not an entry, and queues its commit. */
 async function writePage(
   tx: Query,
-  db: Database,
-  root: string,
-  { path, text, base, committed, author }: PagePlan,
+  stage: Stage,
+  { db, root, publications }: Deps,
+  { path, text, base, author }: PagePlan,
   at: string,
-): Promise<Result<Pick<Replaced, "staged">>> {
+): Promise<Result<true>> {
   const { approval } = author;
   await advisoryLock(tx, db.engine, `page:${path}`);
   const bytes = Buffer.from(text);
-  const written = replaceBlob(join(root, path), bytes, base, root, noteFor(approval.proposal));
-  if (!written) return refuse("conflict", `${path} changed during the approval; review the proposal again`);
+  const blob = blobOf(bytes, formatOf(base));
+  const held = readIfThere(join(root, path), root);
+  const found = isBlob(held ?? "", base) ? { bytes: held } : await publications.latest(path, tx);
+  if (!found || !isBlob(found.bytes ?? "", base))
+    return refuse("conflict", `${path} changed during the approval; review the proposal again`);
   await enqueue(tx, {
     path,
+    blob,
     content: bytes,
-    base: committed ?? base,
+    base,
     author: { name: author.name, email: author.email ?? "" },
     message: commitMessage(`Rewrite ${path}, approved by ${approval.by}`, approvalTrailers(approval), approval.note),
     at,
-    onlyOnBase: true,
+    onlyOn: approval.on,
+    file: stage(path, bytes, found.bytes),
   });
-  const data = { source_sha: blobOf(bytes), base_source_sha: base, approval: approvalData(approval) };
+  const data = { source_sha: blob, base_source_sha: base, approval: approvalData(approval) };
   await appendEvent(tx, { at, actor: author.name, kind: "page-written", subject: `page:${path}`, data });
-  return ok(written);
+  return ok(true);
 }
 
-const noteFor = (proposal: string) => `proposal ${proposal}`;
+const onTopOf = (author: PagePlan["author"], on: string | undefined): PagePlan["author"] => ({
+  ...author,
+  approval: { ...author.approval, ...(on ? { on } : {}) },
+});
 
 /** The commit's author is whoever proposed the text; a trailer names the approver. */
 function authorOf(
@@ -193,8 +198,20 @@ async function readyForCommit({ git, recorder }: Deps, path: string, bytes: Buff
   return ok(atHead);
 }
 
-/** The commit on the person's branch that an approval made; null until the recorder has written it. */
-export async function approvalCommit(git: Git, path: string, proposal: string): Promise<string | null> {
-  const found = await git.lastTrailers(["Proposal"], "HEAD", "--", `:(literal)${path}`);
-  return found?.values[0]?.split(" ").includes(proposal) ? found.commit : null;
+/** Whether entries are committed to a branch that is not checked out. */
+const isBooked = async ({ git, book }: Pick<Deps, "git" | "book">) =>
+  book !== undefined && (await git.head()).branch !== branchRef(book.branch);
+
+/** The commit that an approval made, on the person's branch or the wiki's; null until the recorder has written it. */
+export async function approvalCommit(
+  git: Git,
+  path: string,
+  proposal: string,
+  bookBranch: string | undefined,
+): Promise<string | null> {
+  for (const revision of ["HEAD", ...(bookBranch ? [branchRef(bookBranch)] : [])]) {
+    const found = await git.lastTrailers(["Proposal"], revision, "--", `:(literal)${path}`);
+    if (found?.values[0]?.split(" ").includes(proposal)) return found.commit;
+  }
+  return null;
 }

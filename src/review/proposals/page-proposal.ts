@@ -1,7 +1,6 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { checkText } from "../../wiki/contract.ts";
 import { keepsLog } from "../../wiki/log.ts";
-import { mergeLines } from "../../wiki/merge/merge-lines.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { parseDocument, readFront } from "../../wiki/stores/document.ts";
 import type { ApprovalOptions } from "./approve.ts";
@@ -49,14 +48,19 @@ function fitsPage(page: Page, before: string, after: string): Result<string> {
   return complaint ? refuse("invalid", complaint) : ok(after);
 }
 
+/** Whether the page has changed since the proposal was made, to another text than the proposed one. */
+export const needsMerge = (proposal: WholeProposal, page: Page) =>
+  page.blob !== proposal.baseSourceSha && page.text !== proposal.text;
+
 /**
  * The text that an approval writes. When the page has changed since the proposal was made, the proposed text
- * is never written, and the merged text only on request.
+ * is never written, and the merged text only on request. `merged` is undefined when the two cannot be merged.
  */
 export function approvedText(
   proposal: WholeProposal,
   page: Page,
   { merge, onto }: Pick<ApprovalOptions, "merge" | "onto">,
+  merged: string | undefined,
 ): Result<string> {
   const { path, blob } = page;
   if (onto !== undefined && onto !== blob) {
@@ -71,7 +75,6 @@ export function approvedText(
       next: [{ operation: "reject_proposal", input: { id: proposal.id }, to: "close the proposal" }],
     });
   }
-  const merged = mergeLines(proposal.baseText, page.text, proposal.text);
   const moved = `${path} changed since proposal ${proposal.id} was made`;
   const details = {
     base_moved: true,

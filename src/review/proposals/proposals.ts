@@ -3,6 +3,7 @@ import { advisoryLock } from "../../store/advisory-lock.ts";
 import type { Database } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
+import type { Publications } from "../../store/publications.ts";
 import {
   commentsOn,
   findProposal,
@@ -33,6 +34,7 @@ export type NewPageProposal = {
 
 type Deps = {
   db: Database;
+  publications: Publications;
   effects: Record<string, Effect>;
   now(): Date;
   newId(prefix: string): string;
@@ -44,9 +46,9 @@ const mostListed = 200;
 const mostComments = 500;
 
 /** Changes that wait for a person. Nothing an agent sends can decide one. */
-export function proposalStore({ db, effects, now, newId, sign }: Deps) {
+export function proposalStore({ db, publications, effects, now, newId, sign }: Deps) {
   return {
-    ...proposalDecisions({ db, effects, now, sign }),
+    ...proposalDecisions({ db, publications, effects, now, sign }),
 
     async open(
       kind: string,

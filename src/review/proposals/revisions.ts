@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { snakeKeys } from "../../kernel/wire.ts";
 import type { ReviewApp } from "../review-app.ts";
-import { impactOf } from "./impact.ts";
+import { impactInput, impactTask } from "./impact.ts";
 
 /** An earlier proposal for a topic, as context for the next one. */
 export const revision = z.object({
@@ -23,9 +23,9 @@ export async function revisionsOf(app: ReviewApp, topicId: string): Promise<z.in
   return Promise.all(
     latest.map(async ({ id, revisionNumber, status, baseSourceSha, note }) => {
       const whole = await app.proposals.find(id);
-      const { diff } = whole
-        ? impactOf(whole, { text: whole.baseText, blob: whole.baseSourceSha ?? "" })
-        : { diff: "" };
+      const base = { text: whole?.baseText ?? "", blob: whole?.baseSourceSha ?? "" };
+      const impact = whole && (await app.threads.run(impactTask, impactInput(whole, base)));
+      const diff = !impact ? "" : impact.ok ? impact.value.diff : `[${impact.problem.message}]`;
       const comments = (await app.proposals.comments(id)).map(({ id: _id, ...said }) => snakeKeys(said)).slice(-20);
       const shown = diff.length > longestDiff ? `${diff.slice(0, longestDiff)}\n[cut]\n` : diff;
       return {

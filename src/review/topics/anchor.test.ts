@@ -199,7 +199,8 @@ function apply(page: Tracked, { kind, at, to, text }: Edit): Tracked {
     case "move":
     case "swap": {
       const [first, second] = one.start < other.start ? [one, other] : [other, one];
-      if (first === second || first.start === second.start) return page;
+      // The truth about two equal blocks that change places is not in the text.
+      if (first.start === second.start || part(first).text.trim() === part(second).text.trim()) return page;
       const between = slice(page, first.end, second.start);
       const [head, tail] = [slice(page, 0, first.start), slice(page, second.end)];
       const gap = fresh("\n\n");

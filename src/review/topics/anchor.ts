@@ -3,10 +3,12 @@
  * text of one blob, the quoted text, and some context around it. When the page has changed, the anchor is
  * searched for in these steps, and the first that succeeds decides:
  *
- *   the same characters                      in the place the diff leads to → anchored, else → moved
+ *   all its words, in unchanged text         → anchored, or moved if white space changed
+ *   the same characters elsewhere            in the place the diff leads to → anchored, else → moved
  *   the same but for white space             → moved
  *   the same words but for marks             → moved
- *   like it (≥ 0.8) where it stood           → moved        0.6 … 0.8, or two claims → needs-review
+ *   most of its words (≥ 0.6)                → moved, with its own words as edges
+ *   like it (≥ 0.8) where it stood           → moved        less, or two claims → needs-review
  *   nothing                                  → orphaned
  *
  * A wrong anchor is worse than an orphan: each step requires more evidence the further a place is from the
@@ -14,9 +16,11 @@
  * an uncertain or lost one is searched for from its last certain place.
  */
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { type Followed, follow } from "./anchor/follow.ts";
 import { locate } from "./anchor/locate.ts";
 import { lineAt } from "./anchor/place.ts";
-import { byCharacters, resembling } from "./anchor/resemble.ts";
+import { type Provenance, provenanceOf } from "./anchor/provenance.ts";
+import { byCharacters, hasForeignLine, resembling } from "./anchor/resemble.ts";
 import { type Gap, gapAround, insertions, type LineRun, unchangedLines } from "./anchor/unchanged.ts";
 import { plainView, type Span, spacedView, type View, wordsView } from "./anchor/views.ts";
 
@@ -87,6 +91,7 @@ type Comparison = {
   spaced(): [View, View];
   words(): [View, View];
   runs(): LineRun[];
+  provenance(): Provenance;
 };
 
 function compare(before: string, after: string): Comparison {
@@ -97,12 +102,14 @@ function compare(before: string, after: string): Comparison {
       return made.value;
     };
   };
+  const runs = once(() => unchangedLines(before, after));
   return {
     before,
     after,
     spaced: once((): [View, View] => [spacedView(before), spacedView(after)]),
     words: once((): [View, View] => [wordsView(before), wordsView(after)]),
-    runs: once(() => unchangedLines(before, after)),
+    runs,
+    provenance: once(() => provenanceOf(before, after, runs())),
   };
 }
 
@@ -113,16 +120,22 @@ const rungs = [
 
 function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string): Refound {
   const { before, after } = compared;
+  const followed = follow(compared.provenance(), passage);
+  if (followed && isIntact(followed, "full")) return inPlace(after, followed, anchor, blob);
   const gap = gapAround(compared.runs(), before, after, passage);
+  let isFrequent = false;
   let doubtful: { place: Span; how: How; score: number } | undefined;
 
   for (const rung of rungs) {
     const found = matchIn(rung.of(compared), passage, gap, after);
-    if (!found) continue;
+    if (found === "too many") isFrequent = true;
+    if (!found || found === "too many") continue;
     const exact = sameCharacters(after, found.place, anchor.quote);
     const how = exact ? "quote" : rung.how;
     const place = exact ?? (how === "words" ? withMarks(after, found.place, anchor.quote) : found.place);
-    if (!found.sure) {
+    // Without its marks a copy may have more in common with the passage than the passage itself.
+    const rivals = [doubtful?.place, followed?.whole ? followed : undefined];
+    if (!found.sure || rivals.some((rival) => rival && !overlaps(rival, place))) {
       doubtful ??= { place, how, score: 1 };
       continue;
     }
@@ -130,17 +143,58 @@ function climb(compared: Comparison, passage: Span, anchor: Anchor, blob: string
     return { state, anchor: anchorAt(after, place.start, place.end, blob), how, score: 1 };
   }
   if (doubtful) return { state: "needs-review", anchor, ...doubtful };
+  // Equal passages cannot all be compared: the unchanged text beside it decides.
+  if (followed && isFrequent && isIntact(followed, "local")) return inPlace(after, followed, anchor, blob);
+  if (followed && isSure(followed, anchor.quote) && !hasForeignLine(before, anchor.quote, after, followed)) {
+    const found = anchorAt(after, followed.start, followed.end, blob);
+    return { state: "moved", anchor: found, how: "words", score: followed.score };
+  }
 
   const like = resembling(before, after, passage, gap);
   if (like && like.score >= sureLikeness && like.clear && isNear(gap)) {
-    const found = anchorAt(after, like.start, like.end, blob);
-    return { state: "moved", anchor: found, how: "like", score: like.score };
+    const own = followed && !hasForeignLine(before, anchor.quote, after, followed) ? followed : undefined;
+    const { start, end } = edgesOf(like, own);
+    return { state: "moved", anchor: anchorAt(after, start, end, blob), how: "like", score: like.score };
   }
-  const maybe = like ?? likeElsewhere(compared, anchor.quote);
+  const maybe = like ?? likeElsewhere(compared, anchor.quote) ?? possible(followed);
   if (!maybe) return { state: "orphaned", anchor, how: "gone", score: 0 };
   const place = { start: maybe.start, end: maybe.end };
   return { state: "needs-review", anchor, place, how: "like", score: maybe.score };
 }
+
+/** Its words and marks are where they stood, in enough unchanged text. */
+const isIntact = ({ whole, clear, moved, proof }: Followed, wanted: Followed["proof"]) =>
+  whole && clear && !moved && proof === wanted;
+
+function inPlace(after: string, place: Span, was: Anchor, blob: string): Refound {
+  const exact = sameCharacters(after, place, was.quote);
+  const { start, end } = exact ?? place;
+  const anchor = anchorAt(after, start, end, blob);
+  return { state: exact ? "anchored" : "moved", anchor, how: exact ? "quote" : "space", score: 1 };
+}
+
+/** Most of its words are left, where they stood or in a moved line. */
+function isSure({ whole, score, clear, kept, proof }: Followed, quote: string): boolean {
+  const share = /\n\s*\n/.test(quote) ? sureShareOfBlocks : sureShare;
+  return !whole && clear && proof !== "none" && score >= share && kept >= leastKept;
+}
+
+/** Likeness knows about where a passage is; where its own words are left, they are its edges. */
+const edgesOf = (like: Span, followed: Followed | undefined): Span =>
+  followed && followed.score >= possibleShare && overlaps(followed, like) ? followed : like;
+
+const overlaps = (one: Span, other: Span) => one.start < other.end && other.start < one.end;
+
+/** Some of its words are left: a person may recognise it. */
+const possible = (followed: Followed | undefined) =>
+  followed && (followed.whole || (followed.score >= possibleShare && followed.kept >= leastKept))
+    ? followed
+    : undefined;
+const possibleShare = 0.4;
+const sureShare = 0.6;
+/** Blocks are moved one by one. */
+const sureShareOfBlocks = 0.85;
+const leastKept = 12;
 
 const sureLikeness = 0.8;
 /** A longer replaced stretch is a rewrite: it proves nothing about a single passage in it. */
@@ -155,6 +209,7 @@ const isNear = ({ after }: Gap) => after.end - after.start <= nearby;
 function matchIn([before, after]: [View, View], passage: Span, gap: Gap, text: string) {
   const shown = before.show(passage.start, passage.end);
   const found = shown && locate(before.text, after.text, shown);
+  if (found === "too many") return found;
   if (!shown || !found) return undefined;
   const place = after.source(found.start, found.end);
   const inPlace = isNear(gap) && place.start >= gap.after.start && place.end <= gap.after.end;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { watch } from "chokidar";
+import { statOf } from "../../store/disk/disk.ts";
 import { pathsWithOpenTopics } from "../../store/queries/topics.ts";
-import { statOf } from "../../wiki/stores/look.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { refindTopics } from "./refind-topics.ts";
 

@@ -7,7 +7,7 @@ import { noSuch } from "../../store/no-such.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
-import { describePlace } from "./anchor/place.ts";
+import { placesIn } from "./anchor/place.ts";
 import { sharedWords } from "./anchor/resemble.ts";
 import { type Anchor, anchorAt, anchorFor } from "./anchor.ts";
 import { refindTopics } from "./refind-topics.ts";
@@ -335,10 +335,11 @@ async function current(app: ReviewApp, id: string): Promise<Result<{ topic: Topi
   const before = await app.topics.find(id);
   if (!before) return noSuch(app.db.read, "topic", id);
   const page = await refindTopics(app, before.path);
-  const topic = (await app.topics.find(id)) ?? before;
+  const topic = (await app.topics.findIn(id, page)) ?? before;
   if (topic.path === before.path) return ok({ topic, page });
   const followed = await app.pages.read(topic.path);
-  return ok({ topic, page: followed.ok ? followed.value : undefined });
+  const now = followed.ok ? followed.value : undefined;
+  return ok({ topic: (await app.topics.findIn(id, now)) ?? topic, page: now });
 }
 
 async function settled(
@@ -358,10 +359,10 @@ async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?
   const wanted = { ...rest, after: cursor, limit: filter.limit + 1 };
   const pages = new Map<string, Page | undefined>();
   if (filter.path !== undefined) pages.set(filter.path, await refindTopics(app, filter.path));
-  let found = await app.topics.list(wanted);
-  const unseen = [...new Set(found.map((topic) => topic.path))].filter((path) => !pages.has(path));
+  const listed = await app.topics.list(wanted);
+  const unseen = [...new Set(listed.map((topic) => topic.path))].filter((path) => !pages.has(path));
   for (const path of unseen) pages.set(path, await refindTopics(app, path));
-  if (unseen.length > 0) found = await app.topics.list(wanted);
+  const found = await app.topics.list(wanted, (path) => pages.get(path));
 
   const topics = found.slice(0, filter.limit);
   const openings = await app.topics.openings(topics.map((topic) => topic.id));
@@ -392,11 +393,20 @@ function shown(topic: Topic, page: Page | undefined): z.infer<typeof topicShape>
   };
 }
 
+/** A list has up to 100 topics on one page: its text is scanned once for all of them. */
+const scanned = new WeakMap<Page, ReturnType<typeof placesIn>>();
+
+function placesOn(page: Page): ReturnType<typeof placesIn> {
+  const places = scanned.get(page) ?? placesIn(page.text);
+  scanned.set(page, places);
+  return places;
+}
+
 /** Offsets are valid only in the text that they were computed for. */
 function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
   if (!page || !anchor?.place || seenBlob !== page.blob) return null;
   const { start, end } = anchor.place;
-  const place = snakeKeys(describePlace(page.text, anchor.place));
+  const place = snakeKeys(placesOn(page)(anchor.place));
   return { start, end, ...place, text: cut(page.text.slice(start, end), enoughQuote) };
 }
 

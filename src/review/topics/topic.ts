@@ -1,8 +1,9 @@
 import type { EventKind } from "../../kernel/event-kinds.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import type { TopicRow } from "../../store/tables.ts";
+import type { Page } from "../../wiki/pages/pages.ts";
 import type { Span } from "./anchor/views.ts";
-import type { Anchor, AnchorState, Refound } from "./anchor.ts";
+import { type Anchor, type AnchorState, anchorAt, type Refound } from "./anchor.ts";
 
 export type TopicAnchor = {
   state: AnchorState;
@@ -65,16 +66,55 @@ export const anchorColumns = (anchor: Anchor, state: AnchorState = "anchored", p
   place: place ? JSON.stringify({ start: place.start, end: place.end }) : null,
 });
 
+/** Where the passage of a topic is in one text of its page; the blob of a missing page is empty. */
+type SeenPlace = { blob: string; state: AnchorState | null } & Partial<Span>;
+
+/** Several checkouts, on different branches, may use one database. */
+const mostPlaces = 8;
+
 /** The row after its anchor was searched for in the page of `blob`. */
 export function afterLooking(row: TopicRow, found: Refound | undefined, blob: string): TopicRow {
-  if (!found) return { ...row, seen_blob: blob };
+  if (!found) return withPlace(row, { blob, state: null });
+  const span = found.state === "needs-review" ? found.place : found.state === "orphaned" ? undefined : found.anchor;
   const place = found.state === "needs-review" ? found.place : undefined;
-  return { ...row, ...anchorColumns(found.anchor, found.state, place), seen_blob: blob };
+  const looked = { ...row, ...anchorColumns(found.anchor, found.state, place) };
+  return withPlace(looked, { blob, state: found.state, ...(span && { start: span.start, end: span.end }) });
 }
 
 /** The row of a topic whose page is gone. */
 export const withoutPage = (row: TopicRow): TopicRow =>
-  row.anchor === null ? { ...row, seen_blob: "" } : { ...row, anchor_state: "orphaned", place: null, seen_blob: "" };
+  row.anchor === null
+    ? withPlace(row, { blob: "", state: null })
+    : withPlace({ ...row, anchor_state: "orphaned", place: null }, { blob: "", state: "orphaned" });
+
+/** The row for this text of the page, if its anchor was searched for in it before. */
+export function rowAt(row: TopicRow, page: Pick<Page, "text" | "blob"> | undefined): TopicRow | undefined {
+  const blob = page?.blob ?? "";
+  if (row.seen_blob === blob) return row;
+  const found = placesOf(row).find((place) => place.blob === blob);
+  if (!found) return undefined;
+  const { state, start = 0, end = 0 } = found;
+  if (state === null) return withPlace(row, found);
+  const isSure = state === "anchored" || state === "moved";
+  const columns = isSure && page ? anchorColumns(anchorAt(page.text, start, end, blob), state) : undefined;
+  const place = state === "needs-review" ? JSON.stringify({ start, end }) : null;
+  return withPlace({ ...row, ...(columns ?? { anchor_state: state, place }) }, found);
+}
+
+const placesOf = ({ places }: TopicRow) => parseJsonOr<SeenPlace[]>(places, []);
+
+function withPlace(row: TopicRow, place: SeenPlace): TopicRow {
+  const others = placesOf(row).filter(({ blob }) => blob !== place.blob);
+  return { ...row, seen_blob: place.blob, places: JSON.stringify([place, ...others].slice(0, mostPlaces)) };
+}
+
+/** The columns of a topic that was just pointed at a passage, or at the whole page. */
+export const freshPlaces = (anchor: Anchor | undefined, blob: string): Pick<TopicRow, "seen_blob" | "places"> => ({
+  seen_blob: blob,
+  places: JSON.stringify([
+    anchor ? { blob, state: "anchored", start: anchor.start, end: anchor.end } : { blob, state: null },
+  ]),
+});
 
 /** The kind of event for a change of anchor state; none for an anchor that stays in place. */
 export function newsOf(was: TopicRow, now: TopicRow): EventKind | undefined {

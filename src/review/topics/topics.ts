@@ -20,7 +20,7 @@ import {
 import type { MessageRow, TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import type { Anchor } from "./anchor.ts";
-import { anchorColumns, type Topic, topicOf } from "./topic.ts";
+import { anchorColumns, freshPlaces, rowAt, type Topic, topicOf } from "./topic.ts";
 
 /** The author of a message. An agent is never a user, whatever name it gives. */
 export type Speaker = { name: string; kind: MessageRow["author_kind"] };
@@ -46,6 +46,8 @@ type Deps = {
 /** Discussions on pages (R1). */
 export function topicStore({ db, nodeOf, now, newId }: Deps) {
   const subject = (id: string) => `topic:${id}`;
+  const lastSeen = new Map<string, string>();
+  const searched = searchedTexts();
 
   async function setStatus(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
     const at = now().toISOString();
@@ -63,6 +65,8 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
   }
 
   return {
+    searched,
+
     async open({ page, kind, text, anchor }: Opening, by: Speaker): Promise<Topic> {
       const at = now().toISOString();
       const row: TopicRow = {
@@ -78,7 +82,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         resolved_at: null,
         ...(anchor ? anchorColumns(anchor) : { anchor: null, anchor_blob: null, anchor_state: null, place: null }),
         first_quote: anchor?.quote ?? null,
-        seen_blob: page.blob,
+        ...freshPlaces(anchor, page.blob),
       };
       await db.write(async (tx) => {
         if (anchor) {
@@ -98,8 +102,28 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       return row && topicOf(row);
     },
 
-    async list(filter: Parameters<typeof listTopics>[1]): Promise<Topic[]> {
-      return (await listTopics(db.read, filter)).map(topicOf);
+    /** The topic as it is in this text of its page. */
+    async findIn(id: string, page: Page | undefined): Promise<Topic | undefined> {
+      const row = await findTopic(db.read, id);
+      return row && topicOf(rowAt(row, page) ?? row);
+    },
+
+    /** `pageOf` gives the present text of a topic's page. */
+    async list(
+      filter: Parameters<typeof listTopics>[1],
+      pageOf: (path: string) => Page | undefined = () => undefined,
+    ): Promise<Topic[]> {
+      return (await listTopics(db.read, filter)).map((row) => topicOf(rowAt(row, pageOf(row.path)) ?? row));
+    },
+
+    /**
+     * Whether this process has seen another text of the page before. Then the page changed here; otherwise a known
+     * text may as well be that of another checkout, which is not a change.
+     */
+    changedHere(path: string, blob: string): boolean {
+      const last = lastSeen.get(path);
+      lastSeen.set(path, blob);
+      return last !== undefined && last !== blob;
     },
 
     /** Messages numbered above `after`, in order. */
@@ -149,7 +173,12 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         const was = await findTopic(tx, id);
         if (!was) return noSuch(tx, "topic", id);
         const quote = was.first_quote ?? anchor.quote;
-        const row: TopicRow = { ...was, ...anchorColumns(anchor), first_quote: quote, seen_blob: page.blob };
+        const row: TopicRow = {
+          ...was,
+          ...anchorColumns(anchor),
+          first_quote: quote,
+          ...freshPlaces(anchor, page.blob),
+        };
         await keepText(tx, page.blob, page.text);
         if (!(await saveAnchor(tx, was, row)))
           return refuse("conflict", `topic ${id} changed since it was read; read it again`);
@@ -160,6 +189,23 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         return ok(topicOf(row));
       });
     },
+  };
+}
+
+/** So many pages with orphans keep their last text in memory. */
+const mostSearched = 32;
+
+/** The last text of each page in which a passage was not found. */
+function searchedTexts() {
+  const texts = new Map<string, { blob: string; text: string }>();
+  return {
+    add({ path, blob, text }: Page): void {
+      texts.delete(path);
+      texts.set(path, { blob, text });
+      const [oldest] = texts.keys();
+      if (texts.size > mostSearched && oldest !== undefined) texts.delete(oldest);
+    },
+    get: (blob: string) => [...texts.values()].find((known) => known.blob === blob)?.text,
   };
 }
 

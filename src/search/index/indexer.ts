@@ -1,61 +1,41 @@
 import type { Folders } from "../../kernel/markdown/links.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
+import { batches } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
 import { countRows } from "../../store/queries/counts.ts";
-import { findMeta, setMeta } from "../../store/queries/meta.ts";
-import {
-  deleteTickets,
-  enqueueAllEntries,
-  oldestTickets,
-  resetIndex,
-  ticketsStillQueued,
-} from "../../store/queries/search/queue.ts";
+import { deleteTickets, nextTickets, resetIndex, ticketsStillQueued } from "../../store/queries/search/queue.ts";
 import { analyze } from "../../store/statistics.ts";
 import type { Kind } from "../kinds.ts";
-import { hashOf, prepare } from "./prepare.ts";
-import { replaceThings } from "./replace.ts";
+import { prepare } from "./prepare.ts";
+import { replaceThings, type ThingUpdate } from "./replace.ts";
 import { vocabulary } from "./spelling.ts";
 
 const batchSize = 200;
-const sectionsKey = "search-sections";
-
-type Options = { folders: Folders; sections?(): Promise<string[]> };
+/** With PostgreSQL a read waits for the network; with SQLite it does not, and more at once only hold more memory. */
+const readsAtOnce = 8;
 
 /** Indexes the things in `search_queue`: in the background after writes, and before each search. */
-export function indexer(db: Database, kinds: readonly Kind[], { folders, sections }: Options) {
+export function indexer(db: Database, kinds: readonly Kind[], folders: Folders) {
   const byName = new Map(kinds.map((kind) => [kind.name, kind]));
   const words = vocabulary();
-  let seenSections: string | undefined;
 
   /**
-   * Reindexes all entries when the schema's sections changed: an entry whose section was removed is hidden,
-   * although no write to the entry queued it.
+   * Indexes a batch of changes; returns its size. A search, which has no time for all of a large import, begins with
+   * the newest: what was just written is what its caller looks for.
    */
-  async function noticeSections(): Promise<void> {
-    const now = hashOf(...((await sections?.()) ?? []));
-    if (now === seenSections) return;
-    if ((await findMeta(db.read, sectionsKey)) !== now) {
-      await db.write(async (tx) => {
-        await enqueueAllEntries(tx);
-        await setMeta(tx, sectionsKey, now);
-      });
-    }
-    seenSections = now;
-  }
-
-  /** Indexes the oldest batch of changes; returns its size. */
-  async function catchUp(): Promise<number> {
-    await noticeSections();
-    const rows = await oldestTickets(db.read, batchSize);
+  async function catchUp(from: "oldest" | "newest" = "oldest"): Promise<number> {
+    const rows = await nextTickets(db.read, batchSize, from);
     if (rows.length === 0) return 0;
     const tickets = rows.map(({ ticket }) => ticket);
     const latest = new Map(rows.map((row) => [`${row.kind}:${row.thing}`, row]));
-    const updates = await Promise.all(
-      [...latest.values()].map(async ({ kind, thing, ticket }) => {
+    const updates: (ThingUpdate & { ticket: number })[] = [];
+    for (const batch of batches([...latest.values()], readsAtOnce)) {
+      const read = batch.map(async ({ kind, thing, ticket }) => {
         const found = await byName.get(kind)?.read(thing);
-        return { kind, id: thing, ticket, found: found && prepare({ kind, id: thing }, found, folders) };
-      }),
-    );
+        return { kind, id: thing, ticket, found: found && (await prepare({ kind, id: thing }, found, folders)) };
+      });
+      updates.push(...(await Promise.all(read)));
+    }
     const remember = await db.write(async (tx) => {
       await advisoryLock(tx, db.engine, "(search)");
       // A ticket that is gone was indexed by another process, in this state or a later one.
@@ -65,8 +45,11 @@ export function indexer(db: Database, kinds: readonly Kind[], { folders, section
         db.engine,
         updates.filter(({ ticket }) => queued.has(ticket)),
       );
-      const learned = updates.flatMap(({ found }) => found?.passages.flatMap((passage) => passage.words.body) ?? []);
-      const remember = await words.learn(tx, learned);
+      const passages = updates.flatMap(({ found }) => found?.passages ?? []);
+      const remember = await words.learn(
+        tx,
+        passages.map((passage) => passage.words.body),
+      );
       await deleteTickets(tx, tickets);
       return remember;
     });
@@ -76,7 +59,6 @@ export function indexer(db: Database, kinds: readonly Kind[], { folders, section
 
   return {
     catchUp,
-    noticeSections,
     /** Queues changes that no trigger reports, of these kinds or of all. Returns notes for the result of a search. */
     async refresh(names: readonly string[] = [...byName.keys()]): Promise<string[]> {
       const notes = await Promise.all(names.map((name) => byName.get(name)?.refresh?.()));

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Folders } from "../../kernel/markdown/links.ts";
+import { turns } from "../../kernel/turns.ts";
 import type { PassageWords } from "../../store/queries/search/lexemes.ts";
 import type { Readable } from "../kinds.ts";
 import { wordsOf } from "../rank/terms.ts";
@@ -11,18 +12,24 @@ export type PreparedPassage = Chunk & { words: PassageWords; hash: string; state
 
 export type PreparedThing = { about: Readable; passages: PreparedPassage[] };
 
-export function prepare(name: { kind: string; id: string }, found: Readable, folders: Folders): PreparedThing {
+export async function prepare(
+  name: { kind: string; id: string },
+  found: Readable,
+  folders: Folders,
+): Promise<PreparedThing> {
   const document: Document = { title: replaceInvalid(found.title), text: replaceInvalid(found.text) };
-  const passages = chunk(document).map((part) => {
+  const passages: PreparedPassage[] = [];
+  for (const part of chunk(document)) {
     const hash = hashOf(document.title, part.heading, part.body);
-    return {
+    passages.push({
       ...part,
       words: wordsIn(document, part),
       hash,
       state: hashOf(hash, part.near),
       links: linksIn(part.body, name, folders),
-    };
-  });
+    });
+    await turns.next();
+  }
   return { about: { ...found, title: document.title }, passages };
 }
 

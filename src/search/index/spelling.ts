@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { turns } from "../../kernel/turns.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { countRows } from "../../store/queries/counts.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
@@ -17,10 +18,15 @@ export function vocabulary() {
   let generation: string | undefined;
   return {
     /** Call the returned function after the commit: words of a transaction that rolled back must not be cached. */
-    async learn(tx: Query, words: string[]): Promise<() => void> {
+    async learn(tx: Query, texts: string[][]): Promise<() => void> {
       const current = await findMeta(tx, generationKey);
       if (current !== generation) known.clear();
-      const fresh = [...new Set(words.filter((word) => !known.has(word) && isCandidate(word)))];
+      const unknown = new Set<string>();
+      for (const words of texts) {
+        for (const word of words) if (!known.has(word)) unknown.add(word);
+        await turns.next();
+      }
+      const fresh = [...unknown].filter(isCandidate);
       await insertWords(tx, fresh);
       return () => {
         generation = current;

@@ -1,5 +1,5 @@
 import { closeSync, constants, type Dirent, mkdirSync, openSync, readlinkSync, realpathSync } from "node:fs";
-import { type FileHandle, open, readdir } from "node:fs/promises";
+import { type FileHandle, open, readdir, unlink } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { ok, Refused, type Result, refuse } from "../../kernel/result.ts";
 
@@ -67,6 +67,14 @@ export async function openInside(
     return noFile(path);
   });
 }
+
+/** Deletes a file, or a link itself, whose path contains no link. */
+export const removeInside = (root: string, path: string): Promise<Result<true>> =>
+  refusing(path, async () => {
+    const parts = path.split("/");
+    await inside(root, parts.slice(0, -1), false, (place) => unlink(join(place, parts.at(-1) ?? "")));
+    return ok(true);
+  });
 
 /** Lists a folder whose path contains no link. */
 export const listInside = (root: string, path: string): Promise<Result<Dirent[]>> =>

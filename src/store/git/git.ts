@@ -1,10 +1,14 @@
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { blobOf, nullId } from "./blob.ts";
-import { type AllowsPrograms, guardedGit, topFolder } from "./guarded-git.ts";
+import { Refused } from "../../kernel/result.ts";
+import { batches } from "../batches.ts";
+import { isBlob, nullId, type ObjectFormat } from "./blob.ts";
+import { type AllowsPrograms, guardedGit, topFolder, whyNoRepository } from "./guarded-git.ts";
 import { failedGit, type GitInput, type GitOutput } from "./run-git.ts";
 
 export type Identity = { name: string; email: string };
+/** Of a regular file; git knows no other permissions. */
+export type FileMode = "100644" | "100755";
 export type Head = { branch: string | undefined; commit: string | undefined };
 
 /** The git commands that Scriptorium uses: plumbing, without the repository's hooks and programs. */
@@ -16,6 +20,7 @@ export function gitAt(
   allows: AllowsPrograms = () => false,
 ) {
   const { run: guarded, programs, place: findPlace } = guardedGit(root, environment, allows);
+  let tracksModes: Promise<boolean> | undefined;
   let person: { at: number; found: Promise<Identity | undefined> } | undefined;
 
   const run = (args: string[], input?: GitInput): Promise<GitOutput> => guarded(args, input);
@@ -46,12 +51,24 @@ export function gitAt(
   const topOf = async () => topFolder(root, await findPlace());
 
   return {
+    /** The folder of the workspace. */
+    root,
     run,
     text,
     maybe,
     list,
 
     place: findPlace,
+
+    /** The format of the repository's object names; of the older format outside a repository. */
+    async objectFormat(): Promise<ObjectFormat> {
+      try {
+        return (await findPlace()).format;
+      } catch (error) {
+        if (error instanceof Refused) return "sha1";
+        throw error;
+      }
+    },
 
     /** The programs that the repository's own configuration names, allowed or not. */
     programs,
@@ -76,6 +93,18 @@ export function gitAt(
       return person.found;
     },
 
+    /** Whether the person's own commits are signed; Scriptorium signs approvals only (signed-import.ts). */
+    async signsCommits(): Promise<boolean> {
+      const lines = (await maybe(["config", "--show-scope", "--type=bool", "--get-all", "commit.gpgSign"])) ?? "";
+      // Our own command line switches signing off; before it come the person's and the repository's settings.
+      return (
+        lines
+          .split("\n")
+          .findLast((line) => !line.startsWith("command\t"))
+          ?.endsWith("\ttrue") ?? false
+      );
+    },
+
     /** The person as the author of a commit, for which git needs a name and an address. */
     async author(): Promise<Identity> {
       const known = await this.person();
@@ -83,13 +112,22 @@ export function gitAt(
     },
 
     /** The commit that a ref or revision names. */
-    commitAt: (revision: string) => maybe(["rev-parse", "-q", "--verify", `${revision}^{commit}`]),
+    commitAt: (revision: string) =>
+      // As a revision, the name of a missing ref would also find a branch or a tag that is called like it.
+      revision.startsWith("refs/")
+        ? maybe(["show-ref", "--verify", "--hash", revision])
+        : maybe(["rev-parse", "-q", "--verify", `${revision}^{commit}`]),
+
+    /** True if `later` has `earlier` in its history; false also when one of them is missing. */
+    isAncestor: async (earlier: string, later: string) =>
+      (await run(["merge-base", "--is-ancestor", earlier, later])).code === 0,
 
     treeOf: (commit: string) => text(["rev-parse", `${commit}^{tree}`]),
 
     /** Sets a ref if it still points at `from` (null: does not exist); false when it moved. */
     async moveRef(ref: string, to: string, from: string | null, reason = "scriptorium"): Promise<boolean> {
-      return (await run(["update-ref", "-m", reason, ref, to, from ?? nullId])).code === 0;
+      const old = from ?? nullId((await findPlace()).format);
+      return (await run(["update-ref", "-m", reason, ref, to, old])).code === 0;
     },
 
     setRef: (ref: string, to: string) => text(["update-ref", ref, to]),
@@ -116,6 +154,47 @@ export function gitAt(
       return found;
     },
 
+    /** The sizes of those blobs that exist, without reading them. */
+    async sizes(blobs: string[]): Promise<Map<string, number>> {
+      if (blobs.length === 0) return new Map();
+      const asked = blobs.map((blob) => `${blob}\n`).join("");
+      const { stdout } = await run(["cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"], asked);
+      const found = stdout
+        .toString("utf8")
+        .split("\n")
+        .map((line) => line.split(" "));
+      return new Map(found.flatMap(([name, type, size]) => (name && type === "blob" ? [[name, Number(size)]] : [])));
+    },
+
+    top: topOf,
+
+    /** Those of the paths that a commit has as regular files; paths are relative to the top of the repository. */
+    async filesAt(commit: string, paths: string[]): Promise<Map<string, { mode: FileMode; blob: string }>> {
+      const found = new Map<string, { mode: FileMode; blob: string }>();
+      for (const batch of batches(paths, pathsAtOnce)) {
+        for (const line of await list([
+          "--literal-pathspecs",
+          "ls-tree",
+          "-z",
+          "--full-tree",
+          commit,
+          "--",
+          ...batch,
+        ])) {
+          const [, mode, blob, path] = /^(100644|100755) blob (\w+)\t(.+)$/s.exec(line) ?? [];
+          if (mode && blob && path) found.set(path, { mode: mode as FileMode, blob });
+        }
+      }
+      return found;
+    },
+
+    /** The mode that `git add` gives a new file; the path is relative to the top of the repository. */
+    async modeOf(path: string): Promise<FileMode> {
+      tracksModes ??= maybe(["config", "--type=bool", "core.fileMode"]).then((value) => value !== "false");
+      const found = lstatSync(join(await topOf(), path), { throwIfNoEntry: false });
+      return found?.isFile() && found.mode & 0o100 && (await tracksModes) ? "100755" : "100644";
+    },
+
     /** The blob of a file in HEAD; the path is relative to the workspace. */
     blobAtHead: (path: string) => maybe(["rev-parse", "-q", "--verify", `HEAD:./${path}`]),
 
@@ -130,16 +209,57 @@ export function gitAt(
       return text(["-C", await topOf(), "hash-object", ...(write ? ["-w"] : []), "--stdin", `--path=${path}`], bytes);
     },
 
+    /** Stores files of the workspace as `git add` would; the blobs are in the order of the paths. */
+    async storeFiles(paths: string[]): Promise<string[]> {
+      if (paths.length === 0) return [];
+      // Git takes these paths from the top, wherever it is started.
+      const { prefix } = await findPlace();
+      const lines = paths.map((path) => `${prefix}${path}\n`).join("");
+      return (await text(["hash-object", "-w", "--stdin-paths"], lines)).split("\n");
+    },
+
     /** True if HEAD has these bytes of a file, in the form in which git stores them. */
     async isCommitted(path: string, bytes: Buffer): Promise<boolean> {
       const [atHead, { prefix }] = await Promise.all([this.blobAtHead(path), findPlace()]);
-      if (atHead === undefined || atHead === blobOf(bytes)) return atHead !== undefined;
+      if (atHead === undefined || isBlob(bytes, atHead)) return atHead !== undefined;
       return atHead === (await this.storedBlob(prefix + path, bytes));
     },
 
     /** The last committer of this file, if HEAD has these bytes. */
     async committedBy(path: string, bytes: Buffer): Promise<string | undefined> {
       return (await this.isCommitted(path, bytes)) ? this.lastAuthor(path) : undefined;
+    },
+
+    /** The authors of the last commits to those files of a folder that are as HEAD has them, by path. */
+    async committedAuthors(folder: string): Promise<Map<string, string>> {
+      const authors = new Map<string, string>();
+      if (!(await this.commitAt("HEAD"))) return authors;
+      const [changed, log] = await Promise.all([
+        this.uncommitted([folder]),
+        text(["log", "--format=%x01%an", "--name-only", "--relative", "-z", "--", folder]),
+      ]);
+      for (const commit of log.split("\u0001")) {
+        const [author = "", ...paths] = commit.split(/[\0\n]+/);
+        for (const path of paths) if (!authors.has(path)) authors.set(path, author);
+      }
+      for (const path of changed) authors.delete(path);
+      return authors;
+    },
+
+    /** The reasons of the last moves of a ref, newest first; none without a reflog. */
+    async reflog(ref: string, count: number): Promise<string[]> {
+      const found = await maybe(["log", "-g", "-n", String(count), "--format=%gs", ref, "--"]);
+      return found === undefined ? [] : found.split("\n");
+    },
+
+    /** How HEAD has moved since a time, newest first: `checkout: moving from a to b`, `commit: …`, `reset: …`. */
+    async movesSince(at: string): Promise<string[]> {
+      const found = await maybe(["log", "-g", "-n", "50", "--date=unix", "--format=%gd%x00%gs", "HEAD"]);
+      const since = Math.floor(Date.parse(at) / 1000);
+      return (found ?? "").split("\n").flatMap((line) => {
+        const [, time, move] = /^HEAD@\{(\d+)\}\0(.*)$/.exec(line) ?? [];
+        return time && move && Number(time) >= since ? [move] : [];
+      });
     },
 
     /** Attributes of paths, relative to the top of the repository: `set`, `unset`, `unspecified` or a value. */
@@ -154,6 +274,19 @@ export function gitAt(
 
     /** The newest commit that matches options of `git log`; undefined when none does. */
     lastCommit: async (...options: string[]) => (await maybe(["log", "-1", "--format=%H", ...options])) || undefined,
+
+    /** The path that a file was renamed to in the commit that removed it, as git detects renames. */
+    async renamedTo(path: string): Promise<string | undefined> {
+      const removed = await this.lastCommit("--", `:(literal)${path}`);
+      if (removed === undefined) return undefined;
+      const { prefix } = await findPlace();
+      const options = ["-r", "-z", "-M", "--no-commit-id", "--name-status", "--diff-filter=R"];
+      const fields = await list(["diff-tree", ...options, removed]);
+      // Each rename is three fields: R and the similarity, the old path, the new one.
+      const at = fields.findIndex((field, i) => i % 3 === 1 && field === prefix + path);
+      const to = at < 0 ? undefined : fields[at + 1];
+      return to?.startsWith(prefix) ? to.slice(prefix.length) : undefined;
+    },
 
     /** The values of trailers of the newest commit that matches options of `git log`; "" for a missing one. */
     async lastTrailers(
@@ -176,8 +309,15 @@ export function gitAt(
       return entry?.split("\t")[0];
     },
 
+    /** True for a file that a sparse checkout leaves out of the work tree. */
+    async isLeftOut(path: string): Promise<boolean> {
+      const [entry] = await list(["ls-files", "-t", "-z", "--", `:(literal)${path}`]);
+      return entry?.startsWith("S ") ?? false;
+    },
+
     /** Those of the paths that git ignores. */
     async ignored(paths: string[]): Promise<string[]> {
+      if (paths.length === 0) return [];
       const { stdout } = await run(["check-ignore", "-z", "--stdin"], paths.map((path) => `${path}\0`).join(""));
       return stdout
         .toString("utf8")
@@ -289,7 +429,10 @@ export async function gitVersion(
 
 /** Creates a repository unless `root` lies in one; true when it did. */
 export async function initRepository(root: string, environment: Record<string, string | undefined>): Promise<boolean> {
-  if ((await gitAt(root, environment).maybe(["rev-parse", "--is-inside-work-tree"])) === "true") return false;
+  const { code, stdout, stderr } = await gitAt(root, environment).run(["rev-parse", "--is-inside-work-tree"]);
+  if (code === 0 && stdout.toString("utf8").trim() === "true") return false;
+  // Git would complete what is there, and a later failure would take it for ours and delete it.
+  if (existsSync(join(root, ".git"))) throw new Refused({ code: "refused", message: whyNoRepository(root, stderr) });
   await newRepository(root, environment);
   return true;
 }
@@ -298,6 +441,9 @@ export async function initRepository(root: string, environment: Record<string, s
 export async function newRepository(root: string, environment: Record<string, string | undefined>): Promise<void> {
   await gitAt(root, environment).text(["init", "--quiet", "--initial-branch=main"]);
 }
+
+/** Arguments of one process are limited to 128 KiB on some systems. */
+const pathsAtOnce = 500;
 
 const asAuthor = ({ name, email }: Identity) => ["-c", `user.name=${name}`, "-c", `user.email=${email}`];
 

@@ -1,5 +1,7 @@
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { Refused } from "../../kernel/result.ts";
+import type { ObjectFormat } from "./blob.ts";
 import {
   configVariables,
   type RepositoryProgram,
@@ -12,8 +14,8 @@ import { type GitInput, type GitOutput, gitEnvironment, isContentFree, runGit } 
 /** Says whether programs that the repository's own configuration names may run; `top` is its work tree. */
 export type AllowsPrograms = (programs: RepositoryProgram[], top: string) => boolean;
 
-/** The repository's folders, and the workspace's folder within the work tree ("" or "docs/"). */
-type Place = { gitDir: string; commonDir: string; prefix: string };
+/** The repository's folders, its object format, and the workspace's folder within the work tree ("" or "docs/"). */
+type Place = { gitDir: string; commonDir: string; prefix: string; format: ObjectFormat };
 
 type Options = {
   /** Another checkout of the repository, in which an agent may have written. */
@@ -25,17 +27,18 @@ type Options = {
 /** Runs git in a folder so that no program starts that only the repository names, unless `allows` says so. */
 export function guardedGit(root: string, environment: Record<string, string | undefined>, allows: AllowsPrograms) {
   const env = gitEnvironment(environment);
-  const bare = (args: string[], input?: GitInput) => runGit(args, { cwd: root, env, input });
+  const start = async (args: string[], input?: GitInput, more: Record<string, string> = {}) =>
+    refuseForeign(await runGit(args, { cwd: root, env: { ...env, ...more }, input }));
+  const bare = (args: string[], input?: GitInput) => start(args, input);
   const programsIn = repositoryPrograms(bare);
   let place: Promise<Place> | undefined;
 
   async function readPlace(): Promise<Place> {
-    const asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-prefix"];
-    const { code, stdout } = await bare(asked);
-    const message = `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
-    if (code !== 0) throw new Refused({ code: "not_found", message });
-    const [gitDir = "", commonDir = "", prefix = ""] = stdout.toString("utf8").trimEnd().split("\n");
-    return { gitDir, commonDir, prefix };
+    const folders = ["--path-format=absolute", "--git-dir", "--git-common-dir"];
+    const { code, stdout, stderr } = await bare(["rev-parse", ...folders, "--show-object-format", "--show-prefix"]);
+    if (code !== 0) throw new Refused({ code: "not_found", message: whyNoRepository(root, stderr) });
+    const [gitDir = "", commonDir = "", format, prefix = ""] = stdout.toString("utf8").trimEnd().split("\n");
+    return { gitDir, commonDir, prefix, format: format === "sha256" ? "sha256" : "sha1" };
   }
 
   /** Cached once found: before `init` there is no repository. */
@@ -65,12 +68,32 @@ export function guardedGit(root: string, environment: Record<string, string | un
     const held = allows(named, topFolder(root, found)) ? [] : named;
     const settings = await replacePrograms(bare, held);
     if (!filters) settings.push(...(await withoutFilters(bare, named, gitDir)));
-    const output = await runGit(args, { cwd: root, env: { ...env, ...configVariables(settings) }, input });
+    const output = await start(args, input, configVariables(settings));
     const needsProgram = output.code !== 0 && held.length > 0 && /filter .*failed/.test(output.stderr);
     return needsProgram ? { ...output, stderr: `${output.stderr.trimEnd()}; ${whyHeld}` } : output;
   }
 
   return { run, programs: () => programs(), place: findPlace };
+}
+
+/** Git reads nothing of a repository that belongs to another user: that must not pass for a folder without one. */
+function refuseForeign(output: GitOutput): GitOutput {
+  const folder = /dubious ownership in repository at '(.+)'/.exec(output.code === 0 ? "" : output.stderr)?.[1];
+  if (folder === undefined) return output;
+  const command = `git config --global --add safe.directory ${quoted(folder)}`;
+  const message = `git does not use the repository in ${folder}, because it belongs to another user; if you trust it, run: ${command}`;
+  throw new Refused({ code: "refused", message });
+}
+
+const quoted = (word: string) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+export function whyNoRepository(root: string, stderr: string): string {
+  if (!existsSync(join(root, ".git")))
+    return `${root} is no longer in a git repository, which the history of the wiki needs; run: scriptorium init ${root}`;
+  const [reason = ""] = stderr.replace(/^fatal: /, "").split("\n");
+  return lstatSync(join(root, ".git")).isFile()
+    ? `git cannot use ${root}/.git (${reason}); if the worktree was pruned, add it again in another folder with git worktree add, and copy .scriptorium/ and your changes into it`
+    : `git cannot use ${root}/.git (${reason}); restore it from a backup or a clone`;
 }
 
 /** The top of the work tree that a folder is in. */

@@ -1,58 +1,72 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Refused } from "../../kernel/result.ts";
+import { storageProblem } from "../../kernel/storage-problem.ts";
 import type { Database } from "../database.ts";
 import { crashPoint } from "../disk/crash.ts";
 import { openLock } from "../disk/lock.ts";
-import {
-  hasQueued,
-  markInHistory,
-  type QueuedVersion,
-  queuedForBranch,
-  queuedForHistory,
-  removeQueued,
-} from "../queries/git-queue.ts";
+import { type ChainHead, chainHead, formatHead, headTrailer } from "../event-chain.ts";
+import { outsideCalls } from "../idempotency.ts";
+import type { Publications } from "../publications.ts";
+import { hasQueued, markInHistory, type QueuedVersion, queuedForHistory } from "../queries/git-queue.ts";
+import { setMeta } from "../queries/meta.ts";
+import { type BranchOptions, pathsOf, recordBranch } from "./branch.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
+import { historyRefOf } from "./history-ref.ts";
 import { GitError } from "./run-git.ts";
-import { importSigned, type SignCommit } from "./signed-import.ts";
-import { inStoredForm } from "./stored-form.ts";
 
 /**
  * Turns queued versions into git commits, in order, one process at a time.
  *
- *   queued ──▶ refs/scriptorium/history    every version, immediately: the source of
- *     │                                    `entry history` and of a rebuilt index
- *     └──────▶ the person's branch         versions by agents, so that `git log` shows them
+ *   queued ──▶ the history ref       every version, immediately: the source of `entry history` and of a
+ *     │        (history-ref.ts)      rebuilt index
+ *     └──────▶ the person's branch   versions by agents, so that `git log` shows them;
+ *              (branch.ts)           with `book_branch`, versions of the wiki on that branch
  *
- * A person's own edit is left for the person to commit, unless an agent has written on top of it.
- * Nothing touches the branch while a rebase or merge is in progress or HEAD is detached; nothing
- * ever touches what the person has staged.
+ * A version is acknowledged before it is here, and stays queued while git cannot take it: `waits` says why.
  */
 export interface Recorder {
-  /** Records the queue. `waits` is the reason why the branch could not be moved, if any. */
+  /** Records the queue. `waits` is the reason why git does not have all of it, if any. */
   record(): Promise<{ recorded: number; waits: string | undefined }>;
-  /** Records, and retries for `patienceMs` while another process holds the lock. Returns why the branch was not moved. */
+  /** Records, and retries for `patienceMs` while another process holds the lock. Returns why git does not have all of it. */
   drain(patienceMs: number): Promise<string | undefined>;
+  /** Runs `work` while no process records; undefined when another one does. */
+  exclusively<T>(work: () => Promise<T>): Promise<T | undefined>;
 }
 
-export const historyRef = "refs/scriptorium/history";
+/** The commit that the history ref was last moved to: tells a ref that was deleted or reset, and where it was. */
+export const historyTip = "history_tip";
 const batchSize = 500;
+const otherProcess = "another process is writing the git history";
 
 type Row = QueuedVersion;
 type Outcome = { recorded: number; waits: string | undefined };
 
-export function openRecorder(db: Database, git: Git, lockFile: string, sign?: SignCommit): Recorder {
-  async function record(): Promise<Outcome> {
-    if (!(await hasQueued(db.read))) return { recorded: 0, waits: undefined };
+type Deps = BranchOptions & { db: Database; git: Git; publications: Publications; lockFile: string };
+
+export function openRecorder({ db, git, publications, lockFile, ...options }: Deps): Recorder {
+  const record = () => outsideCalls(recordAll);
+
+  async function recordAll(): Promise<Outcome> {
+    if (!(await hasQueued(db.read, options.book !== undefined))) return { recorded: 0, waits: undefined };
     const lock = openLock(lockFile);
-    if (!lock) return { recorded: 0, waits: "another process is writing the git history" };
+    if (!lock) return { recorded: 0, waits: otherProcess };
+    let recorded = 0;
     try {
-      let recorded = 0;
       for (;;) {
-        const fresh = await recordHistory(db, git);
-        const waits = await recordBranch(db, git, sign);
+        const fresh = await recordHistory(db, git, publications);
+        if (typeof fresh === "string") return { recorded, waits: fresh };
+        const waits = await recordBranch(db, git, options);
         recorded += fresh;
         if (fresh < batchSize) return { recorded, waits };
       }
+    } catch (error) {
+      // The versions are acknowledged and stay queued: a caller whose write succeeded must not see a failure.
+      const problem = storageProblem(error);
+      if (problem)
+        return { recorded, waits: `git cannot be written (${problem.details?.reason}): ${(error as Error).message}` };
+      if (error instanceof GitError || error instanceof Refused) return { recorded, waits: error.message };
+      throw error;
     } finally {
       lock.release();
     }
@@ -60,54 +74,90 @@ export function openRecorder(db: Database, git: Git, lockFile: string, sign?: Si
 
   return {
     record,
+    async exclusively(work) {
+      const lock = openLock(lockFile);
+      if (!lock) return undefined;
+      try {
+        return await work();
+      } finally {
+        lock.release();
+      }
+    },
     async drain(patienceMs) {
       const until = Date.now() + patienceMs;
       for (;;) {
         const { waits } = await record();
-        if (waits !== "another process is writing the git history" || Date.now() > until) return waits;
+        if (waits !== otherProcess || Date.now() > until) return waits;
         await sleep(20);
       }
     },
   };
 }
 
-async function recordHistory(db: Database, git: Git, attempt = 1): Promise<number> {
+/** The number of versions, or why they wait. */
+async function recordHistory(
+  db: Database,
+  git: Git,
+  publications: Publications,
+  attempt = 1,
+): Promise<number | string> {
   const rows = await queuedForHistory(db.read, batchSize);
   if (rows.length === 0) return 0;
+  try {
+    publications.settle(rows);
+  } catch (error) {
+    return `a file of the workspace cannot be written: ${(error as Error).message}`;
+  }
 
-  const [{ prefix }, tip] = await Promise.all([git.place(), git.commitAt(historyRef)]);
-  const already = tip ? await newestCommits(git, tip, rows.length) : new Set<string>();
+  const [{ prefix }, ref] = await Promise.all([git.place(), historyRefOf(git)]);
+  const tip = await git.commitAt(ref);
+  const already = tip ? await newestCommits(git, tip, rows.length, prefix) : new Set<string>();
+  let recorded = tip;
   const missing = rows.filter((row) => !already.has(`${subjectOf(row)} ${row.blob} ${prefix}${row.path}`));
   if (missing.length > 0) {
-    const commit = await importCommits(git, tip, await withBytes(git, prefix, missing));
+    const head = await chainHead(db);
+    const commits = (await withBytes(git, prefix, missing)).map((row) => ({ ...row, message: withHead(row, head) }));
+    recorded = await importCommits(git, tip, commits);
     crashPoint("history-imported");
-    if (!(await git.moveRef(historyRef, commit, tip ?? null))) {
-      if (attempt >= 10) throw new Error(`${historyRef} is locked or keeps changing`);
-      return recordHistory(db, git, attempt + 1);
+    if (!(await git.moveRef(ref, recorded, tip ?? null))) {
+      if (attempt >= 10) throw new GitError(`${ref} is locked or keeps changing`, undefined, "");
+      return recordHistory(db, git, publications, attempt + 1);
     }
     crashPoint("history-moved");
   }
-  await db.write((tx) =>
-    markInHistory(
+  await db.write(async (tx) => {
+    await markInHistory(
       tx,
       rows.map(({ seq }) => seq),
-    ),
-  );
+    );
+    if (recorded) await setMeta(tx, historyTip, recorded);
+  });
   crashPoint("history-marked");
   return rows.length;
 }
 
-/** A process may have died after its import and before it marked the rows: commits at the tip are not repeated. */
-async function newestCommits(git: Git, tip: string, count: number): Promise<Set<string>> {
+/**
+ * A process may have died after its import and before it marked the rows: commits at the tip are not repeated.
+ * Another workspace of the repository may have added its own since.
+ */
+async function newestCommits(git: Git, tip: string, count: number, prefix: string): Promise<Set<string>> {
   const raw = ["--raw", "--no-abbrev", "--no-renames"];
-  const found = await git.text(["log", "-n", String(count), "--format=%x01%s", ...raw, tip]);
+  const own = prefix === "" ? [] : ["--", `:(top,literal)${prefix}`];
+  const found = await git.text(["log", "-n", String(count), "--format=%x01%s", ...raw, tip, ...own]);
   return new Set(
     found.split("\u0001").flatMap((commit) => {
-      const [, subject, blob, path] = /^(.*)\n\n:\d+ \d+ \w+ (\w+) \w\t(.+)\n?$/.exec(commit) ?? [];
-      return blob && path ? [`${subject} ${blob} ${path}`] : [];
+      const [subject, ...changes] = commit.split("\n");
+      return changes.flatMap((line) => {
+        const [, blob, path] = /^:\d+ \d+ \w+ (\w+) [AM]\t(.+)$/.exec(line) ?? [];
+        return blob && path ? [`${subject} ${blob} ${path}`] : [];
+      });
     }),
   );
 }
+
+/** The message is made before its transaction commits, when the event has no position yet. It ends with trailers. */
+const withHead = ({ message }: Commit, head: ChainHead | undefined) =>
+  head ? `${message.trimEnd()}\n${headTrailer}: ${formatHead(head)}\n` : message;
 
 const subjectOf = (row: Row) => row.message.split("\n", 1)[0];
 
@@ -124,122 +174,7 @@ async function withBytes(git: Git, prefix: string, rows: Row[]): Promise<Commit[
       texts.delete(row.base);
     }
     texts.set(row.blob, bytes);
-    commits.push({ ...row, path: prefix + row.path, bytes });
+    commits.push({ ...row, ...pathsOf(row, prefix), bytes, mode: await git.modeOf(prefix + row.path) });
   }
   return commits;
-}
-
-async function recordBranch(db: Database, git: Git, sign: SignCommit | undefined): Promise<string | undefined> {
-  const queued = await queuedForBranch(db.read);
-  if (!queued.some((row) => row.by_person === 0)) return undefined;
-
-  for (let attempt = 1; ; attempt++) {
-    const busy = await git.underWay();
-    if (busy) return `${busy} is in progress`;
-    const head = await git.head();
-    if (!head.branch) return "HEAD is detached";
-
-    const { prefix } = await git.place();
-    const atHead = await blobsAt(git, head.commit, [...new Set(queued.map((row) => prefix + row.path))]);
-    const rows = await inStoredForm(git, queued, prefix, (path) => atHead.has(prefix + path)).catch(
-      (error: unknown) => {
-        if (error instanceof GitError) return error.message;
-        throw error;
-      },
-    );
-    if (typeof rows === "string") return rows;
-    const settled = rows.filter((row) => !waitsForPerson(row, rows, atHead.get(prefix + row.path)));
-    const fitting = settled.filter((row) => fits(row, rows, atHead.get(prefix + row.path)));
-    const wanted = fitting.filter((row) => !isCommitted(row, rows, atHead.get(prefix + row.path)));
-    if (wanted.length > 0 && !(await moveBranch(git, head as Tip, wanted, prefix, sign))) {
-      if (attempt >= 10) return "the branch keeps changing";
-      continue;
-    }
-    crashPoint("branch-moved");
-    await followIndex(git, fitting, prefix, atHead);
-    crashPoint("index-followed");
-    await db.write((tx) =>
-      removeQueued(
-        tx,
-        settled.map(({ seq }) => seq),
-      ),
-    );
-    return undefined;
-  }
-}
-
-/** A person's version waits until HEAD has it or an agent has written on top of it. */
-const waitsForPerson = (row: Row, rows: Row[], atHead: string | undefined) =>
-  row.by_person === 1 &&
-  !isCommitted(row, rows, atHead) &&
-  !rows.some((later) => later.path === row.path && later.seq > row.seq && later.by_person === 0);
-
-/** True when HEAD has this version or a later queued one. */
-const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
-  rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
-
-/** False for an approved text when someone has since committed another: history has it, the branch keeps theirs. */
-const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
-  row.only_on === null ||
-  row.only_on === atHead ||
-  isCommitted(row, rows, atHead) ||
-  rows.some((earlier) => earlier.path === row.path && earlier.seq < row.seq && earlier.blob === row.only_on);
-
-type Tip = { branch: string; commit?: string };
-
-async function moveBranch(git: Git, head: Tip, rows: Row[], prefix: string, sign: SignCommit | undefined) {
-  const commits = rows.map((row) => ({ ...row, path: prefix + row.path, bytes: undefined }));
-  const commit = await (sign
-    ? importSigned(git, head.commit, commits, sign)
-    : importCommits(git, head.commit, commits));
-  crashPoint("branch-imported");
-  return git.moveRef(head.branch, commit, head.commit ?? null, "scriptorium: record");
-}
-
-/**
- * Updates the person's index, which still names the old blobs: their next commit would undo ours. Only entries
- * that equal the old HEAD or an earlier version are updated; anything they staged stays.
- */
-async function followIndex(git: Git, rows: Row[], prefix: string, before: Map<string, string>): Promise<void> {
-  const latest = new Map(rows.map((row) => [prefix + row.path, row.blob]));
-  const paths = [...latest.keys()];
-  const listed = await git.text([
-    "ls-files",
-    "-s",
-    "-z",
-    "--full-name",
-    "--",
-    ...paths.map((path) => `:(top,literal)${path}`),
-  ]);
-  const staged = new Map(
-    listed.split("\0").flatMap((line) => {
-      const [, blob, path] = /^\d+ (\w+) 0\t(.+)$/s.exec(line) ?? [];
-      return blob && path ? [[path, blob] as const] : [];
-    }),
-  );
-  const moves = paths.flatMap((path) => {
-    const now = staged.get(path);
-    const known =
-      rows.some((row) => prefix + row.path === path && (row.base ?? undefined) === now) || now === before.get(path);
-    return known && now !== latest.get(path) ? [`100644 ${latest.get(path)} 0\t${path}\0`] : [];
-  });
-  if (moves.length === 0) return;
-  for (let attempt = 1; ; attempt++) {
-    const { code, stderr } = await git.updateIndex(moves.join(""));
-    if (code === 0) return;
-    if (attempt >= 40) throw new Error(`the git index stays locked: ${stderr.trim()}`);
-    await sleep(50);
-  }
-}
-
-async function blobsAt(git: Git, commit: string | undefined, paths: string[]): Promise<Map<string, string>> {
-  if (!commit) return new Map();
-  const asked = paths.map((path) => `${commit}:${path}\n`).join("");
-  const answers = (await git.text(["cat-file", "--batch-check=%(objectname) %(objecttype)"], asked)).split("\n");
-  return new Map(
-    paths.flatMap((path, index) => {
-      const [blob, type] = answers[index]?.split(" ") ?? [];
-      return blob && type === "blob" ? [[path, blob] as const] : [];
-    }),
-  );
 }

@@ -96,13 +96,23 @@ const takesValue = new Set(["-c", "-C", "--git-dir", "--work-tree"]);
 
 /** True for commands that never read the content of files, and so never run a filter or merge driver. */
 export const isContentFree = (args: string[]) => contentFree.has(nameOf(args));
-const contentFree = new Set(["config", "for-each-ref", "init", "rev-parse", "symbolic-ref", "update-ref", "version"]);
+const contentFree = new Set([
+  "config",
+  "for-each-ref",
+  "init",
+  "rev-parse",
+  "show-ref",
+  "symbolic-ref",
+  "update-ref",
+  "version",
+]);
 
 const rawDiff = ["--no-ext-diff", "--no-textconv"];
 
 /** The commands that Scriptorium runs, with the options that keep each from running programs. */
 const commands: Record<string, string[]> = {
   add: [],
+  bundle: [],
   "cat-file": [],
   "check-attr": [],
   "check-ignore": [],
@@ -123,10 +133,12 @@ const commands: Record<string, string[]> = {
   "merge-base": [],
   "merge-tree": [],
   mktree: [],
+  "pack-objects": [],
   "read-tree": [],
   reset: [],
   "rev-parse": [],
   rm: [],
+  "show-ref": [],
   // Git would start itself in every submodule, under the configuration of that repository.
   status: ["--ignore-submodules=dirty"],
   "symbolic-ref": [],
@@ -195,6 +207,9 @@ export function gitEnvironment(environment: Record<string, string | undefined>):
 const offline = {
   GIT_ALLOW_PROTOCOL: "none",
   GIT_NO_LAZY_FETCH: "1",
+  // History is what was recorded, also where a person has replaced objects to see another one.
+  GIT_NO_REPLACE_OBJECTS: "1",
+  GIT_GRAFT_FILE: "/dev/null",
   GIT_TERMINAL_PROMPT: "0",
   GIT_ASKPASS: "",
   GIT_EDITOR: ":",

@@ -26,14 +26,13 @@ export async function inStoredForm(
 
   const renamed: QueuedVersion[] = [];
   for (const row of rows) {
-    const { path, blob, base, only_on } = row;
+    const { path, blob, base } = row;
     if (!converted.has(path)) renamed.push(row);
     else
       renamed.push({
         ...row,
         blob: await stored(path, blob),
         base: base && (await stored(path, base)),
-        only_on: only_on && (await stored(path, only_on)),
       });
   }
   return renamed;

@@ -1,4 +1,4 @@
-import type { AttemptRow, ErrorContext, Statement } from "../crew-tables.ts";
+import type { AttemptRow, ErrorContext, RefusedVerdict, Statement } from "../crew-tables.ts";
 import type { Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 
@@ -9,8 +9,17 @@ type Json = {
   files_changed: string[];
   topics: string[];
   error_context: ErrorContext | null;
+  refused_verdicts: RefusedVerdict[];
 };
-const empty: Json = { claims: [], decisions: [], cites: [], files_changed: [], topics: [], error_context: null };
+const empty: Json = {
+  claims: [],
+  decisions: [],
+  cites: [],
+  files_changed: [],
+  topics: [],
+  error_context: null,
+  refused_verdicts: [],
+};
 
 export type Attempt = Parsed<AttemptRow, Json>;
 const fromRow = (row: AttemptRow): Attempt => parseColumns(row, empty);
@@ -89,6 +98,7 @@ export const insertAttempt = (tx: Query, attempt: NewAttempt) =>
       ended_at: null,
       error_context: null,
       learnt_at: null,
+      refused_verdicts: "[]",
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();

@@ -1,3 +1,4 @@
+import type { CrewPart } from "../../kernel/caller.ts";
 import type { DestinationUse } from "../../kernel/destination-use.ts";
 import type { ContextRow, FingerprintRow, ToolCallRow } from "../crew-tables.ts";
 import type { Query } from "../database.ts";
@@ -5,8 +6,9 @@ import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts"
 import { byTaskOrRun, type OfTask } from "./attempts.ts";
 
 type PartOfContext = { name: string; characters: number; tokens: number };
-type Json = { parts: PartOfContext[]; destinations: DestinationUse[] | null };
-const empty: Json = { parts: [], destinations: null };
+type Compaction = { call: number; characters: number; removed: string[] };
+type Json = { parts: PartOfContext[]; destinations: DestinationUse[] | null; compactions: Compaction[] };
+const empty: Json = { parts: [], destinations: null, compactions: [] };
 
 /** The context that one agent was started with, and its usage. */
 export type StoredContext = Parsed<ContextRow, Json>;
@@ -28,6 +30,7 @@ export type ContextUsage = Pick<
   | "messages"
   | "cost_usd"
   | "destinations"
+  | "compactions"
 >;
 
 export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at" | keyof ContextUsage>) =>
@@ -45,6 +48,7 @@ export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at"
       messages: null,
       cost_usd: null,
       destinations: null,
+      compactions: null,
     })
     .execute();
 
@@ -81,11 +85,35 @@ const noCalls: CallJson = { retrieved: [] };
 
 export type StoredToolCall = Parsed<ToolCallRow, CallJson>;
 
-export async function toolCallsOf(query: Query, of: OfTask): Promise<StoredToolCall[]> {
+/** Without inputs and answers, which can be long. */
+export function toolCallsOf(
+  query: Query,
+  of: OfTask,
+): Promise<Pick<ToolCallRow, "name" | "part" | "ok" | "duration_ms" | "output_bytes" | "at">[]> {
   const [column, value] = byTaskOrRun(of);
-  const rows = await query.selectFrom("tool_calls").selectAll().where(column, "=", value).orderBy("at").execute();
-  return rows.map((row) => parseColumns(row, noCalls));
+  return query
+    .selectFrom("tool_calls")
+    .select(["name", "part", "ok", "duration_ms", "output_bytes", "at"])
+    .where(column, "=", value)
+    .orderBy("at")
+    .execute();
 }
+
+export type CallsBy = { task: string; epoch: number; part: CrewPart; context?: string | null };
+
+/** The calls that agents of one part made under one claim; with `context`, those of one agent. */
+export const callsBy = (query: Query, { task, epoch, part, context }: CallsBy): Promise<ToolCallRow[]> =>
+  query
+    .selectFrom("tool_calls")
+    .selectAll()
+    .where("task_id", "=", task)
+    .where("epoch", "=", epoch)
+    .where("part", "=", part)
+    .$if(context !== undefined, (q) =>
+      context === null ? q.where("context_id", "is", null) : q.where("context_id", "=", context ?? ""),
+    )
+    .orderBy("at")
+    .execute();
 
 export const insertToolCall = (tx: Query, call: StoredToolCall) =>
   tx

@@ -1,18 +1,25 @@
 import { type Selectable, sql } from "kysely";
-import type { Query } from "../database.ts";
+import type { EventKind } from "../../kernel/event-kinds.ts";
+import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 import type { EventRow } from "../tables.ts";
 
-/** Looks into the event log by sequence number, kind and subject; store/events.ts appends to it and tails it. */
+/**
+ * Looks into the event log by kind and subject, events that are not sealed yet included; store/events.ts appends to
+ * it and tails it. These queries order by `seq`: the events of one subject are written under its lock, so among
+ * them `seq` is the order of commits, in a copy too.
+ */
 
 export type LoggedEvent = Omit<Selectable<EventRow>, "data"> & { data: Record<string, unknown> };
 
 const parsed = (row: Selectable<EventRow>): LoggedEvent => ({ ...row, data: parseJsonOr(row.data, {}) });
 
-/** PostgreSQL numbers an event before its transaction commits: a lower number may still appear later. */
-export async function newestSeq(query: Query): Promise<number> {
-  const { rows } = await sql<{ seq: number | string | null }>`SELECT max(seq) AS seq FROM events`.execute(query);
-  return Number(rows[0]?.seq ?? 0);
+/** Every event with this or a lower number is sealed or was rolled back: none of them can still appear. */
+export async function settledSeq(query: Query, engine: Database["engine"]): Promise<number> {
+  const open = engine === "postgres" ? sql`(SELECT min(first) - 1 FROM event_gaps)` : sql`NULL`;
+  const { rows } = await sql<{ seq: number }>`
+    SELECT coalesce(${open}, (SELECT max(seq) FROM event_chain), 0) AS seq`.execute(query);
+  return Number(rows[0]?.seq);
 }
 
 export async function eventNumbered(query: Query, seq: number): Promise<LoggedEvent | undefined> {
@@ -29,6 +36,29 @@ export async function pageEventsSince(query: Query, seq: number): Promise<Logged
 export async function taskEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "task:%");
   return (await events.orderBy("seq").execute()).map(parsed);
+}
+
+/** The events about versions of entries, in the order of the log. */
+export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
+  const events = query.selectFrom("events").selectAll().where("subject", "like", "entry:%");
+  const kinds = ["entry-committed", "entry-appended", "entry-edited", "entry-recovered", "section-renamed"];
+  return (await events.where("kind", "in", kinds).orderBy("seq").execute()).map(parsed);
+}
+
+/** The events of entries that were moved to another store, oldest first. */
+export async function moveEvents(query: Query): Promise<LoggedEvent[]> {
+  const events = query.selectFrom("events").selectAll().where("kind", "=", "entry-moved");
+  return (await events.orderBy("seq").execute()).map(parsed);
+}
+
+/** The oldest and the newest event of a kind. */
+export const oldestOfKind = (query: Query, kind: EventKind) => endOfKind(query, kind, "asc");
+export const newestOfKind = (query: Query, kind: EventKind) => endOfKind(query, kind, "desc");
+
+async function endOfKind(query: Query, kind: EventKind, end: "asc" | "desc"): Promise<LoggedEvent | undefined> {
+  const events = query.selectFrom("events").selectAll().where("kind", "=", kind);
+  const row = await events.orderBy("seq", end).limit(1).executeTakeFirst();
+  return row && parsed(row);
 }
 
 const graphKinds = ["node-added", "node-updated", "node-deleted", "edge-added", "edge-deleted"];

@@ -1,14 +1,6 @@
-import type { Query } from "../database.ts";
-import { prepared } from "../prepared.ts";
+import type { Database, Query } from "../database.ts";
 import type { HandoffRow } from "../tables.ts";
-
-/** Prepared, because every operation of an agent checks it first. */
-export const lastStep = async (query: Query, run: string): Promise<HandoffRow | undefined> =>
-  (await selectLastStep(query, { run }))[0];
-
-const selectLastStep = prepared<{ run: string }, HandoffRow>((query, slot) =>
-  query.selectFrom("handoffs").selectAll().where("run", "=", slot("run")).orderBy("step", "desc").limit(1),
-);
+import { endedFocus, lockOpenFocus, saveFocus } from "./focus.ts";
 
 /** The newest handoff to a role that it has not taken. */
 export const waitingFor = async (
@@ -55,22 +47,45 @@ export async function saveHandoff(tx: Query, row: HandoffRow): Promise<void> {
   await tx.insertInto("handoffs").values(row).execute();
 }
 
-/** Withdraws the pending handoffs of a run or role and returns their number; `look` only counts them. */
+/**
+ * Withdraws the pending handoffs of a run or role and returns their number; `look` only counts them. The focus is
+ * locked first, as a handoff does it: in the other order the two can deadlock, and one overwrites the other's step.
+ */
 export async function withdrawHandoffs(
   tx: Query,
+  engine: Database["engine"],
   { run, role, task }: { run?: string | undefined; role?: string | undefined; task?: string | undefined },
   at: string,
   look: boolean,
 ): Promise<number> {
   if (task !== undefined) return 0;
-  const waiting = await tx
-    .selectFrom("handoffs")
-    .select("id")
-    .where("taken_at", "is", null)
-    .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
-    .$if(role !== undefined, (q) => q.where("from_role", "=", role ?? ""))
-    .execute();
+  const pending = () =>
+    tx
+      .selectFrom("handoffs")
+      .select(["id", "run"])
+      .where("taken_at", "is", null)
+      .$if(run !== undefined, (q) => q.where("run", "=", run ?? ""))
+      .$if(role !== undefined, (q) => q.where("from_role", "=", role ?? ""))
+      .execute();
+  const found = await pending();
+  if (look || found.length === 0) return found.length;
+  const open = await lockOpenFocus(
+    tx,
+    engine,
+    found.map((handoff) => handoff.run),
+  );
+  const known = new Set(found.map((handoff) => handoff.run));
+  // A handoff may have been taken or made before the lock was granted.
+  const waiting = (await pending()).filter((handoff) => known.has(handoff.run));
+  const runs = new Set(waiting.map((handoff) => handoff.run));
   const ids = waiting.map(({ id }) => id);
-  if (!look && ids.length > 0) await tx.updateTable("handoffs").set({ taken_at: at }).where("id", "in", ids).execute();
+  if (ids.length > 0) await tx.updateTable("handoffs").set({ taken_at: at }).where("id", "in", ids).execute();
+  for (const row of open) if (runs.has(row.run)) await saveFocus(tx, { ...row, ...endedFocus("reverted", row, at) });
   return ids.length;
 }
+
+/** The last handoffs of runs, newest first. */
+export const handoffsOf = async (query: Query, runs: string[]): Promise<HandoffRow[]> =>
+  runs.length === 0
+    ? []
+    : query.selectFrom("handoffs").selectAll().where("run", "in", runs).orderBy("step", "desc").execute();

@@ -6,9 +6,10 @@ import { brokenLinks } from "./graph/derived.ts";
 export const entriesWithoutLinks = (query: Query, limit: number): Promise<{ id: string; version: number }[]> =>
   query
     .selectFrom("entries")
-    .select(["id", "version"])
-    .where("links", "is", null)
-    .orderBy("num")
+    .innerJoin("sections", "sections.id", "entries.id")
+    .select(["entries.id", "entries.version"])
+    .where("entries.links", "is", null)
+    .orderBy("entries.num")
     .limit(limit)
     .execute();
 
@@ -33,6 +34,14 @@ export async function indexedLinks(query: Query, id: string): Promise<string[]> 
   return rows.map((row) => row.to_id);
 }
 
+/** The targets of all entries' links, by entry. */
+export async function allLinks(query: Query): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  for (const { entry_id, to_id } of await query.selectFrom("entry_links").selectAll().execute())
+    found.set(entry_id, [...(found.get(entry_id) ?? []), to_id]);
+  return found;
+}
+
 type BrokenLink = { from: string; to: string };
 
 /** Links whose target does not exist: of one entry, or of all. */
@@ -47,6 +56,7 @@ export const entriesThatLink = (db: Database, to: string, after: string, limit: 
   db.read
     .selectFrom("entry_links as l")
     .innerJoin("entries as e", "e.id", "l.entry_id")
+    .innerJoin("sections as s", "s.id", "l.entry_id")
     .select(["e.id", "e.title"])
     .where("l.to_id", "=", to)
     .where("l.entry_id", ">", after)

@@ -14,6 +14,8 @@ export async function setMeta(tx: Query, key: string, value: string): Promise<vo
     .execute();
 }
 
+export const deleteMeta = (tx: Query, key: string) => tx.deleteFrom("meta").where("key", "=", key).execute();
+
 /** Keeps the value that is there, if any. */
 export async function addMeta(tx: Query, key: string, value: string): Promise<void> {
   await tx

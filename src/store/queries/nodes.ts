@@ -35,10 +35,21 @@ const nodeColumns = [
 
 const columns = sql.raw(nodeColumns.map((name) => `nodes.${name}`).join(", "));
 
-/** A node of the graph's own table, or one derived from another table. */
+/**
+ * A node of the graph's own table, or one derived from another table. The bare id of a task, an entry and the like
+ * finds its node too, whose id is then another: `task-1` finds `task:task-1`.
+ */
 export async function findNode(query: Query, engine: Engine, id: string): Promise<StoredNode | undefined> {
   const other = nounOf(id);
-  if (!other) return findOwnNode(query, id);
+  if (!other) {
+    const own = await findOwnNode(query, id);
+    if (own) return own;
+    for (const { type } of nouns.filter(({ isBare }) => isBare?.test(id))) {
+      const found = await findNode(query, engine, `${type}:${id}`);
+      if (found) return found;
+    }
+    return undefined;
+  }
   const from = asNodes(engine, other.noun, sql`${sql.raw(other.noun.key)} = ${other.key}`);
   return (await sql<StoredNode>`SELECT ${columns} FROM ${from}`.execute(query)).rows[0];
 }

@@ -3,15 +3,15 @@ import { parseJsonOr } from "../json.ts";
 import type { ProposalCommentRow, ProposalRow } from "../tables.ts";
 
 /** A proposal without its texts, with its data parsed. */
-export type StoredProposal = Omit<ProposalRow, "data" | "text" | "base_text" | "approval" | "signature"> & {
+export type StoredProposal = Omit<ProposalRow, "data" | "text" | "base_text" | "publishing" | "signature"> & {
   data: Record<string, unknown>;
 };
 
-/** A proposal with its texts and the recorded intent of an approval, if one was begun. */
+/** A proposal with its texts, the intent of an approval that is not finished, and the signature of its approval. */
 export type FullProposal = StoredProposal & {
   text: string | null;
   base_text: string | null;
-  approval: Record<string, unknown> | null;
+  publishing: Record<string, unknown> | null;
   signature: string | null;
 };
 
@@ -43,7 +43,7 @@ const brief = (row: BriefRow): StoredProposal => ({ ...row, data: parseJsonOr(ro
 const full = (row: ProposalRow): FullProposal => ({
   ...row,
   data: parseJsonOr(row.data, {}),
-  approval: row.approval === null ? null : parseJsonOr(row.approval, null),
+  publishing: row.publishing === null ? null : parseJsonOr(row.publishing, null),
 });
 
 export async function findProposal(query: Query, id: string): Promise<FullProposal | undefined> {
@@ -84,7 +84,7 @@ export async function insertProposal(tx: Query, fields: NewProposal): Promise<St
       decided_at: null,
       decided_by: null,
       note: null,
-      approval: null,
+      publishing: null,
       signature: null,
     })
     .onConflict((conflict) => conflict.doNothing())
@@ -127,7 +127,7 @@ export async function approvedProposals(query: Query, limit: number): Promise<Fu
 export async function supersedeProposals(tx: Query, topic: string, at: string): Promise<void> {
   await tx
     .updateTable("proposals")
-    .set({ status: "superseded", decided_at: at, approval: null })
+    .set({ status: "superseded", decided_at: at })
     .where("topic_id", "=", topic)
     .where("status", "=", "open")
     .execute();
@@ -137,15 +137,35 @@ export async function supersedeProposals(tx: Query, topic: string, at: string): 
 export async function setApproval(tx: Query, id: string, intent: Record<string, unknown> | null): Promise<void> {
   await tx
     .updateTable("proposals")
-    .set({ approval: intent && JSON.stringify(intent) })
+    .set({ publishing: intent && JSON.stringify(intent) })
     .where("id", "=", id)
     .where("status", "=", "open")
     .execute();
 }
 
+/** Moves the open proposals of a topic to the new path of its page; returns their ids. */
+export async function movePageProposals(tx: Query, topic: string, to: string): Promise<string[]> {
+  const open = await tx
+    .selectFrom("proposals")
+    .select(["id", "subject", "data"])
+    .where("topic_id", "=", topic)
+    .where("kind", "=", "page")
+    .where("status", "=", "open")
+    .execute();
+  for (const { id, subject, data } of open) {
+    const known = { ...parseJsonOr<Record<string, unknown>>(data, {}), renamed_from: subject };
+    await tx
+      .updateTable("proposals")
+      .set({ subject: to, data: JSON.stringify(known) })
+      .where("id", "=", id)
+      .execute();
+  }
+  return open.map(({ id }) => id);
+}
+
 /** Open proposals whose approval was begun. */
 export async function begunApprovals(query: Query): Promise<FullProposal[]> {
-  const rows = query.selectFrom("proposals").selectAll().where("approval", "is not", null);
+  const rows = query.selectFrom("proposals").selectAll().where("publishing", "is not", null);
   return (await rows.where("status", "=", "open").execute()).map(full);
 }
 

@@ -19,11 +19,37 @@ export const findSameQuestion = (query: Query, task: string, question: string): 
     .where("question", "=", question)
     .executeTakeFirst();
 
-export const insertQuestion = (tx: Query, row: Omit<QuestionRow, "answer" | "answered_by" | "answered_at">) =>
+export const insertQuestion = (
+  tx: Query,
+  row: Omit<QuestionRow, "answer" | "answered_by" | "answered_at" | "passed_on">,
+) =>
   tx
     .insertInto("questions")
-    .values({ ...row, answer: null, answered_by: null, answered_at: null })
+    .values({ ...row, answer: null, answered_by: null, answered_at: null, passed_on: null })
     .execute();
 
 export const saveAnswer = (tx: Query, id: string, answer: string, by: string, at: string) =>
   tx.updateTable("questions").set({ answer, answered_by: by, answered_at: at }).where("id", "=", id).execute();
+
+/** Open questions of a run that the planner has not seen, oldest first. */
+export const unseenQuestions = (query: Query, run: string): Promise<QuestionRow[]> =>
+  query
+    .selectFrom("questions")
+    .selectAll()
+    .where("run_id", "=", run)
+    .where("answer", "is", null)
+    .where("passed_on", "is", null)
+    .orderBy("at")
+    .orderBy("id")
+    .execute();
+
+/** Leaves a question to a person, unless it has been answered. */
+export async function passOnQuestion(tx: Query, id: string, reason: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable("questions")
+    .set({ passed_on: reason })
+    .where("id", "=", id)
+    .where("answer", "is", null)
+    .executeTakeFirst();
+  return Number(numUpdatedRows) === 1;
+}

@@ -36,6 +36,9 @@ export const listRuns = async (query: Query, limit: number, after?: string): Pro
     .execute();
 };
 
+export const runIds = async (query: Query): Promise<string[]> =>
+  (await query.selectFrom("runs").select("id").execute()).map(({ id }) => id);
+
 /** Runs in one of these states, oldest first. */
 export const runsIn = (query: Query, states: RunRow["state"][]): Promise<{ id: string }[]> =>
   query.selectFrom("runs").select("id").where("state", "in", states).orderBy("created_at").orderBy("id").execute();
@@ -90,6 +93,16 @@ export async function insertRunTasks(tx: Query, tasks: RunTask[]): Promise<void>
   for (const some of batches(rows)) await tx.insertInto("run_tasks").values(some).execute();
 }
 
+/** The text of a planned task that a person or the planner changed. */
+export const saveRunTask = (tx: Query, task: RunTask) => {
+  const { task_id, run_id: _, failure: __, ...columns } = task;
+  return tx
+    .updateTable("run_tasks")
+    .set(stringifyColumns<RunTaskRow, Json>(columns, empty))
+    .where("task_id", "=", task_id)
+    .execute();
+};
+
 /** Deletes the tasks of a plan that is replaced; a task that was ever claimed stays. */
 export const deleteUnstartedTasks = (tx: Query, run: string) =>
   tx.deleteFrom("tasks").where("run", "=", run).where("attempt", "=", 0).execute();
@@ -101,7 +114,15 @@ export const saveFailure = (tx: Query, task: string, failure: Failure) =>
     .where("task_id", "=", task)
     .execute();
 
-type WaitingRun = { run: RunRow; questions: { id: string; task: string; question: string; answer: null }[] };
+type OpenQuestion = {
+  id: string;
+  task: string;
+  question: string;
+  answer: null;
+  answered_by: null;
+  passed_on: string | null;
+};
+type WaitingRun = { run: RunRow; questions: OpenQuestion[] };
 
 /** Runs that need a person: stopped, or with an open question of an agent. Newest first. */
 export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
@@ -117,7 +138,7 @@ export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
       .selectFrom("questions")
       .innerJoin("runs", "runs.id", "questions.run_id")
       .innerJoin("run_tasks", "run_tasks.task_id", "questions.task_id")
-      .select(["questions.id", "questions.run_id", "questions.question", "run_tasks.number"])
+      .select(["questions.id", "questions.run_id", "questions.question", "questions.passed_on", "run_tasks.number"])
       .where("questions.answer", "is", null)
       .where("runs.state", "in", ["running", "stopped"])
       .orderBy("questions.at")
@@ -128,7 +149,10 @@ export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
       run,
       questions: asked
         .filter(({ run_id }) => run_id === run.id)
-        .map(({ id, number, question }) => ({ id, task: number, question, answer: null })),
+        .map(({ id, number, question, passed_on }) => ({
+          ...{ id, task: number, question, passed_on },
+          ...{ answer: null, answered_by: null },
+        })),
     }))
-    .filter(({ run, questions }) => run.state === "stopped" || questions.length > 0);
+    .filter(({ run, questions }) => run.reason !== null || questions.length > 0);
 }

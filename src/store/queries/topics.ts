@@ -54,8 +54,24 @@ export function listTopics(query: Query, { path, status, kind, after, limit }: F
   return found.execute();
 }
 
-export const openTopicsOn = (query: Query, path: string): Promise<TopicRow[]> =>
-  query.selectFrom("topics").selectAll().where("path", "=", path).where("status", "=", "open").orderBy("id").execute();
+/** Thousands of rows read by one statement block the event loop. */
+const rowsAtOnce = 500;
+
+/** Open topics on a page, oldest first; with `unseen`, those whose anchors were last searched for in another text. */
+export async function openTopicsOn(query: Query, path: string, unseen?: { blob: string }): Promise<TopicRow[]> {
+  const rows: TopicRow[] = [];
+  for (;;) {
+    let next = query.selectFrom("topics").selectAll().where("path", "=", path).where("status", "=", "open");
+    next = next
+      .where("id", ">", rows.at(-1)?.id ?? "")
+      .orderBy("id")
+      .limit(rowsAtOnce);
+    if (unseen) next = next.where("seen_blob", "<>", unseen.blob);
+    const found = await next.execute();
+    rows.push(...found);
+    if (found.length < rowsAtOnce) return rows;
+  }
+}
 
 /** Open topics on any of these pages, oldest first. */
 export const openTopicsOnPages = (
@@ -141,10 +157,10 @@ export async function addMessage(
 
 /** Saves over the row that the caller read; false when the anchor was moved in between. */
 export async function saveAnchor(tx: Query, was: TopicRow, now: TopicRow): Promise<boolean> {
-  const { path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob } = now;
+  const { path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob, places } = now;
   const saved = await tx
     .updateTable("topics")
-    .set({ path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob })
+    .set({ path, about, anchor, anchor_blob, anchor_state, place, first_quote, seen_blob, places })
     .where("id", "=", was.id)
     .where("path", "=", was.path)
     .where("seen_blob", "=", was.seen_blob)

@@ -37,6 +37,10 @@ export const insertVerdict = (tx: Query, verdict: Verdict) =>
 export const markVoid = (tx: Query, id: string, reason: string, at: string) =>
   tx.updateTable("verdicts").set({ voided_at: at, void_reason: reason }).where("id", "=", id).execute();
 
+/** Keeps the files that the verifier wrote in its scratch copy, as a patch. */
+export const keepScratch = (tx: Query, id: string, scratch: string) =>
+  tx.updateTable("verdicts").set({ scratch }).where("id", "=", id).execute();
+
 export const verdictIds = async (query: Query): Promise<string[]> =>
   (await query.selectFrom("verdicts").select("id").execute()).map(({ id }) => id);
 
@@ -59,6 +63,16 @@ export const checksOf = (query: Query, task: string, epoch: number): Promise<Che
     .selectAll()
     .where("task_id", "=", task)
     .where("epoch", "=", epoch)
+    .orderBy("criterion")
+    .execute();
+
+/** Of every attempt. */
+export const checksOfTask = (query: Query, task: string): Promise<CheckResultRow[]> =>
+  query
+    .selectFrom("check_results")
+    .selectAll()
+    .where("task_id", "=", task)
+    .orderBy("epoch")
     .orderBy("criterion")
     .execute();
 

@@ -13,6 +13,18 @@ export const versionsOf = (query: Query, id: string, limit: number) =>
     .limit(limit)
     .execute();
 
+/** A version without its text. */
+export type VersionRecord = Omit<EntryVersionRow, "content">;
+
+/** Every version of every entry, oldest first. */
+export const allVersions = (query: Query): Promise<VersionRecord[]> =>
+  query
+    .selectFrom("entry_versions")
+    .select(["entry_id", "version", "blob", "appended", "author", "role", "run", "task", "epoch", "at", "summary"])
+    .orderBy("entry_id")
+    .orderBy("version")
+    .execute();
+
 export const findVersion = (query: Query, id: string, version: number) =>
   query
     .selectFrom("entry_versions")
@@ -24,6 +36,17 @@ export const findVersion = (query: Query, id: string, version: number) =>
 export async function hasVersion(query: Query, id: string, blob: string): Promise<boolean> {
   const found = query.selectFrom("entry_versions").select("version").where("entry_id", "=", id);
   return (await found.where("blob", "=", blob).limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** The store that wrote the versions: the file store leaves their texts out of the rows. Undefined without versions. */
+export async function writingStore(query: Query): Promise<"files" | "database" | undefined> {
+  // One statement: with two, a version that another process commits between them counts as written by the files store.
+  const versions = query.selectFrom("entry_versions").select("content");
+  const version = await versions
+    .orderBy((x) => x("content", "is", null))
+    .limit(1)
+    .executeTakeFirst();
+  return version && (version.content === null ? "files" : "database");
 }
 
 /** The last full text up to `version`, then every append since, in order. */
@@ -41,6 +64,15 @@ export const contentsUpTo = (query: Query, id: string, version: number) =>
         .where("version", "<=", version)
         .where("appended", "=", 0),
     )
+    .orderBy("version")
+    .execute();
+
+/** The versions of an entry with their contents, oldest first. */
+export const entryContents = (query: Query, id: string) =>
+  query
+    .selectFrom("entry_versions")
+    .select(["version", "blob", "content", "appended", "at"])
+    .where("entry_id", "=", id)
     .orderBy("version")
     .execute();
 
@@ -74,6 +106,13 @@ export const versionsOfEntriesWrittenBy = (query: Query, { run, task, epoch, rol
 export async function replaceVersions(tx: Query, versions: EntryVersionRow[]): Promise<void> {
   await tx.deleteFrom("entry_versions").execute();
   for (const batch of batches(versions, 500)) await tx.insertInto("entry_versions").values(batch).execute();
+}
+
+/** Inserts a version row, or replaces the one of that number. */
+export async function writeVersion(tx: Query, row: EntryVersionRow): Promise<void> {
+  const { entry_id, version } = row;
+  await tx.deleteFrom("entry_versions").where("entry_id", "=", entry_id).where("version", "=", version).execute();
+  await tx.insertInto("entry_versions").values(row).execute();
 }
 
 export const insertVersion = prepared<EntryVersionRow, unknown>((query, slot) =>

@@ -78,7 +78,7 @@ const bufferOrValue = (value: unknown) =>
 
 export const isBusy = (error: unknown) => (error as { code?: string }).code === "SQLITE_BUSY";
 
-/** Names of SQLite's primary result codes that callers distinguish. */
+/** Names of SQLite's result codes that callers distinguish. */
 const codes: Record<number, string> = {
   5: "SQLITE_BUSY",
   6: "SQLITE_LOCKED",
@@ -89,6 +89,8 @@ const codes: Record<number, string> = {
   14: "SQLITE_CANTOPEN",
   19: "SQLITE_CONSTRAINT",
   26: "SQLITE_NOTADB",
+  // SQLITE_IOERR_SHMSIZE: the index of the WAL cannot grow.
+  4874: "SQLITE_FULL",
 };
 
 /** The binding's errors have the code ERR_SQLITE_ERROR and SQLite's own, extended, as a number. */
@@ -97,7 +99,8 @@ function withCode<T>(work: () => T): T {
     return work();
   } catch (error) {
     const { errcode } = error as { errcode?: number };
-    if (errcode !== undefined) (error as { code?: string }).code = codes[errcode & 0xff] ?? "SQLITE_ERROR";
+    if (errcode !== undefined)
+      (error as { code?: string }).code = codes[errcode] ?? codes[errcode & 0xff] ?? "SQLITE_ERROR";
     throw error;
   }
 }

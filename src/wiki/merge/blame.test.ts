@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { silent } from "../../kernel/log.ts";
+import { ok } from "../../kernel/result.ts";
+import { openThreads } from "../../kernel/threads/threads.ts";
 import { blame } from "./blame.ts";
 
 test.each<[string, string[], number[]]>([
@@ -7,5 +10,5 @@ test.each<[string, string[], number[]]>([
   ["a line that came back is of the text that brought it back", ["a\nb\n", "a\n", "a\nb\n"], [0, 2]],
   ["an empty text has no lines", ["a\n", ""], []],
 ])("%s", async (_, texts, origins) => {
-  expect(await blame(texts)).toEqual(origins);
+  expect(await blame(texts, openThreads(silent))).toEqual(ok(origins));
 });

@@ -1,10 +1,12 @@
 import { boundedDiff, type DiffBudget, newBudget } from "../../kernel/bounded-diff.ts";
+import { isFaithful } from "./faithful.ts";
+import { parseTree } from "./tree.ts";
 
 type Change = { start: number; end: number; lines: string[] };
 
 /**
- * Three-way merge of a page by lines: the base, the present text, the proposed text. Undefined when changes
- * overlap or touch: a person then has to choose.
+ * Three-way merge of a page by lines: the base, the present text, the proposed text. Undefined when changes overlap or
+ * touch, or a line would end up below another heading: a person then has to choose.
  */
 export function mergeLines(base: string, theirs: string, yours: string, budget = newBudget()): string | undefined {
   if (theirs === base || theirs === yours) return yours;
@@ -29,7 +31,9 @@ export function mergeLines(base: string, theirs: string, yours: string, budget =
   pieces.push(lines.slice(at));
   const merged = pieces.flat();
   // Only the last line of a text may lack a line break.
-  return merged.map((line, i) => (i < merged.length - 1 && !line.endsWith("\n") ? `${line}\n` : line)).join("");
+  const text = merged.map((line, i) => (i < merged.length - 1 && !line.endsWith("\n") ? `${line}\n` : line)).join("");
+  const [before, their, your, m] = [base, theirs, yours, text].map(parseTree);
+  return before && their && your && m && isFaithful({ b: before, t: their, y: your, m }) ? text : undefined;
 }
 
 const linesOf = (text: string) => (text === "" ? [] : text.split(/(?<=\n)/));

@@ -1,11 +1,12 @@
 import type { NextStep } from "../../kernel/next-step.ts";
-import { type Result, refuse } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import type { Threads } from "../../kernel/threads/threads.ts";
 import type { EntryStore } from "../entry.ts";
-import { mergeByHeading } from "./merge.ts";
+import { mergeByHeadingTask } from "./merge-task.ts";
 
 /** The conflict for a commit on an old version: the latest text and, if they merge, both changes in one text. */
 export async function staleCommit(
-  store: Pick<EntryStore, "fetch" | "contentAt">,
+  { store, threads }: { store: Pick<EntryStore, "fetch" | "contentAt">; threads: Threads },
   id: string,
   yours: string,
   version: number,
@@ -24,7 +25,9 @@ export async function staleCommit(
     { version, latestVersion: latest.version },
   );
   if (nothingNew) return refuse("conflict", `${said}; ${nothingNew}`, now);
-  const merged = base === undefined ? undefined : mergeByHeading(base, latest.content, yours);
+  const found =
+    base === undefined ? ok(undefined) : await threads.run(mergeByHeadingTask, { base, theirs: latest.content, yours });
+  const merged = found.ok ? found.value : undefined;
   if (merged !== undefined) {
     return refuse(
       "conflict",
@@ -34,7 +37,7 @@ export async function staleCommit(
   }
   return refuse(
     "conflict",
-    `${said}; both changes are under the same heading: merge yours into latestContent, then commit that with version ${latest.version}`,
+    `${said}; ${found.ok ? "the two changes cannot be merged with certainty" : "merging the two changes takes too long"}: merge yours into latestContent, then commit that with version ${latest.version}`,
     base === undefined ? now : { ...now, base, theirs: latest.content, yours },
   );
 }

@@ -5,11 +5,11 @@ import { people } from "../../kernel/operation.ts";
 import type { Kind, Readable } from "../../search/kinds.ts";
 import { batches } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
+import { readIfThere, statOf } from "../../store/disk/disk.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import { GitError } from "../../store/git/run-git.ts";
 import { deletePages, findIndexedPage, type IndexedPage, indexedPages, savePages } from "../../store/queries/pages.ts";
 import { parseDocument } from "../stores/document.ts";
-import { readIfThere, statOf } from "../stores/look.ts";
 import type { PageReader } from "./pages.ts";
 import { titleOf } from "./title.ts";
 

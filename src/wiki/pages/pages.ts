@@ -1,12 +1,15 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileNameProblem } from "../../kernel/file-name.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { mapInTurns } from "../../kernel/turns.ts";
 import { blobOf } from "../../store/git/blob.ts";
 import type { Git } from "../../store/git/git.ts";
+import type { Publications } from "../../store/publications.ts";
 import type { EntryMetadata, EntryStore } from "../entry.ts";
 import { findSection, type Schema } from "../schema.ts";
+import { namesIn, twinOf } from "../twins.ts";
 
 /** A markdown file that people read and discuss, with the git blob of its bytes. */
 export type Page = { path: string; text: string; blob: string; entry?: PageEntry };
@@ -31,6 +34,7 @@ type Deps = {
   entries: EntryStore;
   /** True when entries are markdown files; otherwise the database has their text. */
   onDisk: boolean;
+  publications: Publications;
 };
 
 /** Some repositories do not ignore the packages that are installed in them. */
@@ -39,11 +43,17 @@ const mostBytes = 4 * 1024 * 1024;
 const longestPath = 400;
 const longestPart = 200;
 
-export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): PageReader {
+export function pageReader({ root, wiki, git, schema, entries, onDisk, publications }: Deps): PageReader {
   async function sectionAt(path: string) {
     if (!path.startsWith(`${wiki}/`) || !path.endsWith(".md")) return undefined;
     const read = await schema();
     return read.ok ? findSection(read.value, path.slice(wiki.length + 1, -".md".length)) : undefined;
+  }
+
+  /** An approved text whose file cannot be written now. */
+  async function unpublished(path: string): Promise<Result<Buffer>> {
+    const latest = await publications.latest(path);
+    return latest?.bytes ? ok(latest.bytes) : readInside(root, path);
   }
 
   return {
@@ -54,24 +64,28 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk }: Deps): 
       // Fetching the entry first makes a version of an edit to its file.
       const entry = section && (await entries.fetch(section.id));
       if (entry && !onDisk) {
-        const page = { path: path.value, text: entry.content, blob: blobOf(entry.content) };
+        const page = { path: path.value, text: entry.content, blob: blobOf(entry.content, await git.objectFormat()) };
         return ok({ ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } });
       }
-      const bytes = readInside(root, path.value);
+      const waits = !entry && (await publications.finish(path.value)) === "failed";
+      const bytes = waits ? await unpublished(path.value) : readInside(root, path.value);
       if (!bytes.ok) return bytes;
       const text = decode(bytes.value);
       if (text === undefined) return refuse("invalid", `${path.value} is not UTF-8; save it as UTF-8`);
-      const page = { path: path.value, text, blob: blobOf(bytes.value) };
+      const page = { path: path.value, text, blob: blobOf(bytes.value, await git.objectFormat()) };
       return ok(entry ? { ...page, entry: { id: entry.id, mode: section.mode, metadata: entry.metadata } } : page);
     },
 
     async list(which = "all") {
       const [found, read] = await Promise.all([git.files("*.md", "*.markdown", notInstalled), schema()]);
-      const entryPaths = read.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : [];
-      const skipped = new Set(which === "others" ? entryPaths : []);
-      const files = found.filter((path) => !skipped.has(path) && pagePath(path).ok && isPlainFile(root, path));
-      const kept = which === "others" || onDisk ? [] : entryPaths;
-      return [...new Set([...files, ...kept])].sort();
+      const entryPaths = new Set(read.ok ? read.value.sections.map((section) => `${wiki}/${section.id}.md`) : []);
+      const others = new Set(found.filter((path) => !entryPaths.has(path)));
+      // Git does not list entries that it ignores, as with a branch of their own.
+      const paths = which === "others" ? [...others] : [...entryPaths, ...others];
+      const isListed = await mapInTurns(paths, (path) =>
+        entryPaths.has(path) ? !onDisk || isPlainFile(root, path) : pagePath(path).ok && isPlainFile(root, path),
+      );
+      return paths.filter((_, n) => isListed[n]).sort();
     },
 
     async entryId(path) {
@@ -91,8 +105,8 @@ export function pagePath(raw: string): Result<string> {
   if (raw.length > longestPath) return bad(`it is longer than ${longestPath} characters`);
   const problem = fileNameProblem(raw);
   if (problem) return bad(problem);
-  if (raw.normalize("NFC") !== raw) return bad("it is not in Unicode normal form C (NFC)");
-  if (separators(raw.normalize("NFKC")) !== separators(raw))
+  if (!isAscii(raw) && raw.normalize("NFC") !== raw) return bad("it is not in Unicode normal form C (NFC)");
+  if (!isAscii(raw) && separators(raw.normalize("NFKC")) !== separators(raw))
     return bad("it contains a look-alike of a dot, slash or colon");
   if (/[\\:*?"<>|]/.test(raw)) return bad('it contains one of \\ : * ? " < > |; separate folders with /');
   if (/%[0-9a-f]{2}/i.test(raw)) return bad("it is percent-encoded; write the characters themselves");
@@ -111,6 +125,7 @@ export function pagePath(raw: string): Result<string> {
   return ok(raw);
 }
 
+const isAscii = (path: string) => /^[\x20-\x7e]*$/.test(path);
 const separators = (path: string) => path.replace(/[^./\\:]/g, "").length;
 
 /** Reads a file whose path has no link and no sibling that differs only in case or Unicode form. */
@@ -161,17 +176,6 @@ function openPlain(file: string): number | undefined {
   }
 }
 
-/** An existing path that differs only in case or Unicode form. */
-function twinOf(root: string, path: string): string | undefined {
-  const parts = path.split("/");
-  for (const [depth, part] of parts.entries()) {
-    const folder = parts.slice(0, depth).join("/");
-    const twin = namesIn(join(root, folder)).find((name) => name !== part && folded(name) === folded(part));
-    if (twin !== undefined) return posix.join(folder, twin);
-  }
-  return undefined;
-}
-
 /** The existing path with the nearest name in each folder. */
 function hintFor(root: string, path: string): string {
   let found = "";
@@ -187,16 +191,6 @@ function hintFor(root: string, path: string): string {
     found = posix.join(found, name);
   }
   return found === path ? "" : `; did you mean ${found}?`;
-}
-
-const folded = (name: string) => name.normalize("NFKC").toUpperCase().toLowerCase();
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 const isLink = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;

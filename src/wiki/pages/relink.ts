@@ -55,6 +55,7 @@ export function linkKeeper({ db, entries, schema, folders, refresh }: Deps) {
       await this.catchUp();
       const wrong: string[] = [];
       for (const { id, version, links } of await allEntries(db.read)) {
+        if (!findSection(known.value, id)) continue;
         const right = await read(known.value, id);
         const indexed = (await indexedLinks(db.read, id)).sort();
         if (links === JSON.stringify(right) && JSON.stringify(indexed) === links) continue;

@@ -3,11 +3,11 @@ import { dirname, join } from "node:path";
 import { advisoryLock } from "../../store/advisory-lock.ts";
 import { batches } from "../../store/batches.ts";
 import type { Query } from "../../store/database.ts";
-import { isTemporary } from "../../store/disk/disk.ts";
+import { isTemporary, statOf } from "../../store/disk/disk.ts";
 import { appendEvents, type NewEvent } from "../../store/events.ts";
 import { blobOf } from "../../store/git/blob.ts";
-import { newestSeq, pageEventsSince } from "../../store/queries/event-log.ts";
-import { ownerOf, readSettled, statOf } from "../stores/look.ts";
+import { pageEventsSince, settledSeq } from "../../store/queries/event-log.ts";
+import { ownerOf, readSettled } from "../stores/look.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { pagePath } from "./pages.ts";
 
@@ -32,7 +32,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   const folders = new Map<string, { watcher: FSWatcher; node: number }>();
   const touched = new Set<string>();
   const newFolders = new Set<string>();
-  let recent = [await newestSeq(db.read)];
+  let settled = await settledSeq(db.read, db.engine);
   let working = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -105,7 +105,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
     let bytes: Buffer = Buffer.alloc(0);
     for (let attempt = 0; attempt < 20 && stat !== statOf(file); attempt++) {
       stat = statOf(file);
-      bytes = await readSettled(file, config.root, undefined);
+      ({ bytes } = await readSettled(file, config.root, undefined));
     }
     if (stat === (before ?? "gone")) return undefined;
     const news = (kind: News["kind"], blob: string | null, actor: string): News => ({
@@ -120,7 +120,7 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
       return news("page-removed", null, (await git.person())?.name ?? "somebody");
     }
     known.set(path, stat);
-    const blob = blobOf(bytes);
+    const blob = blobOf(bytes, await git.objectFormat());
     const actor = isOurs(path) ? "scriptorium" : (person ?? (await whoWrote(path, bytes)));
     return news(before === undefined ? "page-added" : "page-edited", blob, actor);
   }
@@ -134,15 +134,14 @@ export async function watchPages(app: WikiApp): Promise<{ stop(): Promise<void> 
   async function record(news: News[]): Promise<void> {
     await db.write(async (tx) => {
       for (const { subject } of news) await advisoryLock(tx, db.engine, subject);
-      const told = await lastBlobs(tx, recent[0] ?? 0);
+      const told = await lastBlobs(tx, settled);
       const fresh = news.filter(({ subject, data }) => told.get(subject) !== data.source_sha);
       if (fresh.length > 0) await appendEvents(tx, db.engine, fresh);
     });
   }
 
   async function sweep(): Promise<void> {
-    // The previous number is kept too: PostgreSQL numbers an event before its transaction commits.
-    recent = [...recent, await newestSeq(db.read)].slice(-2);
+    settled = await settledSeq(db.read, db.engine);
     for (const [path, stat] of known) if (statOf(fileOf(path)) !== stat) touched.add(path);
     if (touched.size > 0) soon();
   }

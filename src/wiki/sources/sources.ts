@@ -1,15 +1,21 @@
 import { createHash } from "node:crypto";
-import { createReadStream, readFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileNameProblem } from "../../kernel/file-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Database } from "../../store/database.ts";
-import { discard, replaceFile } from "../../store/disk/disk.ts";
+import { advisoryLock } from "../../store/advisory-lock.ts";
+import type { Database, Query } from "../../store/database.ts";
+import { readIfThere } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
+import { blobOf } from "../../store/git/blob.ts";
+import type { Git } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
+import type { Publications } from "../../store/publications.ts";
+import { pendingFiles } from "../../store/queries/git-queue.ts";
 import { allSources, findSource, insertSource, type NewSource } from "../../store/queries/sources.ts";
 import type { Author } from "../entry.ts";
+import { foldedName, twinOf } from "../twins.ts";
 
 export type Source = { path: string; sha256: string; size: number; addedBy: string; at: string };
 
@@ -30,9 +36,9 @@ export interface SourceStore {
 
 export const largestSource = 32 * 1024 * 1024;
 
-type Deps = { db: Database; root: string; folder: string; now(): Date };
+type Deps = { db: Database; git: Git; publications: Publications; root: string; folder: string; now(): Date };
 
-export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
+export function sourceStore({ db, git, publications, root, folder, now }: Deps): SourceStore {
   return {
     async add(name, bytes, by) {
       const path = checkName(name);
@@ -47,11 +53,17 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
       const taken = await takenPart(join(root, folder), path.value);
       if (taken) return refuse("conflict", `${taken}; add ${path.value} under another name`, { path: path.value });
       const source = { path: path.value, sha256, size: bytes.length, added_by: by.name, at: now().toISOString() };
-      const added = await db.write(async (tx) => {
-        if ((await findSource(tx, path.value)) || !putOnce(file, bytes, root)) return false;
+      const blob = blobOf(bytes, await git.objectFormat());
+      const added = await publications.write(async (tx, stage): Promise<Result<boolean>> => {
+        await advisoryLock(tx, db.engine, `source ${foldedName(path.value)}`);
+        const twin = twinOf(join(root, folder), path.value) ?? (await waitingTwin(tx, folder, path.value));
+        if (twin !== undefined) return alike(path.value, twin);
+        const held = readIfThere(file, root);
+        if ((await findSource(tx, path.value)) || (held && !held.equals(bytes))) return ok(false);
         await insertSource(tx, source);
         await enqueue(tx, {
           path: `${folder}/${path.value}`,
+          blob,
           content: bytes,
           author: { name: by.name, email: by.email ?? "" },
           message: commitMessage(`Add source ${path.value}`, {
@@ -60,6 +72,7 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
             Size: bytes.length,
           }),
           at: source.at,
+          file: held ? undefined : stage(`${folder}/${path.value}`, bytes, undefined),
         });
         const data = { sha256, size: bytes.length };
         await appendEvent(tx, {
@@ -69,9 +82,10 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
           subject: `source:${path.value}`,
           data,
         });
-        return true;
+        return ok(true);
       });
-      if (added) return ok({ ...fromRow(source), added: true });
+      if (!added.ok) return added;
+      if (added.value) return ok({ ...fromRow(source), added: true });
       const winner = await findSource(db.read, path.value);
       if (winner?.sha256 === sha256) return ok({ ...fromRow(winner), added: false });
       return alreadyThere(path.value, winner?.sha256 ?? "another text");
@@ -95,19 +109,20 @@ export function sourceStore({ db, root, folder, now }: Deps): SourceStore {
   };
 }
 
+/** A source that is committed but whose file is not published yet. */
+async function waitingTwin(tx: Query, folder: string, path: string): Promise<string | undefined> {
+  const waiting = (await pendingFiles(tx)).map((file) => file.path);
+  const twin = waiting.find(
+    (name) => name !== `${folder}/${path}` && foldedName(name) === foldedName(`${folder}/${path}`),
+  );
+  return twin?.slice(folder.length + 1);
+}
+
 export const tooLarge = (name: string, size: number) =>
   refuse(
     "invalid",
     `${name} has ${size} bytes; the maximum for a source is ${largestSource}. Add only the part that you need`,
   );
-
-/** Creates the file; true also when it exists with the same bytes. */
-function putOnce(file: string, bytes: Buffer, root: string): boolean {
-  const staged = replaceFile(file, bytes, undefined, root);
-  if (staged === undefined) return readFileSync(file).equals(bytes);
-  discard(staged);
-  return true;
-}
 
 const alreadyThere = (path: string, sha256: string) =>
   refuse(
@@ -128,6 +143,13 @@ const fromRow = (row: NewSource): Source => ({
 });
 
 /** Says which part of the path is a file and would have to be a folder, or the other way round. */
+const alike = (path: string, twin: string) =>
+  refuse(
+    "conflict",
+    `${path} and ${twin} are the same file on systems that ignore case or Unicode form; add ${path} under another name`,
+    { path, source: twin },
+  );
+
 async function takenPart(folder: string, path: string): Promise<string | undefined> {
   const parts = path.split("/");
   for (let depth = 1; depth <= parts.length; depth++) {

@@ -54,7 +54,28 @@ export const emptyDocument: EntryDocument = {
   body: "",
 };
 
+/** Scripts that are written without spaces between words. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+/** Made when it is needed: that takes longer than starting a command may. */
+let segmenter: Intl.Segmenter | undefined;
+
+/**
+ * Words between white space. Chinese, Japanese, Thai and other texts without spaces are segmented by dictionary, which
+ * takes longer and is done only for the stretches that need it.
+ */
 export function countWords(text: string): number {
+  if (!unspaced.test(text)) return countSpaced(text);
+  segmenter ??= new Intl.Segmenter("en", { granularity: "word" });
+  let words = 0;
+  for (const stretch of text.split(/[\u0000-\u0020]+/)) {
+    if (!unspaced.test(stretch)) words += stretch === "" ? 0 : 1;
+    else for (const { isWordLike } of segmenter.segment(stretch)) if (isWordLike) words++;
+  }
+  return words;
+}
+
+function countSpaced(text: string): number {
   let words = 0;
   let inside = false;
   for (let i = 0; i < text.length; i++) {

@@ -6,21 +6,22 @@ import { findSection } from "../schema.ts";
 import type { WikiApp } from "../wiki-app.ts";
 
 const sweepMs = 30_000;
+const schemaFile = "schema.yaml";
 
 /**
- * While serving, makes a version of a person's edit as it happens (K13). A sweep over all files finds changes
+ * While serving, makes a version of a person's edit of an entry's file or of schema.yaml as it happens (K13). A sweep over all files finds changes
  * from before the watch began and changes that the file system did not report.
  */
 export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void> }> {
   const { files, config, log } = app;
-  if (!files) return { stop: async () => undefined };
   const folder = join(config.root, config.wiki);
   const looking = new Map<string, { again: boolean }>();
 
   const watcher = watch(folder, { ignoreInitial: true, ignored: (path) => isTemporary(path) });
   watcher.on("all", (_event, path) => {
     const id = relative(folder, path).split(sep).join("/");
-    if (id.endsWith(".md")) void look(id.slice(0, -3));
+    if (id === schemaFile) void lookAtSchema();
+    else if (files && id.endsWith(".md")) void look(id.slice(0, -3));
   });
   watcher.on("error", (error) => log.warn({ error: String(error) }, "watch-failed"));
   await new Promise<void>((ready) => watcher.once("ready", () => ready()));
@@ -50,7 +51,19 @@ export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void
     }
   }
 
+  /** Brings an edit into force, or finds out why it cannot be. */
+  async function lookAtSchema(): Promise<void> {
+    try {
+      await app.schema();
+      const warning = app.schemaWarning();
+      if (warning) log.warn({ warning }, "schema-broken");
+    } catch (error) {
+      log.warn({ error: String(error) }, "schema-unreadable");
+    }
+  }
+
   async function sweep(): Promise<void> {
+    await lookAtSchema();
     try {
       await files?.sweep();
       files?.trustIndex(true);
@@ -64,7 +77,7 @@ export async function watchEntries(app: WikiApp): Promise<{ stop(): Promise<void
   return {
     async stop() {
       clearInterval(timer);
-      files.trustIndex(false);
+      files?.trustIndex(false);
       await watcher.close();
       while (looking.size > 0) await sleep(10);
     },

@@ -3,9 +3,10 @@ import { snakeKeys } from "../../../kernel/wire.ts";
 import type { ErrorContext } from "../../../store/crew-tables.ts";
 import { keepWrites, type Query } from "../../../store/database.ts";
 import { type Attempt, attemptsOf, markLearnt, updateAttempt } from "../../../store/queries/attempts.ts";
+import { contextsOf } from "../../../store/queries/contexts.ts";
 import { saveFailure } from "../../../store/queries/runs.ts";
 import { findTask } from "../../../store/queries/tasks.ts";
-import { checksOf, markVoid, type Verdict, verdictsOf } from "../../../store/queries/verdicts.ts";
+import { checksOfTask, markVoid, type Verdict, verdictsOf } from "../../../store/queries/verdicts.ts";
 import { fencedStep, moveOne } from "../../../tasks/moves.ts";
 import { wordsFor } from "../../../tasks/state-words.ts";
 import { fromRow, type Task } from "../../../tasks/task.ts";
@@ -85,10 +86,11 @@ export function endingRecord(deps: CrewDeps) {
       const verdicts = await verdictsOf(tx, { task: id });
       const last = attempts.findLast((attempt) => attempt.phase === "qc_failed");
       if (!last) return refuse("not_found", `task ${id} has no failed attempt`);
+      const checks = await checksOfTask(tx, id);
       const error = errorContext(
         last,
         verdicts.findLast((verdict) => verdict.epoch === last.epoch),
-        await checksOf(tx, id, last.epoch),
+        checks.filter(({ epoch }) => epoch === last.epoch),
       );
       await updateAttempt(tx, id, last.epoch, { error_context: error });
       const reason = error.summary;
@@ -104,7 +106,7 @@ export function endingRecord(deps: CrewDeps) {
       }
       const lost = await step(tx, id, { type: "give_up", reason }, actor);
       if (!lost.ok) return lost;
-      const failure = failureOf(attempts, verdicts);
+      const failure = failureOf({ attempts, verdicts, checks, contexts: await contextsOf(tx, { task: id }) });
       await saveFailure(tx, id, failure);
       await event(tx, actor, "attempt-given-up", id, snakeKeys(failure));
       return ok({ task: lost.value, error });

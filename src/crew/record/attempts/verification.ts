@@ -2,14 +2,14 @@ import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import { snakeKeys } from "../../../kernel/wire.ts";
 import { newClaim } from "../../../store/claim-secret.ts";
 import type { CheckResultRow } from "../../../store/crew-tables.ts";
-import type { Query } from "../../../store/database.ts";
+import { keepWrites, type Query } from "../../../store/database.ts";
 import { holdClaim, recordingRefused } from "../../../store/fence.ts";
 import { type Attempt, attemptsOf, lastAttempt, updateAttempt } from "../../../store/queries/attempts.ts";
 import { runTask } from "../../../store/queries/runs.ts";
 import { checksOf, insertVerdict, saveChecks } from "../../../store/queries/verdicts.ts";
 import { claimOf, fencedStep, freeExpired, moveOne } from "../../../tasks/moves.ts";
-import type { Task } from "../../../tasks/task.ts";
-import { type CheckResult, type Judged, judge, type Said, topicCriteria } from "../../rules/verdict.ts";
+import type { State } from "../../../tasks/task.ts";
+import { type CheckResult, type Judged, judge, type Said, type Seen, topicCriteria } from "../../rules/verdict.ts";
 import { type CrewDeps, moving } from "../deps.ts";
 import type { Fence } from "../facts.ts";
 import { openTopics } from "../open-topics.ts";
@@ -90,18 +90,19 @@ export function verificationRecord(deps: CrewDeps) {
     );
   }
 
-  /** Stores a verdict under the verifier's claim; the rules decide whether it is a PASS. */
+  /**
+   * Stores a verdict under the verifier's claim; the rules decide whether it is a PASS. A verdict with faults is
+   * refused once, so that its verifier can correct it. After that it is stored as void: the task stays with the
+   * crew, which asks another verifier, and the worker's attempt is not touched.
+   */
   async function submitVerdict(
     fence: Fence,
-    said: Said,
-    causedBy: string[],
-    verifier: string,
-  ): Promise<Result<Judged & { task: Task }>> {
+    { said, causedBy }: { said: Said; causedBy: string[] },
+    { name: verifier, context, seen }: Verifier,
+  ): Promise<Result<Judged & { state: State }>> {
     return recordingRefused(deps, { name: verifier, ...fence }, "verdict", () =>
-      db.write(async (tx) => {
-        const attempt = (await attemptsOf(tx, { task: fence.task })).find(
-          (row) => row.qc_epoch === fence.epoch && row.phase === "qc_executing",
-        );
+      db.write(async (tx): Promise<Result<Judged & { state: State }>> => {
+        const attempt = await verifiedAttempt(tx, fence);
         const detail = await runTask(tx, fence.task);
         if (!attempt || !detail) return late(fence);
         const checks = (await checksOf(tx, fence.task, attempt.epoch)).map(checkFrom);
@@ -111,32 +112,69 @@ export function verificationRecord(deps: CrewDeps) {
           criteria: [...detail.criteria, ...topicCriteria(attempt.topics)],
           deliverableHash: attempt.deliverable_hash ?? "",
           deliverable: detail.deliverable,
+          filesChanged: attempt.files_changed,
           output: attempt.output ?? "",
           worker: attempt.worker,
           verifier,
+          seen,
         });
-        const passes = judged.outcome === "PASS";
-        const { score, feedback } = said;
-        const step = { type: passes ? ("pass" as const) : ("reject" as const), score, feedback };
-        const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, verifier, fence));
-        if (!moved.ok) return moved;
-        await storeVerdict(tx, attempt, { said, judged, causedBy }, verifier);
-        const phase = passes ? "qc_passed" : "qc_failed";
-        await updateAttempt(tx, fence.task, attempt.epoch, { phase, ended_at: stamp() });
-        return ok({ ...judged, task: moved.value });
+        if (judged.faults.length === 0) return conclude(tx, fence, attempt, { said, judged, causedBy }, verifier);
+        const held = await holdClaim(tx, db.engine, { name: verifier, ...fence });
+        if (!held.ok) return held;
+        const refused = attempt.refused_verdicts;
+        if (refused.some((one) => one.context === context && one.epoch === fence.epoch)) {
+          await storeVerdict(tx, attempt, { said, judged, causedBy }, verifier, voidReason(judged.faults));
+          return ok({ ...judged, state: "qc_executing" });
+        }
+        const { faults } = judged;
+        const entry = { context, epoch: fence.epoch, at: stamp(), faults };
+        await updateAttempt(tx, fence.task, attempt.epoch, { refused_verdicts: [...refused, entry] });
+        await event(tx, verifier, "verdict-refused", fence.task, { attempt: attempt.attempt, faults });
+        return keepWrites(refuse("invalid", `${faults.join("; ")}. ${correctOnce}`, { faults }));
       }),
     );
+  }
+
+  /** Stores a FAIL that the rules give without asking a verifier. */
+  const failByRule = (fence: Fence, said: Said, objections: string[], verifier: string): Promise<Result<Judged>> =>
+    recordingRefused(deps, { name: verifier, ...fence }, "verdict", () =>
+      db.write(async (tx) => {
+        const attempt = await verifiedAttempt(tx, fence);
+        if (!attempt) return late(fence);
+        const judged: Judged = { outcome: "FAIL", objections, faults: [] };
+        return conclude(tx, fence, attempt, { said, judged, causedBy: [] }, verifier);
+      }),
+    );
+
+  const verifiedAttempt = async (tx: Query, { task, epoch }: Fence): Promise<Attempt | undefined> =>
+    (await attemptsOf(tx, { task })).find((row) => row.qc_epoch === epoch && row.phase === "qc_executing");
+
+  async function conclude(tx: Query, fence: Fence, attempt: Attempt, given: GivenVerdict, verifier: string) {
+    const { said, judged } = given;
+    const passes = judged.outcome === "PASS";
+    const { score, feedback } = said;
+    const step = { type: passes ? ("pass" as const) : ("reject" as const), score, feedback };
+    const moved = await moveOne(tx, moving(deps), fencedStep(fence.task, step, verifier, fence));
+    if (!moved.ok) return moved;
+    await storeVerdict(tx, attempt, given, verifier, null);
+    const phase = passes ? "qc_passed" : "qc_failed";
+    await updateAttempt(tx, fence.task, attempt.epoch, { phase, ended_at: stamp() });
+    return ok({ ...judged, state: moved.value.state });
   }
 
   async function storeVerdict(
     tx: Query,
     attempt: Attempt,
-    { said, judged, causedBy }: { said: Said; judged: Judged; causedBy: string[] },
+    { said, judged, causedBy }: GivenVerdict,
     verifier: string,
+    void_reason: string | null,
   ): Promise<void> {
     const deliverable = attempt.deliverable_hash ?? "";
+    const id = deps.newId("verdict");
+    const at = stamp();
+    const objections = [...judged.objections, ...judged.faults];
     await insertVerdict(tx, {
-      id: deps.newId("verdict"),
+      id,
       run_id: attempt.run_id,
       task_id: attempt.task_id,
       epoch: attempt.epoch,
@@ -151,22 +189,34 @@ export function verificationRecord(deps: CrewDeps) {
       required_fixes: said.requiredFixes,
       evidence: said.evidence,
       caused_by: causedBy,
-      objections: judged.objections,
-      at: stamp(),
-      voided_at: null,
-      void_reason: null,
+      objections,
+      at,
+      voided_at: void_reason === null ? null : at,
+      void_reason,
+      scratch: null,
     });
     await event(tx, verifier, "verdict-given", attempt.task_id, {
       ...snakeKeys(said),
-      ...judged,
+      outcome: judged.outcome,
+      objections,
       attempt: attempt.attempt,
       deliverable,
       caused_by: causedBy,
     });
+    if (void_reason !== null)
+      await event(tx, verifier, "verdict-voided", attempt.task_id, { verdict_id: id, reason: void_reason });
   }
 
-  return { claimQc, recordChecks, submitVerdict };
+  return { claimQc, recordChecks, submitVerdict, failByRule };
 }
+
+/** The agent that gives a verdict, and the record of what it saw. */
+type Verifier = { name: string; context: string | null; seen: Seen };
+type GivenVerdict = { said: Said; judged: Judged; causedBy: string[] };
+
+const voidReason = (faults: string[]) => `the verifier's evidence is not in the record: ${faults.join("; ")}`;
+const correctOnce =
+  "Nothing was saved. Correct the evidence and submit the verdict again; if it still cannot be found, the verdict is void and another verifier is asked";
 
 const checkFrom = (row: CheckResultRow): CheckResult => ({
   criterion: row.criterion,

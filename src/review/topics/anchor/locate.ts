@@ -19,12 +19,12 @@ const chance = 8;
  * passage is the best for it: otherwise a deleted passage would be found in its twin. Best in one direction is
  * not enough: where a section was cut out, the twin before the cut is followed by the text that followed ours.
  */
-export function locate(before: string, after: string, passage: Span): Located | undefined {
+export function locate(before: string, after: string, passage: Span): Located | "too many" | undefined {
   const quote = before.slice(passage.start, passage.end);
   const places = occurrences(after, quote, edges(before, passage));
   if (places.length === 0) return undefined;
   const twins = occurrences(before, quote, edges(before, passage)).filter((at) => at !== passage.start);
-  if (places.length >= mostOccurrences || twins.length >= mostOccurrences) return undefined;
+  if (places.length >= mostOccurrences || twins.length >= mostOccurrences) return "too many";
 
   const common = (old: number, now: number) => sharedAround(before, after, old, now, quote.length);
   const claims = places

@@ -1,5 +1,4 @@
 import search from "approx-string-match";
-import { diffArrays } from "diff";
 import type { Gap } from "./unchanged.ts";
 import { type Span, spacedView } from "./views.ts";
 
@@ -22,9 +21,7 @@ export function resembling(before: string, after: string, passage: Span, gap: Ga
   const quote = before.slice(passage.start, passage.end);
   if (quote.trim().length < shortest) return undefined;
   if (gap.after.end - gap.after.start > largestGap || gap.before.end - gap.before.start > largestGap) return undefined;
-  const found = [byCharacters(after, quote, gap.after), byWords(before, after, passage, gap)]
-    .filter((candidate) => candidate !== undefined)
-    .sort((a, b) => b.score - a.score)[0];
+  const found = byCharacters(after, quote, gap.after);
   if (!found || found.score < least) return undefined;
 
   const candidate = spaced(after.slice(found.start, found.end));
@@ -56,32 +53,6 @@ export function byCharacters(after: string, quote: string, span: Span): Resembli
   };
 }
 
-/** The place between the first and the last word of the passage, when both are still there. */
-function byWords(before: string, after: string, passage: Span, gap: Gap): Resembling | undefined {
-  const old = tokens(before, gap.before);
-  const now = tokens(after, gap.after);
-  const changes = diffArrays(
-    old.map((token) => token.text),
-    now.map((token) => token.text),
-    { maxEditLength: 1500 },
-  );
-  if (!changes) return undefined;
-  const mine = old.filter((token) => token.start < passage.end && token.end > passage.start);
-  const kept = new Map<Token, Token>();
-  let [o, n] = [0, 0];
-  for (const { added, removed, count } of changes) {
-    if (!added && !removed) for (let i = 0; i < count; i++) kept.set(old[o + i] as Token, now[n + i] as Token);
-    if (!added) o += count;
-    if (!removed) n += count;
-  }
-  const [first, last] = [kept.get(mine[0] as Token), kept.get(mine.at(-1) as Token)];
-  if (!first || !last) return undefined;
-  const size = (list: Token[]) => list.reduce((sum, token) => sum + token.text.length, 0);
-  const within = now.filter((token) => token.start >= first.start && token.end <= last.end);
-  const score = (2 * size(mine.filter((token) => kept.has(token)))) / (size(mine) + size(within));
-  return { start: first.start, end: last.end, score, clear: true };
-}
-
 /** The share of words that two texts have in common, in any order, from 0 to 1. */
 export function sharedWords(one: string, other: string): number {
   const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
@@ -93,16 +64,6 @@ export function sharedWords(one: string, other: string): number {
     return at >= 0;
   });
   return mine.length + theirs.length === 0 ? 0 : (2 * shared.length) / (mine.length + theirs.length);
-}
-
-type Token = Span & { text: string };
-
-function tokens(text: string, { start, end }: Span): Token[] {
-  return [...text.slice(start, end).matchAll(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu)].map((match) => ({
-    text: match[0],
-    start: start + match.index,
-    end: start + match.index + match[0].length,
-  }));
 }
 
 /** The share of `candidate` that occurs in `text`. */
@@ -119,7 +80,7 @@ function occursApart(before: string, candidate: string, quote: string): boolean 
 }
 
 /** Whether a full line of the place was elsewhere in the old version. */
-const hasForeignLine = (before: string, quote: string, after: string, { start, end }: Span) =>
+export const hasForeignLine = (before: string, quote: string, after: string, { start, end }: Span) =>
   after
     .slice(start, end)
     .split("\n")

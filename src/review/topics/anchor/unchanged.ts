@@ -60,4 +60,4 @@ function bearsWeight(text: string, run: LineRun): boolean {
   return false;
 }
 
-const linesOf = (text: string) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];
+export const linesOf = (text: string) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];

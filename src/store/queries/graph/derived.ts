@@ -185,5 +185,5 @@ export const isAlive: Record<Engine, ReturnType<typeof alive>> = {
 export const brokenLinks = (engine: Engine, where: RawBuilder<unknown>, limit: number) => sql<{
   entry_id: string;
   to_id: string;
-}>`SELECT l.entry_id, l.to_id FROM entry_links l WHERE ${where} AND NOT ${raw(isThere(engine, "l.to_id"))}
+}>`SELECT l.entry_id, l.to_id FROM entry_links l JOIN sections s ON s.id = l.entry_id WHERE ${where} AND NOT ${raw(isThere(engine, "l.to_id"))}
    ORDER BY l.entry_id, l.to_id LIMIT ${limit}`;

@@ -1,4 +1,7 @@
 import type { NextOperation } from "../../../kernel/next-step.ts";
+import type { Query } from "../../database.ts";
+import { taskDetails } from "./task-details.ts";
+
 /**
  * Rows of other tables as nodes and edges of the graph. Nothing is copied, so nothing can be out of date. A
  * new noun is an item of `nouns`, plus an item of `ties` for each kind of edge it has: its columns as SQL for
@@ -13,12 +16,16 @@ export type Noun = {
   exists?: { from: string; key: string /** True when the column has full ids. */; whole?: boolean };
   title: string;
   properties: Record<string, string>;
+  /** More properties, too large to compute for every row of a list: only `memory_get_node` has them. */
+  details?: (query: Query, key: string) => Promise<Record<string, unknown>>;
   version: string;
   createdAt: string;
   updatedAt: string;
   createdBy: string;
   /** Names are listed in ascending order; ids that start with a time in descending order, newest first. */
   order: "asc" | "desc";
+  /** Ids that may be keys of it and stand without `type:`. */
+  isBare?: RegExp;
   /** How to change such a node, since the graph's tools cannot. */
   instead: string;
   /** The operation that changes it, if it takes the id. */
@@ -28,7 +35,8 @@ export type Noun = {
 export const nouns: Noun[] = [
   {
     type: "entry",
-    from: "entries",
+    // An entry whose section was removed keeps its versions and comes back with the section.
+    from: "entries JOIN sections ON sections.id = entries.id",
     key: "entries.id",
     title: "coalesce(entries.title, entries.id)",
     properties: {
@@ -41,6 +49,7 @@ export const nouns: Noun[] = [
     updatedAt: "entries.updated_at",
     createdBy: "entries.last_author",
     order: "asc",
+    isBare: /^[a-z0-9][a-z0-9_/-]*$/,
     instead: "change its text",
     next: "commit_entry",
   },
@@ -64,8 +73,9 @@ export const nouns: Noun[] = [
   },
   {
     type: "task",
-    from: "tasks",
+    from: "tasks LEFT JOIN run_tasks ON run_tasks.task_id = tasks.id",
     key: "tasks.id",
+    exists: { from: "tasks", key: "tasks.id" },
     title: "tasks.title",
     properties: {
       title: "tasks.title",
@@ -73,14 +83,22 @@ export const nouns: Noun[] = [
       state: "tasks.state",
       priority: "tasks.priority",
       attempt: "tasks.attempt",
+      max_retries: "tasks.max_retries",
       run: "tasks.run",
       holder: "tasks.holder",
+      number: "run_tasks.number",
+      worker_role: "run_tasks.worker_role",
+      qc_role: "run_tasks.qc_role",
+      qc_score: `(SELECT v.score FROM verdicts v WHERE v.task_id = tasks.id AND v.voided_at IS NULL
+        ORDER BY v.at DESC, v.id DESC LIMIT 1)`,
     },
+    details: taskDetails,
     version: "tasks.version",
     createdAt: "tasks.created_at",
     updatedAt: "tasks.updated_at",
     createdBy: "tasks.created_by",
     order: "desc",
+    isBare: /^task-/,
     instead: "change the task",
     next: "update_todo",
   },
@@ -103,6 +121,7 @@ export const nouns: Noun[] = [
     updatedAt: "runs.updated_at",
     createdBy: "runs.created_by",
     order: "desc",
+    isBare: /^(run|r)-/,
     instead: "a run changes with its tasks",
   },
   {
@@ -123,16 +142,17 @@ export const nouns: Noun[] = [
     updatedAt: "coalesce(topics.resolved_at, topics.created_at)",
     createdBy: "topics.created_by",
     order: "desc",
+    isBare: /^(topic|t)-/,
     instead: "answer the topic",
     next: "reply_topic",
   },
   {
     type: "page",
-    from: `(SELECT substr(to_id, 6) AS path FROM entry_links WHERE to_id >= 'page:' AND to_id < 'page;'
+    from: `(SELECT substr(to_id, 6) AS path FROM entry_links JOIN sections ON id = entry_id WHERE to_id >= 'page:' AND to_id < 'page;'
       UNION SELECT substr(about, 6) FROM topics WHERE about >= 'page:' AND about < 'page;') AS pages`,
     key: "pages.path",
     exists: {
-      from: "(SELECT to_id FROM entry_links UNION ALL SELECT about FROM topics) AS p",
+      from: "(SELECT to_id FROM entry_links JOIN sections ON id = entry_id UNION ALL SELECT about FROM topics) AS p",
       key: "p.to_id",
       whole: true,
     },
@@ -170,7 +190,7 @@ export const ties: Tie[] = [
     type: "CASE WHEN l.to_id >= 'source:' AND l.to_id < 'source;' THEN 'cites' ELSE 'links_to' END",
     from: { noun: "entry", column: "l.entry_id" },
     to: { column: "l.to_id" },
-    table: "entry_links l JOIN entries w ON w.id = l.entry_id",
+    table: "entry_links l JOIN entries w ON w.id = l.entry_id JOIN sections s ON s.id = l.entry_id",
     properties: {},
     createdAt: "w.updated_at",
     createdBy: "w.last_author",
@@ -181,7 +201,7 @@ export const ties: Tie[] = [
     type: "'written_by'",
     from: { noun: "entry", column: "w.entry_id" },
     to: { noun: "task", column: "w.task" },
-    table: "entry_writers w",
+    table: "entry_writers w JOIN sections s ON s.id = w.entry_id",
     properties: { version: "w.version", attempt: "w.attempt", epoch: "w.epoch", role: "w.role" },
     createdAt: "w.at",
     createdBy: "coalesce(w.role, '')",

@@ -4,8 +4,12 @@ import type { Query } from "../../database.ts";
 /** Things that changed and are not indexed yet. Triggers on the tables of each kind insert the rows. */
 export type Ticket = { ticket: number; kind: string; thing: string };
 
-export const oldestTickets = (query: Query, limit: number): Promise<Ticket[]> =>
-  query.selectFrom("search_queue").selectAll().orderBy("ticket").limit(limit).execute();
+/** In the order in which they were queued, whichever end they are taken from. */
+export async function nextTickets(query: Query, limit: number, from: "oldest" | "newest"): Promise<Ticket[]> {
+  const order = from === "oldest" ? "asc" : "desc";
+  const rows = await query.selectFrom("search_queue").selectAll().orderBy("ticket", order).limit(limit).execute();
+  return rows.sort((a, b) => a.ticket - b.ticket);
+}
 
 export async function ticketsStillQueued(tx: Query, tickets: number[]): Promise<Set<number>> {
   const rows = await tx.selectFrom("search_queue").select("ticket").where("ticket", "in", tickets).execute();
@@ -14,14 +18,6 @@ export async function ticketsStillQueued(tx: Query, tickets: number[]): Promise<
 
 export async function deleteTickets(tx: Query, tickets: number[]): Promise<void> {
   await tx.deleteFrom("search_queue").where("ticket", "in", tickets).execute();
-}
-
-export async function enqueueAllEntries(tx: Query): Promise<void> {
-  await tx
-    .insertInto("search_queue")
-    .columns(["kind", "thing"])
-    .expression((from) => from.selectFrom("entries").select((x) => [x.val("entry").as("kind"), "id"]))
-    .execute();
 }
 
 /** Empties the index and queues these things for indexing. */

@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { jsonSchema } from "../../kernel/json-schema.ts";
+import type { JsonSchema } from "../../kernel/operation-description.ts";
+
+const brief = new WeakMap<z.ZodType, z.ZodType>();
+
+/**
+ * The input of a tool as its agent is shown it, in every call to the model: without limits, which the refusal of a
+ * call names, and without the claim, which the session carries. The call itself is checked against the whole schema.
+ */
+export function briefInput(input: z.ZodType): z.ZodType {
+  const known = brief.get(input);
+  if (known) return known;
+  const { $schema: _dialect, ...schema } = jsonSchema(input);
+  const made = z.object({}).meta(withoutLimits(schema, claimFields) as Record<string, unknown>);
+  brief.set(input, made);
+  return made;
+}
+
+const claimFields = new Set(["task", "epoch", "secret"]);
+const limits = new Set([
+  ...["minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+  ...["minItems", "maxItems", "propertyNames"],
+]);
+
+function withoutLimits(schema: JsonSchema, hidden: ReadonlySet<string> = new Set()): JsonSchema {
+  const kept = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
+    if (limits.has(key)) return [];
+    if (key === "properties") return [[key, propertiesOf(value as Record<string, JsonSchema>, hidden)]];
+    if (isSchema(value)) return [[key, withoutLimits(value)]];
+    return [[key, Array.isArray(value) ? value.map((one) => (isSchema(one) ? withoutLimits(one) : one)) : value]];
+  });
+  return Object.fromEntries(kept) as JsonSchema;
+}
+
+/** Names of properties are not keywords, whatever they are called. */
+const propertiesOf = (properties: Record<string, JsonSchema>, hidden: ReadonlySet<string>) =>
+  Object.fromEntries(
+    Object.entries(properties)
+      .filter(([name]) => !hidden.has(name))
+      .map(([name, schema]) => [name, withoutLimits(schema)]),
+  );
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  value !== null && typeof value === "object" && !Array.isArray(value);

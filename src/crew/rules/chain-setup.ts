@@ -1,0 +1,32 @@
+import type { Section, Trouble } from "./chain-text.ts";
+import { commandText, parsed, quoted, words } from "./chain-words.ts";
+import type { Setup } from "./plan.ts";
+
+const line = new RegExp(`^(?:run (${words})|input (${quoted}))$`, "s");
+
+/** One line for each command, then one for each file that decides whether they must run again. */
+export const setupLines = (setup: Setup | undefined): string[] =>
+  setup === undefined
+    ? []
+    : [
+        ...setup.run.map((command) => `- run ${commandText(command)}`),
+        ...setup.inputs.map((path) => `- input ${JSON.stringify(path)}`),
+      ];
+
+export function readSetup({ body }: Section, trouble: Trouble): { run: unknown[]; inputs: unknown[] } {
+  const setup: { run: unknown[]; inputs: unknown[] } = { run: [], inputs: [] };
+  for (const { line: at, text } of body) {
+    if (text.trim() === "") continue;
+    const found = line.exec(/^[-*] (.*)$/s.exec(text)?.[1]?.trim() ?? "");
+    const [list, value] = found?.[1]
+      ? (["run", parsed(found[1])] as const)
+      : (["inputs", parsed(found?.[2] ?? "")] as const);
+    if (!found || value === undefined) {
+      trouble.add(at, 'expected - run ["npm", "ci"] or - input "package-lock.json"');
+      continue;
+    }
+    trouble.at(`setup.${list}.${setup[list].length}`, at);
+    setup[list].push(value);
+  }
+  return setup;
+}

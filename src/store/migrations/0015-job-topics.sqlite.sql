@@ -1,0 +1,56 @@
+-- A job belongs to a topic that exists. Jobs of topics that do not are deleted; their events stay.
+-- SQLite cannot add a foreign key to a table, so the table is made again.
+CREATE TABLE new_agent_jobs (
+  id                 TEXT PRIMARY KEY,
+  kind               TEXT NOT NULL CHECK (kind IN ('incorporate', 'perspective')),
+  source_path        TEXT NOT NULL,
+  topic_id           TEXT REFERENCES topics (id) ON DELETE CASCADE,
+  persona_name       TEXT,
+  status             TEXT NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'timed_out')),
+  started_at         TEXT,
+  completed_at       TEXT,
+  exit_code          INTEGER,
+  error_tail         TEXT,
+  created_at         TEXT NOT NULL,
+  created_by         TEXT NOT NULL,
+  -- The outcome, in a sentence for the person.
+  message            TEXT,
+  -- The process that runs it; NULL until one claims it.
+  holder             TEXT,
+  -- The holder's last heartbeat, in milliseconds of the database's clock.
+  beat_at            INTEGER,
+  cancelled_by       TEXT,
+  input_tokens       INTEGER,
+  output_tokens      INTEGER,
+  cache_read_tokens  INTEGER,
+  cache_write_tokens INTEGER,
+  tool_calls         INTEGER,
+  messages           INTEGER,
+  cost_usd           REAL,
+  duration_ms        INTEGER,
+  destinations       TEXT,
+  CHECK ((kind = 'incorporate') = (topic_id IS NOT NULL)),
+  CHECK ((kind = 'perspective') = (persona_name IS NOT NULL)),
+  CHECK ((completed_at IS NULL) = (status IN ('queued', 'running')))
+);
+INSERT INTO new_agent_jobs (
+  id, kind, source_path, topic_id, persona_name, status, started_at, completed_at, exit_code,
+  error_tail, created_at, created_by, message, holder, beat_at, cancelled_by, input_tokens,
+  output_tokens, cache_read_tokens, cache_write_tokens, tool_calls, messages, cost_usd, duration_ms,
+  destinations
+)
+SELECT
+  id, kind, source_path, topic_id, persona_name, status, started_at, completed_at, exit_code,
+  error_tail, created_at, created_by, message, holder, beat_at, cancelled_by, input_tokens,
+  output_tokens, cache_read_tokens, cache_write_tokens, tool_calls, messages, cost_usd, duration_ms,
+  destinations
+FROM agent_jobs
+WHERE topic_id IS NULL OR topic_id IN (SELECT id FROM topics);
+DROP TABLE agent_jobs;
+ALTER TABLE new_agent_jobs RENAME TO agent_jobs;
+CREATE INDEX agent_jobs_by_status ON agent_jobs (status);
+CREATE INDEX agent_jobs_by_source ON agent_jobs (source_path, created_at DESC);
+CREATE UNIQUE INDEX agent_jobs_in_flight ON agent_jobs (source_path) WHERE status IN ('queued', 'running');
+CREATE INDEX agent_jobs_by_topic ON agent_jobs (topic_id) WHERE topic_id IS NOT NULL;
+-- JSON: the intent of an approval in a store outside the database, saved before its text is published there.
+ALTER TABLE proposals ADD COLUMN publishing TEXT;
