@@ -61,7 +61,7 @@ describe.each(backends)("schema.yaml is part of the book ($store, $engine)", (ba
     );
     const { entries } = await ask(app, "list_entries", {}, agent("planner"));
     expect(entries).toHaveLength(6);
-    expect(app.schemaWarning()).toMatch(/wiki.schema\.yaml is not in force \(.*\); version 1 of .* by .* serves/);
+    expect(app.schemaWarning()).toMatch(/wiki.schema\.yaml is not in force: .*\. Version 1 of .* by .* is used/);
     const second = await open();
     expect((await ask(second, "list_entries", {})).entries).toHaveLength(6);
     const { findings } = await ask(second, "doctor", {});

@@ -101,10 +101,10 @@ export function schemaKeeper({ db, git, publications, root, wiki, now }: Deps): 
     if (!row || problem.ok) return { schema: problem };
     const schema = await parse(row.content, row.blob);
     if (!schema.ok) return { schema: problem };
-    const since = `version ${row.version} of ${row.at.slice(0, 16).replace("T", " ")} by ${row.author}`;
+    const since = `Version ${row.version} of ${row.at.slice(0, 16).replace("T", " ")} by ${row.author}`;
     return {
       schema,
-      warning: `${path} is not in force (${inOneLine(problem.problem.message)}); ${since} serves until it is valid`,
+      warning: `${path} is not in force: ${inOneLine(problem.problem.message)}. ${since} is used until the file is valid.`,
     };
   }
 
