@@ -15,6 +15,9 @@ export type Job = {
 /** `late`: the claim had gone to another, and the result was refused. `released`: the task was handed back. */
 export type JobResult = "done" | "failed" | "late" | "released";
 
+/** `healthy`: there are as many workers as were asked for. */
+export type PoolHealth = { healthy: boolean; workers: { id: string; task: string | null; sinceMs: number }[] };
+
 export type PoolMetrics = {
   workers: number;
   busy: number;
@@ -161,7 +164,7 @@ export function jobPool({ db, workerName, next, onError }: Options) {
     spawn: (n: number) => scale(target + n),
     scale,
 
-    healthCheck: () => ({
+    healthCheck: (): PoolHealth => ({
       healthy: inPlace().length >= target,
       workers: [...workers.values()].map(({ id, job, since }) => ({
         id,

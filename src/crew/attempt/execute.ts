@@ -134,6 +134,23 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
   await runStages(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
 }
 
+/** Finishes runs that no single process executes and whose tasks are all over: one, or all. */
+export async function finishShared(
+  crew: Crew,
+  run: string | undefined,
+  options: Pick<Options, "signal" | "by">,
+): Promise<Outcome[]> {
+  const { db } = crew.app;
+  const outcomes: Outcome[] = [];
+  for (const { run: id, carrier } of await carriedRuns(db.read)) {
+    if ((run !== undefined && id !== run) || !carrier.endsWith(`/${shared}`)) continue;
+    if (options.signal.aborted || (await restOf(db.read, id)).open > 0) continue;
+    const finished = await finish(crew, id, undefined, options);
+    if (finished.ok) outcomes.push(finished.value);
+  }
+  return outcomes;
+}
+
 async function finish(
   crew: Crew,
   run: string,
@@ -209,7 +226,7 @@ async function runStages(
 }
 
 /** The reason why no task of a run can go on until a person has decided about files. */
-async function waitingForPerson({ db }: CrewApp, run: string): Promise<string | undefined> {
+export async function waitingForPerson({ db }: CrewApp, run: string): Promise<string | undefined> {
   const stuck = await stuckAtFiles(db.read, run);
   if (stuck.length === 0) return undefined;
   return `${stuck.map(({ number }) => `task ${number}`).join(", ")} changed files that a person must allow first`;
