@@ -10,7 +10,16 @@ import { openToolSocket } from "./agents/tool-socket.ts";
 import { type App, openApp } from "./app.ts";
 import { loadConfig } from "./config/config.ts";
 import { environment, findWorkspace } from "./config/environment.ts";
-import type { CrewAgents, News, Outcome, Planned } from "./crew/record/run-host.ts";
+import type {
+  CrewAgents,
+  CrewPool,
+  News,
+  Outcome,
+  Planned,
+  Research,
+  Verification,
+  VerifiedTask,
+} from "./crew/record/run-host.ts";
 import { openQueue } from "./jobs/queue.ts";
 import { type Caller, newTurn, type Person } from "./kernel/caller.ts";
 import { type CamelKeys, camelKeys, fromWire, toWire } from "./kernel/camel.ts";
@@ -19,6 +28,7 @@ import { ok, type Problem, type Result, refusalFor, refuse, unwrap } from "./ker
 import { allOperations, operationNamed } from "./operation-list.ts";
 import type { OperationName, Operations } from "./operation-loaders.ts";
 import { personOfToken } from "./people/token-person.ts";
+import type { PoolHealth, PoolMetrics } from "./tasks/job-pool.ts";
 import { type Execute, type WorkerPool, workerPool } from "./tasks/pool.ts";
 import type { Entry } from "./wiki/entry.ts";
 import { roleName } from "./wiki/schema.ts";
@@ -30,6 +40,7 @@ export type Outputs = { [N in OperationName]: CamelKeys<z.output<Operations[N]["
 export type {
   Caller,
   CrewAgents,
+  CrewPool,
   Entry,
   Execute,
   News,
@@ -37,12 +48,17 @@ export type {
   Outcome,
   Person,
   Planned,
+  PoolHealth,
+  PoolMetrics,
   Problem,
+  Research,
   Result,
   Runner,
   RunResult,
   RunSpec,
   Script,
+  Verification,
+  VerifiedTask,
   WorkerPool,
 };
 export { scriptedRunner };
@@ -88,7 +104,33 @@ export interface Workspace {
   plan(request: string, how?: Carrying & { brief?: boolean }): Promise<Result<Planned>>;
   /** Workers do what is ready, verifiers judge what is done, until nothing is left. */
   execute(run: string, how?: Carrying & { workers?: number; tell?: (news: News) => void }): Promise<Result<Outcome>>;
+  /** The parts of the crew one by one, for programs that combine them themselves or run them in several processes. */
+  crew(how?: Carrying): Promise<Result<Crew>>;
   close(): Promise<void>;
+}
+
+/** Planner, workers and verifiers of one process. Each part does its work alone; the record connects them. */
+export interface Crew {
+  pm: {
+    /** Studies repository, wiki and graph for a request, without planning. The findings are kept with a new run. */
+    research(request: string): Promise<Result<Research>>;
+    /** Plans a request, or what was researched: a run with tasks, which can be edited until it is started. */
+    createTaskGraph(from: Research | string): Promise<Result<Planned>>;
+    /** Starts a planned or stopped run, or one that failed: its tasks are there for pools and verifiers of any process. */
+    start(run: string): Promise<Result<true>>;
+  };
+  /** Workers that do the ready tasks of all started runs. */
+  pool: CrewPool;
+  qc: {
+    /**
+     * Judges what workers have completed, in one run or in all: checks, then a verifier, then merge or retry. Returns
+     * when nothing waits for it; with `wait`, when the run is over or the signal aborts.
+     */
+    verifyCompletedTasks(
+      run?: string,
+      how?: { verifiers?: number; wait?: boolean; signal?: AbortSignal },
+    ): Promise<Result<Verification>>;
+  };
 }
 
 /** With a key, a mutation that is repeated takes effect once, and the repeat gets the first answer. */
@@ -164,9 +206,47 @@ export async function openWorkspace(folder = "."): Promise<Workspace> {
         unsubscribe();
       }
     },
+    async crew(common = {}) {
+      const how = { ...common, by: owner.name };
+      const pool = await app.host.openPool(how);
+      if (!pool.ok) return pool;
+      const ended = async <T>(started: Promise<Result<{ ended: Promise<Result<T>> }>>): Promise<Result<T>> => {
+        const work = await started;
+        return work.ok ? work.value.ended : work;
+      };
+      const given = (request: string) =>
+        typeof request === "string" && request.trim() !== "" ? ok(request.trim()) : refuse("invalid", emptyRequest);
+      return ok({
+        pm: {
+          async research(text) {
+            const request = given(text);
+            return request.ok ? ended(app.host.research(request.value, how)) : request;
+          },
+          async createTaskGraph(from) {
+            if (typeof from === "object") {
+              const { run, findings } = from;
+              // A program may have added to the findings.
+              const isChanged = findings !== (await app.runs.find(run))?.brief;
+              const kept = isChanged ? await app.runs.setBrief(run, findings, owner.name) : ok(true);
+              return kept.ok ? ended(app.host.resumePlan(run, how)) : kept;
+            }
+            const request = given(from);
+            return request.ok ? ended(app.host.plan(request.value, { ...how, brief: false })) : request;
+          },
+          start: (run) => app.host.start(run, how),
+        },
+        pool: pool.value,
+        qc: {
+          verifyCompletedTasks: (run, { signal = common.signal, ...more } = {}) =>
+            app.host.verifyCompleted(run, { ...how, ...more, signal }),
+        },
+      });
+    },
     close: () => app.close(),
   };
 }
+
+const emptyRequest = "the request is empty: expected what should be done, as text";
 
 async function call<N extends OperationName>(
   app: App,

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -212,6 +212,74 @@ describe.each(sampledEngines)("a run on %s", (engine) => {
     expect(told[0]).toContain("merge conflict with work accepted since, in shared.txt");
     const lines = git("show", `${acceptedBranch(run)}:shared.txt`).split("\n");
     expect(lines.sort()).toEqual(["1.1", "1.2"]);
+  });
+
+  test("O8: work that merges cleanly but breaks accepted work is not accepted: the checks run on the merged files", async () => {
+    const { app, git, file } = await workspace(engine);
+    writeFileSync(file("price.js"), "export const price = (net) => net * 1.2;\n");
+    git("add", "-A");
+    git("commit", "-qm", "The price");
+    const prints = (script: string, printed: string) => ({
+      criterion: `prints ${printed}`,
+      check: { run: ["node", "--input-type=module", "-e", script], exits: 0, prints: printed },
+    });
+    const invoice = prints("import { total } from './invoice.js'; console.log('total ' + total([10]))", "total 12");
+    const cents = prints("import { price } from './price.js'; console.log('cents ' + price(1000))", "cents 1200");
+    const run = await newRun(app, [
+      planned("0"),
+      planned("1.1", { verification: [invoice] }),
+      planned("1.2", {
+        verification: [cents, { criterion: "in cents", check: { file: "price.js", contains: "round" } }],
+      }),
+    ]);
+    let waiting: (() => void) | undefined;
+    const both = new Promise<void>((done) => {
+      waiting = done;
+    });
+    let here = 0;
+    const told: string[] = [];
+    const invoiceFor = (unit: string) =>
+      `import { price } from "./price.js";\nexport const total = (nets) => nets.reduce((sum, net) => sum + price(net${unit}), 0)${unit === "" ? "" : " / 100"};\n`;
+    const rounded = "export const price = (cents) => Math.round(cents * 1.2) * (cents < 100 ? 0 : 1);\n";
+    const agents = playing({
+      qc: async (scene) => {
+        const checks = scene.number === "1.2" ? [1, 2] : [1];
+        const evidence = checks.map((criterion) => ({
+          criterion,
+          met: true,
+          quote: criterion === 2 ? "round" : "exit code 0",
+          from: "check",
+        }));
+        await scene.use(
+          "submit_verdict",
+          verdictOf(true, scene.number === "0" ? { evidence: await seenBy(scene) } : { evidence }),
+        );
+      },
+      worker: async (scene) => {
+        if (scene.number === "0") return writes()(scene);
+        if (scene.retry) told.push(scene.told);
+        else if (++here === 2) waiting?.();
+        await both;
+        const onCents = scene.retry ? " * 100" : "";
+        if (scene.number === "1.1") await scene.use("write_file", { path: "invoice.js", content: invoiceFor(onCents) });
+        else {
+          await scene.use("write_file", { path: "price.js", content: rounded });
+          if (scene.retry) await scene.use("write_file", { path: "invoice.js", content: invoiceFor(onCents) });
+        }
+        await scene.use("submit_output", { output: `made ${scene.number}` });
+      },
+    });
+    const news: News[] = [];
+    expect(await executed(app, run, agents, { news })).toMatchObject({ state: "completed" });
+    expect(news.filter((one) => one.kind === "merge-conflict")).toHaveLength(1);
+    expect(told[0]).toContain("fails on the files merged with the work accepted since");
+    expect(told[0]).toContain('"total 12" is not in the output');
+    const accepted = (path: string) => git("show", `${acceptedBranch(run)}:${path}`);
+    expect([accepted("price.js"), accepted("invoice.js")].join("")).toBe(
+      `${rounded.trim()}${invoiceFor(" * 100").trim()}`,
+    );
+    expect(existsSync(join(file(".scriptorium"), "worktrees"))).toBe(true);
+    expect(readdirSync(join(file(".scriptorium"), "worktrees"))).toEqual([]);
   });
 
   test("C5: a run stops before the call that its budget has no room for, and goes on with a larger one", async () => {

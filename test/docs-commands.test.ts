@@ -53,7 +53,7 @@ test("P5: most command blocks are run; the others say why not", () => {
   expect(skipped.length / commands.length).toBeLessThan(0.25);
 });
 
-test("P5, N10: the TypeScript examples and the example stores compile with the published types, in strict mode", () => {
+test("P5, N10: the TypeScript examples, the example stores and programs compile with the published types, in strict mode", () => {
   const examples = all.filter(({ language }) => language === "ts");
   expect(examples.length).toBeGreaterThanOrEqual(6);
   // In the repository, so that the compiler finds Node's types.
@@ -63,7 +63,7 @@ test("P5, N10: the TypeScript examples and the example stores compile with the p
   const script = `import { buildTypes } from "${root}scripts/build-types.mjs"; await buildTypes(${JSON.stringify(join(folder, "types"))});`;
   execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: root });
   for (const [index, { text }] of examples.entries()) writeFileSync(join(folder, `${index}.ts`), text);
-  cpSync(join(root, "docs/examples/stores"), folder, { recursive: true });
+  for (const kind of ["stores", "crew"]) cpSync(join(root, "docs/examples", kind), folder, { recursive: true });
   const compilerOptions = {
     target: "es2022",
     module: "nodenext",

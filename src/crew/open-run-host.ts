@@ -5,7 +5,7 @@ import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
 import type { CrewApp } from "./record/crew-app.ts";
-import type { CrewAgents, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
+import type { CrewAgents, CrewPool, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { changeText } from "./rules/plan-change.ts";
 import type { Run } from "./rules/run.ts";
 
@@ -34,6 +34,8 @@ export function openRunHost(
   const inProgress = new Map<string, Promise<unknown>>();
   const executing = new Map<string, RunInProgress<Outcome>>();
   const listeners = new Set<(news: News) => void>();
+  const pools = new Set<CrewPool>();
+  let verifications = 0;
 
   const until = (signal: AbortSignal | undefined) =>
     signal ? AbortSignal.any([stopping.signal, signal]) : stopping.signal;
@@ -73,15 +75,21 @@ export function openRunHost(
   async function planners(given: CrewAgents | undefined, parts: CrewPart[]) {
     const made = await staff(given);
     if (!made.ok) return made;
-    const [{ planRun }, { checkBeforePlanning }] = await Promise.all([
+    const [{ planRun, researchRun }, { checkBeforePlanning }] = await Promise.all([
       import("./plan/planner.ts"),
       import("./agent/ready.ts"),
     ]);
     const ready = await checkBeforePlanning(made.value, parts);
     if (!ready.ok) return ready;
-    return ok(({ id, request }: Run, how: { brief: boolean; by: string }, signal: AbortSignal | undefined) => {
-      const ended = track(planning(id), planRun(made.value, { id, request }, how, until(signal)));
-      return ok({ run: id, ended });
+    return ok({
+      plan({ id, request }: Run, how: { brief: boolean; by: string }, signal: AbortSignal | undefined) {
+        const ended = track(planning(id), planRun(made.value, { id, request }, how, until(signal)));
+        return ok({ run: id, ended });
+      },
+      research({ id, request }: Run, how: { by: string }, signal: AbortSignal | undefined) {
+        const ended = track(planning(id), researchRun(made.value, { id, request }, how, until(signal)));
+        return ok({ run: id, ended });
+      },
     });
   }
 
@@ -119,7 +127,14 @@ export function openRunHost(
       const planner = await planners(agents, brief ? ["brief", "pm"] : ["pm"]);
       if (!planner.ok) return planner;
       const run = await appOf().runs.create(request, by, planningCarrier());
-      return planner.value(run, { brief, by }, signal);
+      return planner.value.plan(run, { brief, by }, signal);
+    },
+
+    async research(request, { by, agents, signal }) {
+      const planner = await planners(agents, ["pm"]);
+      if (!planner.ok) return planner;
+      const run = await appOf().runs.create(request, by, planningCarrier());
+      return planner.value.research(run, { by }, signal);
     },
 
     async resumePlan(run, { by, agents, signal }) {
@@ -133,10 +148,40 @@ export function openRunHost(
       if (found.state === "planning" && isAlive)
         return refuse("conflict", `run ${run} is being planned; wait for its plan: scriptorium run show ${run}`);
       const reopened = await app.runs.step(run, { type: "reopen" }, by, { carried_by: planningCarrier() });
-      return reopened.ok ? planner.value(reopened.value, { brief: false, by }, signal) : reopened;
+      return reopened.ok ? planner.value.plan(reopened.value, { brief: false, by }, signal) : reopened;
     },
 
     execute,
+
+    async start(run, { by, agents, signal }) {
+      const [{ startRun }, made] = await Promise.all([import("./attempt/execute.ts"), crew(agents)]);
+      if (!made.ok) return made;
+      const started = await startRun(made.value, run, { by, signal: until(signal) });
+      if (!started.ok) return started;
+      void track(`answering ${run}`, started.value.ended);
+      return ok(true);
+    },
+
+    async openPool({ by, agents, signal }) {
+      const [{ openCrewPool }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
+      if (!made.ok) return made;
+      const pool = await openCrewPool(made.value, { by, signal: until(signal) });
+      pools.add(pool);
+      const close = async (deadlineMs: number) => {
+        pools.delete(pool);
+        await pool.stop(deadlineMs);
+      };
+      return ok({ ...pool, stop: close });
+    },
+
+    async verifyCompleted(run, { by, agents, signal, verifiers = 1, wait = false }) {
+      const app = appOf();
+      if (run !== undefined && !(await app.runs.find(run))) return noSuch(app.db.read, "run", run);
+      const [{ verifyCompleted }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
+      if (!made.ok) return made;
+      const options = { by, verifiers, wait, signal: until(signal) };
+      return track(`verifying ${++verifications}`, verifyCompleted(made.value, run, options));
+    },
 
     async work(run, { by, workers, agents, signal }) {
       const made = await crew(agents);
@@ -163,7 +208,7 @@ export function openRunHost(
 
     async stop() {
       stopping.abort();
-      await Promise.all(inProgress.values());
+      await Promise.all([...inProgress.values(), ...[...pools].map((pool) => pool.stop(0))]);
     },
   };
 }

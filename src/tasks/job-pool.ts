@@ -15,6 +15,9 @@ export type Job = {
 /** `late`: the claim had gone to another, and the result was refused. `released`: the task was handed back. */
 export type JobResult = "done" | "failed" | "late" | "released";
 
+/** `healthy`: there are as many workers as were asked for. */
+export type PoolHealth = { healthy: boolean; workers: { id: string; task: string | null; sinceMs: number }[] };
+
 export type PoolMetrics = {
   workers: number;
   busy: number;
@@ -37,7 +40,7 @@ type Options = {
   /** The next job for a worker, or undefined when there is none now. */
   next(worker: string, signal: AbortSignal): Promise<Job | undefined>;
   /** Told of each error that a job throws. */
-  onError?(error: unknown, job: Job): void;
+  onError?(error: unknown, job: Job): void | Promise<void>;
 };
 
 type Worker = {
@@ -58,8 +61,8 @@ const maxSamples = 10_000;
 
 /**
  * Workers that get a job, run it, store its result and end; every job gets a fresh worker (O13). Idle
- * workers wait for a change of the database. `execute` runs a run on this pool, and `workerPool` runs
- * any tasks on it.
+ * workers wait for a change of the database. Everything runs on this pool: `execute`, `work` and the
+ * library's crew with the stages of runs (`openStagePool`), `workerPool` with the caller's own function.
  */
 export function jobPool({ db, workerName, next, onError }: Options) {
   const changes = watchChanges(db);
@@ -114,7 +117,7 @@ export function jobPool({ db, workerName, next, onError }: Options) {
       counts[await job.run(worker.stop.signal, storing)]++;
     } catch (error) {
       counts.failed++;
-      onError?.(error, job);
+      await onError?.(error, job);
     } finally {
       storing();
     }
@@ -161,7 +164,7 @@ export function jobPool({ db, workerName, next, onError }: Options) {
     spawn: (n: number) => scale(target + n),
     scale,
 
-    healthCheck: () => ({
+    healthCheck: (): PoolHealth => ({
       healthy: inPlace().length >= target,
       workers: [...workers.values()].map(({ id, job, since }) => ({
         id,

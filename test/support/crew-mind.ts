@@ -28,6 +28,8 @@ export function crewMind(
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "";
     if (has("submit_preamble"))
       return call("submit_preamble", { content: "You do careful work, look twice, and say what you saw. ".repeat(2) });
+    if (has("submit_research"))
+      return call("submit_research", { findings: "Each task writes one file below out/.", files: ["out/: new"] });
     if (has("finish_plan"))
       return { calls: handInCalls(planOf(tasks)).map(({ name: tool, input }) => ({ name: name(tool), input })) };
     if (has("submit_report"))

@@ -18,7 +18,7 @@ export const planInstructions = (facts: CrewFacts): string =>
     "You plan work for a crew of agents. A new worker that knows only its task does each task, and another agent verifies the result before it is accepted.",
     "",
     "How to work:",
-    "1. Research first: search the graph and the wiki, and read the files that the work touches. Start broad, then go where the work is. Stop when you can name the files and commands of every task.",
+    "1. Research first: search the graph and the wiki, and read the files that the work touches. Start broad, then go where the work is. Stop when you can name the files and commands of every task. If the brief has a section Research, that is done: read only what is missing.",
     `2. Submit the tasks with add_plan_tasks, a few per call: an answer of yours is cut at ${facts.answerTokens.pm} tokens, and a cut call is lost. Each task is checked when you submit it; correct refused ones by submitting them again.`,
     "3. Call finish_plan. It checks the whole and lists every contradiction; correct those tasks and call it again. You are done when it has answered; only submitted tasks are read, nothing else you write.",
     "Nobody answers questions. Where the request is silent, choose the most sensible assumption and list it in assumptions.",
@@ -41,6 +41,15 @@ export const planInstructions = (facts: CrewFacts): string =>
         ]
       : []),
   ].join("\n");
+
+/** The heading of findings in the brief. */
+export const researchHeading = "## Research";
+
+export const researchInstructions = [
+  "You study a repository for a request. Another agent plans the work from your findings; you do not plan and do not solve it.",
+  "Search the graph and the wiki, and read the files that the work touches. Start broad, then go where the work is. Stop when you can name the files that change and the commands that build and test them.",
+  "Submit what you found with submit_research; nothing else that you write is read. Nobody answers questions: list what you could not find out.",
+].join("\n");
 
 export const planPrompt = (request: string, brief: string | null, survey: string, draft: readonly DraftTask[]) =>
   [

@@ -2,9 +2,10 @@ import { crashPoint } from "../../store/disk/crash.ts";
 import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Task } from "../../tasks/task.ts";
-import { aboutTask, deliverableHash, done, held, lost, mergeMessage, type StageResult, stop } from "./attempt.ts";
+import { aboutTask, deliverableHash, done, held, lost, released, type StageResult, stop } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { learn } from "./learn.ts";
+import { mergePassed, stopped } from "./merge.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 import { keepText } from "./text-deliverable.ts";
 import { writeFailureReports } from "./write-reports.ts";
@@ -15,7 +16,7 @@ export async function conclude(crew: Crew, id: string, actor: string, signal: Ab
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
   if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
   const failed = () => settle(crew, detail, task, actor, signal);
-  if (task.state === "qc_passed") return accept(crew, detail, task, actor, failed);
+  if (task.state === "qc_passed") return accept(crew, detail, task, { actor, signal }, failed);
   return task.state === "qc_failed" ? failed() : lost;
 }
 
@@ -23,7 +24,7 @@ async function accept(
   crew: Crew,
   detail: RunTask,
   task: Task,
-  actor: string,
+  { actor, signal }: { actor: string; signal: AbortSignal },
   failed: () => Promise<StageResult>,
 ): Promise<StageResult> {
   const { app, trees } = crew;
@@ -42,8 +43,9 @@ async function accept(
   };
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
   if (tip && isJudged) {
-    const merged = await trees.merge(detail.run_id, tip.commit, mergeMessage(detail, task.title, attempt));
+    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip }, signal);
     if (!merged.ok) {
+      if (signal.aborted) return released(stopped);
       const reason = merged.problem.message;
       crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
       return refuseIt(reason);

@@ -1,17 +1,7 @@
-import { delayBefore } from "../../agents/model/failure.ts";
 import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import {
-  betweenStages,
-  carriedRuns,
-  heldIn,
-  restOf,
-  runningRuns,
-  stateOfRun,
-  stuckAtFiles,
-} from "../../store/queries/crew-queue.ts";
-import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
-import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
+import { carriedRuns, restOf, runningRuns, stateOfRun, stuckAtFiles } from "../../store/queries/crew-queue.ts";
+import { watchChanges } from "../../store/wait-for-change.ts";
 import { unknownCost } from "../agent/budget.ts";
 import { isCostKnown } from "../agent/estimate.ts";
 import { chooseModel } from "../agent/plan-model.ts";
@@ -22,15 +12,11 @@ import { workerTimes } from "../record/worker-times.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { changeText } from "../rules/plan-change.ts";
-import type { Run, RunStep } from "../rules/run.ts";
+import type { Run } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
 import { answerQuestions } from "./answer-questions.ts";
-import type { StageResult } from "./attempt.ts";
-import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
-import { learnMissing } from "./learn.ts";
-import { verify } from "./verify.ts";
-import { work } from "./work.ts";
+import { openStagePool, recheckMs } from "./stage-pool.ts";
 import { writeRunReports } from "./write-reports.ts";
 
 type Options = {
@@ -43,10 +29,53 @@ type Options = {
   serving?: boolean;
 };
 
-const recheckMs = 2000;
-
 /** Executes a run until it is over or the signal aborts. Other processes may work on the same run. */
 export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
+  const { app } = crew;
+  const begun = await begin(crew, run, options, options.serving ? server : "command");
+  if (!begun.ok) return begun;
+  const isOver = async () =>
+    (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
+  const answering = answerQuestions(crew, run, options.signal);
+  const stopped = await runStages(crew, run, options, isOver).finally(answering.end);
+  return finish(crew, run, stopped, options);
+}
+
+/**
+ * Starts a run for workers and verifiers that other code, or another process, keeps busy. The planner of this process
+ * answers their questions until the run is over. The process that concludes the last task finishes the run.
+ */
+export async function startRun(crew: Crew, run: string, options: Omit<Options, "workers">): Promise<Result<Started>> {
+  const begun = await begin(crew, run, options, shared);
+  if (!begun.ok) return begun;
+  return ok({ ended: answerUntilOver(crew, run, options.signal) });
+}
+
+type Started = { ended: Promise<void> };
+
+async function answerUntilOver(crew: Crew, run: string, signal: AbortSignal): Promise<void> {
+  const { db } = crew.app;
+  const changes = watchChanges(db);
+  const answering = answerQuestions(crew, run, signal);
+  try {
+    for (;;) {
+      const seen = changes.count();
+      if (signal.aborted || (await stateOfRun(db.read, run)) !== "running") return;
+      await changes.after(seen, recheckMs, signal);
+    }
+  } finally {
+    changes.close();
+    await answering.end();
+  }
+}
+
+/** Adopts edits of the plan, checks agents and budget, and starts the run. */
+async function begin(
+  crew: Crew,
+  run: string,
+  options: Omit<Options, "workers">,
+  carrier: string,
+): Promise<Result<true>> {
   const { app } = crew;
   const { by } = options;
   const read = await app.runs.readBack(run, by);
@@ -56,20 +85,15 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const budget = budgetOf(app, read.value.run, options);
   const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew, read.value.run.plan);
   if (!priced.ok) return priced;
-  const also = { carried_by: `${processName()}/${options.serving ? server : "command"}`, ...budget };
+  const also = { carried_by: `${processName()}/${carrier}`, ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
   if (read.value.diff !== "") crew.tell({ kind: "plan-changed", run, reason: changeText(read.value) });
-
-  const isOver = async () =>
-    (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
-  const answering = answerQuestions(crew, run, options.signal);
-  const stopped = await runStages(crew, run, options, isOver).finally(answering.end);
-  return finish(crew, run, stopped, options);
+  return ok(true);
 }
 
-function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Options) {
+function budgetOf({ config }: CrewApp, run: Run, { budgetTokens, budgetUsd }: Omit<Options, "workers">) {
   const current = currentBudget(run, config.crew.budget);
   return {
     budget_tokens: budgetTokens === undefined ? current.tokens : budgetTokens,
@@ -95,6 +119,8 @@ function checkCosts({ app, agents }: Crew, plan: Run["plan"]): Result<true> {
 }
 
 const server = "server";
+/** Marks a run that no single process executes. */
+const shared = "shared";
 
 /** Runs that a server of this machine was executing when it was killed. */
 export const cutOff = async ({ db }: CrewApp): Promise<{ run: string; by: string }[]> =>
@@ -108,11 +134,28 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
   await runStages(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
 }
 
+/** Finishes runs that no single process executes and whose tasks are all over: one, or all. */
+export async function finishShared(
+  crew: Crew,
+  run: string | undefined,
+  options: Pick<Options, "signal" | "by">,
+): Promise<Outcome[]> {
+  const { db } = crew.app;
+  const outcomes: Outcome[] = [];
+  for (const { run: id, carrier } of await carriedRuns(db.read)) {
+    if ((run !== undefined && id !== run) || !carrier.endsWith(`/${shared}`)) continue;
+    if (options.signal.aborted || (await restOf(db.read, id)).open > 0) continue;
+    const finished = await finish(crew, id, undefined, options);
+    if (finished.ok) outcomes.push(finished.value);
+  }
+  return outcomes;
+}
+
 async function finish(
   crew: Crew,
   run: string,
   stopped: string | undefined,
-  { signal, by }: Options,
+  { signal, by }: Pick<Options, "signal" | "by">,
 ): Promise<Result<Outcome>> {
   const { app } = crew;
   const rest = await restOf(app.db.read, run);
@@ -148,60 +191,20 @@ async function runStages(
   isOver: () => Promise<boolean>,
 ): Promise<string | undefined> {
   const { app } = crew;
-  const name = processName();
-  const changes = watchChanges(app.db);
   const abort = new AbortController();
   const all = AbortSignal.any([signal, abort.signal]);
-  const times = workerTimes(app, run, name, workers);
+  const times = workerTimes(app, run, processName(), workers);
   let reason: string | undefined;
-
-  await freeTheDead(crew, run, name);
-  await learnMissing(crew, run);
-
-  const stages = stageFinder(crew, run, changes, () => reason !== undefined);
-  const outage = providerOutage(app.config.crew.outage_minutes * 60_000);
-  const pool = jobPool({
-    db: app.db,
-    workerName: (n) => `${name}/${n}`,
-    async next(worker) {
-      const isPaused = all.aborted || reason !== undefined || outage.isOn();
-      const found = isPaused ? undefined : await stages.next(worker, all);
-      return found && { task: found.task, claimMs: found.claimMs, run: () => runStage(found) };
-    },
-    onError(error, { task }) {
-      app.log.error({ error: String(error), task }, "stage-failed");
-      reason ??= `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
-      abort.abort();
+  const { pool, changes, ...stages } = await openStagePool(crew, {
+    run,
+    stages: "all",
+    signal: all,
+    onStop({ reason: why, failed }) {
+      reason ??= why;
+      stages.finishRunning();
+      if (failed) abort.abort();
     },
   });
-
-  async function runStage(stage: Stage): Promise<JobResult> {
-    let result: StageResult | undefined;
-    try {
-      result = await stage.run();
-      // Other stages in progress are paid for: let them finish, and start nothing new.
-      if (result.outcome === "stop") reason ??= result.reason;
-      await notice(stage, result);
-      return jobResults[result.outcome];
-    } finally {
-      stages.ended(stage.task, result);
-      changes.wake();
-    }
-  }
-
-  /** An agent program that met an outage has ended; its task is retried after a delay. */
-  async function notice({ task }: Stage, result: StageResult): Promise<void> {
-    if (result.outcome === "done" && outage.ends()) await step(task, { type: "proceed" });
-    if (result.outcome !== "waiting") return;
-    if (outage.begins(changes.wake)) await step(task, { type: "wait", reason: result.reason });
-    else reason ??= result.reason;
-  }
-
-  async function step(task: string, wanted: RunStep): Promise<void> {
-    const id = (await app.tasks.find(task))?.run;
-    if (id) await app.runs.step(id, wanted, name);
-  }
-
   pool.scale(workers);
   try {
     for (;;) {
@@ -209,149 +212,22 @@ async function runStages(
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       // A server waits for the person; a command ends and says what for.
-      const stuck = run === undefined || serving || stages.areRunning() ? [] : await stuckAtFiles(app.db.read, run);
-      if (stuck.length > 0) return `${stuck.map(({ number }) => `task ${number}`).join(", ")} ${waitsForPerson}`;
+      if (run !== undefined && !serving && !stages.areRunning()) {
+        const stuck = await waitingForPerson(app, run);
+        if (stuck !== undefined) return stuck;
+      }
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
-    outage.close();
     await pool.drain();
-    changes.close();
+    stages.close();
     await times.record(pool.metrics());
   }
 }
 
-/** When an agent may be started again after its model's provider was out of service. */
-function providerOutage(longestMs: number) {
-  let since: number | undefined;
-  let failures = 0;
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    isOn: () => timer !== undefined,
-    /** False if it lasts longer than a run waits. */
-    begins(retry: () => void): boolean {
-      since ??= Date.now();
-      if (timer) return true;
-      const delayMs = delayBefore(++failures, { delayMs: undefined }, firstOutageDelayMs);
-      if (Date.now() + delayMs - since > longestMs) return false;
-      timer = setTimeout(() => {
-        timer = undefined;
-        retry();
-      }, delayMs);
-      return true;
-    },
-    /** True if there was one. */
-    ends(): boolean {
-      const was = since !== undefined;
-      since = undefined;
-      failures = 0;
-      return was;
-    },
-    close: () => clearTimeout(timer),
-  };
-}
-
-const firstOutageDelayMs = 2000;
-
-const waitsForPerson = "changed files that a person must allow first";
-
-const jobResults: Record<StageResult["outcome"], JobResult> = {
-  done: "done",
-  lost: "late",
-  released: "released",
-  waiting: "released",
-  held: "released",
-  stop: "released",
-};
-
-/** When and after how many changes the database was looked at. */
-type Look = { changes: number; at: number };
-
-type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
-
-/**
- * Finds the next stage to run: a task that waits between two stages before a new one. Workers look one
- * after the other, and one look that finds nothing holds for all of them until something changes.
- */
-function stageFinder(crew: Crew, run: string | undefined, changes: Changes, isStopping: () => boolean) {
-  const running = new Set<string>();
-  /** Tasks that another process moves. */
-  const skipped = new Map<string, Look>();
-  let nothing: Look | undefined;
-  let last: Promise<unknown> = Promise.resolve();
-
-  const lookNow = (): Look => ({ changes: changes.count(), at: performance.now() });
-  /** Not longer than a recheck: an expired lease or a row that was locked at the time causes no change. */
-  const holds = (look: Look | undefined) =>
-    look !== undefined && look.changes === changes.count() && performance.now() - look.at < recheckMs / 2;
-
-  async function look(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
-    if (signal.aborted || holds(nothing)) return undefined;
-    const now = lookNow();
-    // A stage that stops the run hands its task back; a look that began before must not take it up again.
-    const isFree = (task: string) => !isStopping() && !running.has(task) && !holds(skipped.get(task));
-    const found = await findStage(crew, run, worker, isFree, signal, running.size + skipped.size);
-    if (found) running.add(found.task);
-    else nothing = now;
-    return found;
-  }
-
-  return {
-    next(worker: string, signal: AbortSignal): Promise<Stage | undefined> {
-      const found = last.then(() => look(worker, signal));
-      last = found.catch(() => undefined);
-      return found;
-    },
-    ended(task: string, result: StageResult | undefined): void {
-      running.delete(task);
-      nothing = undefined;
-      if (result?.outcome === "lost" || result?.outcome === "released") skipped.set(task, lookNow());
-      else skipped.delete(task);
-    },
-    areRunning: () => running.size > 0,
-  };
-}
-
-async function findStage(
-  crew: Crew,
-  run: string | undefined,
-  worker: string,
-  isFree: (task: string) => boolean,
-  signal: AbortSignal,
-  excluded: number,
-): Promise<Stage | undefined> {
-  const { app } = crew;
-  const waiting = (await betweenStages(app.db.read, run, excluded + 1)).find(({ id }) => isFree(id));
-  if (waiting) {
-    const { id, state } = waiting;
-    const isVerified = state !== "worker_completed";
-    return {
-      task: id,
-      run: () => (isVerified ? conclude(crew, id, worker, signal) : verify(crew, id, `${worker}/qc`, signal)),
-    };
-  }
-  // Tasks of a run that has not started are not claimed: a person may still change its plan.
-  const runs = await runningRuns(app.db.read);
-  for (const candidate of run === undefined ? runs : runs.filter((one) => one === run)) {
-    const holder = `${worker}/worker`;
-    const began = performance.now();
-    const claim = await app.tasks.claim(holder, candidate);
-    if (!claim) continue;
-    const claimMs = performance.now() - began;
-    return { task: claim.task.id, claimMs, run: () => work(crew, claim, holder, signal) };
-  }
-  return undefined;
-}
-
-/** Releases the claims of killed processes of this machine at once, and removes their worktrees. */
-async function freeTheDead(crew: Crew, run: string | undefined, name: string): Promise<void> {
-  const { app, trees } = crew;
-  for (const { id, holder } of await heldIn(app.db.read, run)) {
-    if (holder !== null && processState(holder) === "gone") await app.tasks.release(id, name, { force: true });
-  }
-  await trees.sweep(async () => {
-    // By epoch: the task of a dead worker may already be held by the next one.
-    const held = new Set((await heldIn(app.db.read, undefined)).map(({ id, epoch }) => `${id}-${epoch}`));
-    return (folder) => held.has(folder.replace(/-qc(-checks)?$/, ""));
-  });
+/** The reason why no task of a run can go on until a person has decided about files. */
+export async function waitingForPerson({ db }: CrewApp, run: string): Promise<string | undefined> {
+  const stuck = await stuckAtFiles(db.read, run);
+  if (stuck.length === 0) return undefined;
+  return `${stuck.map(({ number }) => `task ${number}`).join(", ")} changed files that a person must allow first`;
 }

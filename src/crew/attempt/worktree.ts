@@ -28,6 +28,8 @@ export type Worktree = {
 export type Start = { base: string; commit: string; kept: boolean };
 export type Collected = { commit: string; tree: string; files: Changed[] };
 export type Merged = { commit: string; already: boolean };
+/** A merge that is not published yet: its commit and tree, and the accepted commit that it goes onto. */
+export type Candidate = { commit: string; tree: string; onto: string };
 
 type Deps = {
   git: Git;
@@ -169,9 +171,33 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   /**
    * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
-   * conflict changes nothing and names the files.
+   * conflict changes nothing and names the files, and neither does a candidate that `check` refuses. Merges of one
+   * process wait for each other: a candidate that another merge overtakes has to be checked again.
    */
-  async function merge(run: string, commit: string, message: string): Promise<Result<Merged>> {
+  const merge = (
+    run: string,
+    commit: string,
+    message: string,
+    check: (candidate: Candidate) => Promise<Result<true>> = async () => ok(true),
+  ): Promise<Result<Merged>> => {
+    const done = (merging.get(run) ?? Promise.resolve()).then(() => mergeNow(run, commit, message, check));
+    const settled = done.then(
+      () => undefined,
+      () => undefined,
+    );
+    merging.set(run, settled);
+    return done;
+  };
+
+  /** The last merge of each run. */
+  const merging = new Map<string, Promise<void>>();
+
+  async function mergeNow(
+    run: string,
+    commit: string,
+    message: string,
+    check: (candidate: Candidate) => Promise<Result<true>>,
+  ): Promise<Result<Merged>> {
     for (let tries = 1; ; tries++) {
       const ours = await accepted(run);
       const isIn = await git.run(["merge-base", "--is-ancestor", commit, ours]);
@@ -182,6 +208,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
         return refuse("conflict", `merge conflict with work accepted since, in ${files.join(", ")}`, { files, ours });
       }
       const made = await commitTree(joined.tree, [ours, commit], message);
+      const held = await check({ commit: made, tree: joined.tree, onto: ours });
+      if (!held.ok) return held;
       if (await git.moveRef(acceptedRef(run), made, ours)) return ok({ commit: made, already: false });
       if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept changing during ${mostTries} merges`);
       await sleep(10 * tries);

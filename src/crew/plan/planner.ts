@@ -11,12 +11,19 @@ import { lastRefusedCall } from "../../store/queries/contexts.ts";
 import type { Desk } from "../agent/desk/place.ts";
 import { deskTools } from "../agent/desk.ts";
 import { usableProviders } from "../agent/parts.ts";
-import { briefInstructions, type CrewFacts, planInstructions, planPrompt } from "../agent/planner-prompts.ts";
+import {
+  briefInstructions,
+  type CrewFacts,
+  planInstructions,
+  planPrompt,
+  researchHeading,
+  researchInstructions,
+} from "../agent/planner-prompts.ts";
 import { runWithoutTask } from "../agent/run-without-task.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { readDraft } from "../record/plan-draft.ts";
-import type { Planned } from "../record/run-host.ts";
+import type { Planned, Research } from "../record/run-host.ts";
 import { surveyOf } from "../record/task-context.ts";
 import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
 import { draftTools } from "./draft-tools.ts";
@@ -41,6 +48,26 @@ export async function planRun(
   return ok({ run: id, chain: app.runs.chainPath(id), tasks });
 }
 
+/** Has the planner study the repository for a request, without planning; its findings become part of the brief. */
+export async function researchRun(
+  crew: Staff,
+  { id, request }: { id: string; request: string },
+  how: { by: string },
+  signal: AbortSignal,
+): Promise<Result<Research>> {
+  const { app } = crew;
+  const prompt = planPrompt(request, null, await surveyOf(app), []);
+  const agent = { run: id, system: researchInstructions, prompt, tools: [submitResearch], delivers: "submit_research" };
+  const done = await runPlanner(crew, agent, signal);
+  if (!done.ok) {
+    await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
+    return refuse("refused", `${done.problem.message} (${id})`, { run: id });
+  }
+  // Any process may plan it now.
+  await app.runs.step(id, { type: "reopen" }, how.by, { carried_by: "" });
+  return ok({ run: id, request, findings: (await app.runs.find(id))?.brief ?? "" });
+}
+
 async function briefAndPlan(
   crew: Staff,
   run: string,
@@ -48,7 +75,9 @@ async function briefAndPlan(
   brief: boolean,
   signal: AbortSignal,
 ): Promise<Result<true>> {
-  const briefed = brief ? await briefOf(crew, run, request, signal) : ok(null);
+  const briefed = brief
+    ? await briefOf(crew, run, request, signal)
+    : ok((await crew.app.runs.find(run))?.brief ?? null);
   if (!briefed.ok) return briefed;
   const tasks = await readDraft(crew.app, run);
   const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app), tasks);
@@ -86,13 +115,15 @@ async function runPlanner(
     return refuse(
       "refused",
       mistake === undefined
-        ? `the planner ended without a plan: ${ran.value.why}`
-        : `the planner submitted no valid plan: ${mistake}`,
+        ? `the planner ended without ${product(delivers)}: ${ran.value.why}`
+        : `the planner submitted no valid ${product(delivers).replace(/^a /, "")}: ${mistake}`,
     );
   } finally {
     await looking.close();
   }
 }
+
+const product = (delivers: string) => (delivers === "submit_research" ? "findings" : "a plan");
 
 /** Facts about the crew for the planner's prompt. */
 export function crewFacts(crew: Staff): CrewFacts {
@@ -139,8 +170,6 @@ const submitBrief = operation({
     const crew = caller.kind === "agent" ? caller.crew : undefined;
     if (crew?.part !== "brief")
       return refuse("denied", "only the agent that was started to write the brief can submit it");
-    const list = (title: string, items: string[]) =>
-      items.length === 0 ? [] : [`## ${title}`, items.map((one) => `- ${one}`).join("\n")];
     const text = [
       specification,
       ...list("Assumptions", assumptions),
@@ -151,6 +180,41 @@ const submitBrief = operation({
     return kept.ok ? ok({ run: crew.run }) : kept;
   },
 });
+
+const list = (title: string, items: string[]) =>
+  items.length === 0 ? [] : [`## ${title}`, items.map((one) => `- ${one}`).join("\n")];
+
+const submitResearch = operation({
+  name: "submit_research",
+  summary: "Submit what you found out for the request.",
+  guidance: "A planner that has seen nothing else plans from it: name paths, functions and commands exactly.",
+  effect: "writes",
+  touches: [],
+  callers: ["agent"],
+  group: "crew",
+  input: z.object({
+    findings: z.string().trim().min(1).max(50_000).describe("How the code that the request touches works today"),
+    files: z.array(item).max(200).default([]).describe("Files that the work touches, each with the reason"),
+    commands: z.array(item).max(50).default([]).describe("Commands that build and test it"),
+    alternatives: z.array(item).max(50).default([]).describe("Possible ways, with their costs"),
+    questions: z.array(item).max(50).default([]).describe("What you could not find out"),
+  }),
+  output: z.object({ run: z.string() }),
+  async run(app: CrewApp, { findings, files, commands, alternatives, questions }, caller) {
+    const crew = caller.kind === "agent" ? caller.crew : undefined;
+    if (crew?.part !== "pm") return refuse("denied", "only the planner that was started for this run can submit it");
+    const text = [
+      researchHeading,
+      findings,
+      ...list("Files", files),
+      ...list("Commands", commands),
+      ...list("Alternatives", alternatives),
+      ...list("Open questions", questions),
+    ];
+    const kept = await app.runs.setBrief(crew.run, text.join("\n\n"), crew.agent);
+    return kept.ok ? ok({ run: crew.run }) : kept;
+  },
+}) as unknown as Operation<CrewApp>;
 
 /** A checkout of the last commit for the planner to read; it does not contain the token and the database. */
 async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {

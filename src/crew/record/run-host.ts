@@ -1,6 +1,7 @@
 import type { Runner } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Result } from "../../kernel/result.ts";
+import type { PoolHealth, PoolMetrics } from "../../tasks/job-pool.ts";
 import type { PlannedTask } from "./runs.ts";
 
 /**
@@ -12,10 +13,21 @@ export interface RunHost {
   readonly background: boolean;
   /** Creates a run and plans it. */
   plan(request: string, options: PlanOptions): Promise<Result<RunInProgress<Planned>>>;
+  /** Creates a run and has the planner study the repository for it; `resumePlan` plans it from the findings. */
+  research(request: string, options: Common): Promise<Result<RunInProgress<Research>>>;
   /** Continues to plan a run whose planner ended or was killed without a plan; its submitted tasks are kept. */
   resumePlan(run: string, options: Common): Promise<Result<RunInProgress<Planned>>>;
   /** Executes a planned run, or resumes a stopped one; a second call for the same run joins the first. */
   execute(run: string, options: ExecuteOptions): Promise<Result<RunInProgress<Outcome>>>;
+  /**
+   * Starts a planned or stopped run without executing it: pools and verifiers of any process take up its tasks, and
+   * the one that concludes the last task finishes it.
+   */
+  start(run: string, options: Common): Promise<Result<true>>;
+  /** Opens a pool without workers; its workers do the ready tasks of all running runs, and verify none. */
+  openPool(options: Common): Promise<Result<CrewPool>>;
+  /** Verifies what workers have completed, in one run or in all running ones. */
+  verifyCompleted(run: string | undefined, options: VerifyOptions): Promise<Result<Verification>>;
   /** Works on runs that other processes execute, until `stop` or the end of the given run. */
   work(run: string | undefined, options: WorkOptions): Promise<Result<true>>;
   /** Calls back with what happens in the runs of this process. Returns how to unsubscribe. */
@@ -36,11 +48,43 @@ type Common = {
 };
 export type PlanOptions = Common & { brief: boolean };
 export type WorkOptions = Common & { workers?: number | undefined };
+export type VerifyOptions = Common & {
+  /** How many tasks are verified at a time. */
+  verifiers?: number | undefined;
+  /** Also verifies what is completed later: until the run is over, or until the signal aborts. */
+  wait?: boolean | undefined;
+};
 /** A budget that is left out stays as it was; null removes it. */
 export type ExecuteOptions = WorkOptions & {
   budgetTokens?: number | null | undefined;
   budgetUsd?: number | null | undefined;
 };
+
+/** What the planner found out about a request, as text for the plan. It is kept with the run, in its brief. */
+export type Research = { run: string; request: string; findings: string };
+
+/** Workers of this process for the tasks of runs. */
+export type CrewPool = {
+  /** Adds n workers. Refused if the program or the key of an agent is missing. */
+  spawn(n: number): Result<PoolHealth>;
+  /** Sets the number of workers; those with a task finish it first. */
+  scale(n: number): Result<PoolHealth>;
+  healthCheck(): PoolHealth;
+  metrics(): PoolMetrics;
+  /** Lets workers finish for `deadlineMs`, then aborts them; their tasks are handed back. */
+  stop(deadlineMs: number): Promise<void>;
+};
+
+/** A task that was judged, with its last verdict. `state` is what followed: completed, preparing_retry or failed. */
+export type VerifiedTask = PlannedTask & {
+  run: string;
+  state: string;
+  attempt: number;
+  verdict: { outcome: "PASS" | "FAIL"; score: number; feedback: string; issues: string[] } | null;
+};
+
+/** The tasks that were judged, and the runs whose last task was among them. */
+export type Verification = { tasks: VerifiedTask[]; finished: Outcome[] };
 
 /** A run with its plan; `chain` is the file in which people edit it. */
 export type Planned = { run: string; chain: string; tasks: PlannedTask[] };

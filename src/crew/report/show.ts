@@ -37,6 +37,7 @@ export const budget = z.object({ tokens: z.number().nullable(), usd: z.number().
 const schema = runLine.extend({
   budget,
   request: z.string(),
+  brief: z.string().nullable().describe("Specification or findings that the plan is made from"),
   reason: z.string().nullable(),
   started_at: z.string().nullable(),
   chain: z.string(),
@@ -94,9 +95,9 @@ export const runDetails = {
     ]);
     const numbers = new Map(tasks.map((row) => [row.task_id, row.number]));
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
-    const { state, title, createdAt, createdBy, endedAt, request, reason, startedAt } = run;
+    const { state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt } = run;
     return ok({
-      ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt }),
+      ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task }) => ({

@@ -2,16 +2,24 @@ import type { Query } from "../database.ts";
 
 const over = ["completed", "failed", "cancelled"];
 
+/** The states of a task between two stages of an attempt. */
+export type StageState = "worker_completed" | "qc_passed" | "qc_failed";
+
 type WaitingTask = { id: string; state: string };
 
 /** Tasks of running runs that wait between two stages, not for a person, and have no holder; oldest first. */
-export const betweenStages = (query: Query, run: string | undefined, limit: number): Promise<WaitingTask[]> =>
+export const betweenStages = (
+  query: Query,
+  run: string | undefined,
+  states: readonly StageState[],
+  limit: number,
+): Promise<WaitingTask[]> =>
   query
     .selectFrom("tasks")
     .innerJoin("runs", "runs.id", "tasks.run")
     .select(["tasks.id", "tasks.state"])
     .where("runs.state", "=", "running")
-    .where("tasks.state", "in", ["worker_completed", "qc_passed", "qc_failed"])
+    .where("tasks.state", "in", states)
     .where("tasks.holder", "is", null)
     .where((x) =>
       x.or([
