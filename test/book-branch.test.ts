@@ -239,9 +239,9 @@ describe("P14: book_branch", () => {
     const side = join(temporaryFolder(), "side");
     git("worktree", "add", "-q", "-b", "side", side);
     for (const cwd of [root, side]) {
-      const [newest = { version: 0 }] = (
-        await scriptorium(["entry", "history", "status", "--json"], { cwd })
-      ).json<{ version: number }[]>();
+      const [newest = { version: 0 }] = (await scriptorium(["entry", "history", "status", "--json"], { cwd })).json<
+        { version: number }[]
+      >();
       const args = ["commit-entry", "--id", "status", "--version", String(newest.version)];
       expect((await scribe(args, { cwd, input: cwd === root ? "main\n" : "side\n" })).code).toBe(0);
     }
