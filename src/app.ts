@@ -95,7 +95,7 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
   const kept = { db, sections, wiki, sources: config.sources, threads, now };
   const entries = files ?? (own ? indexedStore({ ...kept, store: own, module: module ?? "" }) : rowStore(kept));
   const signer = config.approvals === "signed" ? gitSigner(root, config.environment) : undefined;
-  const branch = config.bookBranch ? { branch: config.bookBranch, folders: [wiki, config.sources] } : undefined;
+  const branch = config.bookBranch ? { setting: config.bookBranch, folders: [wiki, config.sources] } : undefined;
   const recorder = openRecorder({
     db,
     git,

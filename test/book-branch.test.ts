@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openApp } from "../src/app.ts";
@@ -167,6 +167,97 @@ describe("P14: book_branch", () => {
     expect(shown.json()).toMatchObject({ content: "half done\n", version: 2 });
     expect(gitIn(clone)("status", "--porcelain")).toBe("");
     expect((await scriptorium(["doctor", "--json"], { cwd: clone })).stdout).not.toContain('"problem"');
+  });
+
+  test("P14: a fresh clone continues the branch that it was cloned from", async () => {
+    const { root, git } = await booked();
+    const clone = join(temporaryFolder(), "clone");
+    git("clone", "-q", root, clone);
+    expect((await scribe(["append-log", "--id", "decisions", "--line", "in the clone"], { cwd: clone })).code).toBe(0);
+    const theirs = gitIn(clone);
+    expect(on(theirs, "wiki/decisions.md")).toContain("in the clone");
+    expect(theirs("rev-list", "--left-right", "--count", "origin/book/wiki...book/wiki")).toBe("0\t1");
+    theirs("push", "-q", "origin", "book/wiki");
+    expect(on(git, "wiki/decisions.md")).toContain("in the clone");
+  });
+
+  test("P14: two worktrees with the same setting commit to branches of their own, which begin at the same commit", async () => {
+    const { root, git } = await booked();
+    const side = join(temporaryFolder(), "side");
+    git("worktree", "add", "-q", "-b", "side", side);
+    const write = async (cwd: string, text: string, version: number) =>
+      expect(
+        await scribe(["commit-entry", "--id", "status", "--version", String(version)], { cwd, input: text }),
+      ).toMatchObject({ code: 0, stderr: "" });
+    await write(root, "main two\n", 1);
+    await write(side, "side three\n", 2);
+    await write(root, "main three\n", 2);
+    await write(side, "side four\n", 3);
+    expect((await scribe(["append-log", "--id", "decisions", "--line", "by main"], { cwd: root })).code).toBe(0);
+    const [own = ""] = git("for-each-ref", "--format=%(refname:short)", "refs/heads/book/wiki-*").split("\n");
+    expect(own).toMatch(/^book\/wiki-side-[0-9a-f]{8}$/);
+    const subjects = (branch: string) => git("log", "--format=%s", branch, "--", "wiki/status.md").split("\n");
+    expect(subjects("book/wiki").slice(0, 2)).toEqual(["Commit status (version 3)", "Commit status (version 2)"]);
+    expect(subjects(own).slice(0, 3)).toEqual([
+      "Commit status (version 4)",
+      "Commit status (version 3)",
+      "Commit status (version 2)",
+    ]);
+    expect(on(git, "wiki/status.md")).toMatch(/\nmain three$/);
+    expect(git("show", `${own}:wiki/status.md`)).toMatch(/\nside four$/);
+    expect(git("show", `${own}:wiki/decisions.md`)).not.toContain("by main");
+    // The person brings the two together with git, as any two branches.
+    expect(git("merge-base", "book/wiki", own)).toBe(git("rev-parse", "book/wiki~2"));
+    for (const cwd of [root, side]) {
+      expect((await scriptorium(["doctor", "--json"], { cwd })).stdout).not.toContain('"problem"');
+      expect(gitIn(cwd)("status", "--porcelain")).toBe("");
+    }
+    expect((await scriptorium(["doctor"], { cwd: side })).stdout).toContain(
+      `committed to the branch ${own}, because another worktree uses book/wiki`,
+    );
+    expect(git("fsck", "--strict", "--no-dangling")).toBe("");
+
+    // Each removes its own; a worktree that comes later may have the name.
+    expect(await scriptorium(["remove", "--yes", "--force"], { cwd: side })).toMatchObject({ code: 0 });
+    expect(git("for-each-ref", "--format=%(refname:short)", "refs/heads/book")).toBe("book/wiki");
+    expect(await scriptorium(["remove", "--yes", "--force"], { cwd: root })).toMatchObject({ code: 0 });
+    expect(git("for-each-ref", "--format=%(refname:short)", "refs/heads/book")).toBe("");
+    expect(readdirSync(join(root, ".git")).filter((name) => name.startsWith("scriptorium"))).toEqual([]);
+    const init = ["init", "--book-branch", "book/wiki", "--yes", "--connect", "none"];
+    const again = join(temporaryFolder(), "again");
+    const begin = git("rev-list", "--max-parents=0", "trunk");
+    git("worktree", "add", "-q", "-b", "again", again, begin);
+    const first = await scriptorium(init, { cwd: again });
+    expect(first.stderr + first.stdout).toContain("commits on book/wiki; again is not touched");
+    git("reset", "-q", "--hard", begin);
+    const second = (await scriptorium(init, { cwd: root })).stdout;
+    expect(second).toMatch(/Another worktree of the repository uses book\/wiki; this one gets book\/wiki-main-\w{8}\./);
+  });
+
+  test("P14: worktrees that shared a branch before go their own ways with the texts that each has", async () => {
+    const { root, git } = await booked();
+    const side = join(temporaryFolder(), "side");
+    git("worktree", "add", "-q", "-b", "side", side);
+    for (const cwd of [root, side]) {
+      const [newest = { version: 0 }] = (await scriptorium(["entry", "history", "status", "--json"], { cwd })).json<
+        { version: number }[]
+      >();
+      const args = ["commit-entry", "--id", "status", "--version", String(newest.version)];
+      expect((await scribe(args, { cwd, input: cwd === root ? "main\n" : "side\n" })).code).toBe(0);
+    }
+    // As 0.1 left it: both on one branch, with the text of the second.
+    const [own = ""] = git("for-each-ref", "--format=%(refname:short)", "refs/heads/book/wiki-*").split("\n");
+    git("update-ref", "refs/heads/book/wiki", own);
+    git("branch", "-qD", own);
+    for (const name of readdirSync(join(root, ".git")).filter((file) => file.startsWith("scriptorium-book")))
+      rmSync(join(root, ".git", name));
+    expect((await scribe(["append-log", "--id", "decisions", "--line", "side"], { cwd: side })).code).toBe(0);
+    expect((await scribe(["append-log", "--id", "decisions", "--line", "main"], { cwd: root })).code).toBe(0);
+    const [mine = ""] = git("for-each-ref", "--format=%(refname:short)", "refs/heads/book/wiki-*").split("\n");
+    expect(git("show", `${mine}:wiki/status.md`)).toMatch(/\nmain$/);
+    expect(git("show", `${mine}:wiki/decisions.md`)).not.toContain("agent: side");
+    expect(on(git, "wiki/status.md")).toMatch(/\nside$/);
+    expect(on(git, "wiki/decisions.md")).not.toContain("agent: main");
   });
 
   test("P14: init says where commits go, refuses a bad name, and remove takes the branch out when told", async () => {

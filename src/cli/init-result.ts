@@ -7,9 +7,15 @@ import type { FullPlan, Wishes } from "./init-plan.ts";
 import { dim, green, plural, yellow } from "./text.ts";
 
 /** What `init` did. `proof` is undefined when no client was connected. */
-export type InitResult = FullPlan & { wishes: Wishes; done: Done; proof: Result<Proof> | undefined };
+export type InitResult = FullPlan & {
+  wishes: Wishes;
+  done: Done;
+  /** The branch of the wiki, which differs from the wish where another worktree uses that one. */
+  bookBranch: string | undefined;
+  proof: Result<Proof> | undefined;
+};
 
-export function resultText({ root, changes, kept, clients, wishes, done, proof }: InitResult): string {
+export function resultText({ root, changes, kept, clients, wishes, done, bookBranch, proof }: InitResult): string {
   const created = changes.filter(({ before }) => before === undefined);
   const changed = changes.filter(({ before }) => before !== undefined);
   const { committed, uncommitted, branch } = done;
@@ -28,8 +34,11 @@ export function resultText({ root, changes, kept, clients, wishes, done, proof }
       ? [`Committed ${plural(committed.files.length, "file")} on ${branch} (${committed.commit.slice(0, 7)}).`]
       : []),
     ...uncommittedText(uncommitted, committed !== undefined),
-    wishes.bookBranch
-      ? `Agents' writes become commits on ${wishes.bookBranch}; ${branch ?? "your branch"} is not touched.`
+    ...(wishes.bookBranch && bookBranch !== wishes.bookBranch
+      ? [`Another worktree of the repository uses ${wishes.bookBranch}; this one gets ${bookBranch}.`]
+      : []),
+    bookBranch
+      ? `Agents' writes become commits on ${bookBranch}; ${branch ?? "your branch"} is not touched.`
       : `Agents' writes become commits on the branch that is checked out${branch ? `, now ${branch}` : ""}. --book-branch gives them one of their own.`,
     ...(done.signs ? [`commit.gpgsign is on; ${unsigned}.`] : []),
     ...(proof ? [proofText(proof)] : []),
@@ -58,12 +67,12 @@ function uncommittedText(files: InitResult["done"]["uncommitted"], someCommitted
   ];
 }
 
-export const resultJson = ({ root, changes, kept, clients, wishes, done, proof }: InitResult) => ({
+export const resultJson = ({ root, changes, kept, clients, wishes, done, bookBranch, proof }: InitResult) => ({
   root,
   template: wishes.template,
   repository: done.repository,
   branch: done.branch ?? null,
-  book_branch: wishes.bookBranch ?? null,
+  book_branch: bookBranch ?? null,
   created: changes.filter(({ before }) => before === undefined).map(({ shown }) => shown),
   changed: changes.filter(({ before }) => before !== undefined).map(({ shown }) => shown),
   kept,

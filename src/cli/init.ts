@@ -3,6 +3,7 @@ import { Command } from "@commander-js/extra-typings";
 import { ok, Refused, type Result, refuse } from "../kernel/result.ts";
 import { ownerToken } from "../people/token-person.ts";
 import type { Surroundings } from "../setup/surroundings.ts";
+import { ownBookBranch } from "../store/git/book-branch.ts";
 import { defaultTemplate, listTemplates } from "../wiki/init.ts";
 import { prove } from "./connect.ts";
 import { askWishes, confirmPlan } from "./init-dialogue.ts";
@@ -99,12 +100,13 @@ function proposals({ clients }: Surroundings, options: InitOptions): Result<Wish
 }
 
 /** Makes the workspace, and proves the connection if clients were connected. A signal takes everything back. */
-async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof">> {
+async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "bookBranch" | "proof">> {
   const { makeWorkspace } = await import("../setup/init.ts");
   const stop = new AbortController();
   const abort = () => stop.abort();
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   for (const signal of signals) process.on(signal, abort);
+  let bookBranch: string | undefined;
   try {
     const done = await makeWorkspace(
       plan,
@@ -114,12 +116,13 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "proof"
           // Listing indexes the new files as version 1.
           await app.entries.list();
           ownerToken(app.config.stateFolder);
+          bookBranch = app.config.bookBranch && (await ownBookBranch(app.git, app.config.bookBranch));
         }),
       stop.signal,
     );
     const proof = plan.clients && (await prove(plan.clients, plan));
     if (proof && !proof.ok) shell().exitCode = 1;
-    return { done, proof };
+    return { done, bookBranch, proof };
   } catch (error) {
     if (error instanceof Refused) throw error;
     const reason = machineTrouble(error) ?? (error as Error).message;

@@ -6,6 +6,7 @@ import type { Planned } from "../crew/record/run-host.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
+import { ownBookBranch } from "../store/git/book-branch.ts";
 import { type Common, complain, localPerson, perform, print, readInput, withApp } from "./session.ts";
 import { writeErr } from "./shell.ts";
 import { inert, table } from "./text.ts";
@@ -33,7 +34,9 @@ export const planCommand = (common: () => Common) =>
         const wanted = resume === undefined ? { request, brief: brief === true } : { run: resume };
         const planned = await plan(app, common(), wanted);
         const opened = planned.ok && open ? await edited(app, common(), planned.value) : planned;
-        print(common(), opened, (planned) => described(planned, app.config.bookBranch));
+        const setting = app.config.bookBranch;
+        const bookBranch = setting && (await ownBookBranch(app.git, setting));
+        print(common(), opened, (planned) => described(planned, bookBranch));
       }),
     );
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { openGit } from "../config/open-git.ts";
-import { branchRef } from "../store/git/branch.ts";
+import { branchRef, forgetBookBranch, ownBookBranch } from "../store/git/book-branch.ts";
 import type { Git } from "../store/git/git.ts";
 import { otherHistories } from "../store/git/history-ref.ts";
 import { replacedRefs } from "../store/git/restore-history.ts";
@@ -16,8 +16,8 @@ export type OwnRefs = {
   branches: string[];
   /** Accepted work of runs that the current branch does not have. */
   unmerged: string[];
-  /** Whether the branch of the wiki is among them. */
-  book: boolean;
+  /** The branch of the wiki, if it is among them. */
+  book: string | undefined;
   /** The branch with a copy of the database, if there is one. */
   mirror: string | undefined;
   /** The branch that is checked out, if it is one of ours. */
@@ -39,9 +39,11 @@ export async function ownRefs(config: Config, env: Environment, keepWiki: boolea
   const mirror = branchRef(await mirrorBranchOf(git));
   const runs = all.filter((ref) => runOf(ref) !== undefined);
   const own = others.size > 0 && runs.length > 0 ? await ownRuns(config) : undefined;
-  const book = config.bookBranch && !keepWiki ? branchRef(config.bookBranch) : undefined;
+  const book = config.bookBranch && !keepWiki ? branchRef(await ownBookBranch(git, config.bookBranch)) : undefined;
   const hasBook = book !== undefined && (await git.commitAt(book)) !== undefined;
-  const isShared = hasBook && (await holdsOthers(git, book, config));
+  // A branch under another name than the setting began with the files of all, and has the commits of this one only.
+  const isOwn = book !== branchRef(config.bookBranch ?? "");
+  const isShared = hasBook && !isOwn && (await holdsOthers(git, book, config));
   const branches = [
     ...runs.filter((ref) => others.size === 0 || own?.has(runOf(ref) ?? "")),
     ...all.filter((ref) => ref === mirror && !keepWiki),
@@ -55,7 +57,7 @@ export async function ownRefs(config: Config, env: Environment, keepWiki: boolea
   return {
     refs: all.filter((ref) => ref.startsWith("refs/scriptorium/") && !others.has(ref) && !isOfAll(ref, others)),
     branches,
-    book: hasBook && !isShared,
+    book: hasBook && !isShared ? shortOf(book) : undefined,
     mirror: all.includes(mirror) ? shortOf(mirror) : undefined,
     unmerged,
     current: branch !== undefined && branches.includes(branch) ? shortOf(branch) : undefined,
@@ -105,5 +107,6 @@ export async function deleteRefs(config: Config, env: Environment, { refs, branc
   const git = openGit(config.root, env);
   const lines = [...refs, ...branches].map((ref) => `delete ${ref}\n`).join("");
   if (lines !== "") await git.text(["update-ref", "--stdin"], lines);
+  if (config.bookBranch) await forgetBookBranch(git, config.bookBranch);
   await git.pruneWorktrees();
 }

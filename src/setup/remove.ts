@@ -92,7 +92,7 @@ async function lossesOf(config: Config, env: Environment, { own, refs, keepWiki,
     ...dirty.filter(isEdited).map((path) => `${path} has changes that are not committed`),
     ...(refs?.unmerged ?? []).map((branch) => `the branch ${branch} has accepted work that is not merged`),
     ...(refs?.book && !keepWiki
-      ? [`the branch ${config.bookBranch} has the commits of the wiki; --keep-wiki keeps the branch`]
+      ? [`the branch ${refs.book} has the commits of the wiki; --keep-wiki keeps the branch`]
       : []),
     ...(config.store === "database" && config.database.engine === "sqlite" && !keepWiki
       ? [

@@ -25,6 +25,7 @@ export const longTests = [
   "failed-run.browser",
   "focus.browser",
   "git-content",
+  "git-hooks",
   "hidden.browser",
   "hostile-repository",
   "mcp-conformance",

@@ -1,6 +1,6 @@
 import type { CrewApp } from "../../crew/record/crew-app.ts";
 import { blobOf } from "../../store/git/blob.ts";
-import { branchRef } from "../../store/git/branch.ts";
+import { branchRef } from "../../store/git/book-branch.ts";
 import { historyFolders } from "../../store/git/history-ref.ts";
 import { readLog } from "../../store/git/read-log.ts";
 import { GitError } from "../../store/git/run-git.ts";

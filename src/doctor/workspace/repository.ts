@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CrewApp } from "../../crew/record/crew-app.ts";
+import { ownBookBranch } from "../../store/git/book-branch.ts";
 import { historyRefOf } from "../../store/git/history-ref.ts";
 import { countUnrecorded } from "../../store/queries/git-queue.ts";
 import { unsigned } from "../../wiki/init.ts";
@@ -39,16 +40,18 @@ export async function checkRepository({ git, files, config }: CrewApp): Promise<
 }
 
 /** Where the wiki's commits go if not to the branch that is checked out. */
-async function checkFolders(git: CrewApp["git"], { bookBranch, wiki, sources }: CrewApp["config"]): Promise<Finding[]> {
+async function checkFolders(git: CrewApp["git"], { bookBranch: setting, wiki, sources }: CrewApp["config"]) {
   const { ok, warning } = findingsOf("wiki", "repository");
   const page = `${wiki}/schema.yaml`;
   const tracked = await git.committed([wiki, sources]);
-  if (!bookBranch) {
+  if (!setting) {
     if (tracked.includes(page) || !(await git.isIgnored(page))) return [];
     const fix = `take ${wiki}/ out of .gitignore, or add to scriptorium.yaml: book_branch: wiki`;
     return [warning(`git ignores ${wiki}/; entries are kept in ${await historyRefOf(git)} only`, fix)];
   }
-  if (tracked.length === 0) return [ok(`entries and sources are committed to the branch ${bookBranch}`)];
+  const bookBranch = await ownBookBranch(git, setting);
+  const why = bookBranch === setting ? "" : `, because another worktree uses ${setting}`;
+  if (tracked.length === 0) return [ok(`entries and sources are committed to the branch ${bookBranch}${why}`)];
   return [
     warning(
       `entries are committed to the branch ${bookBranch}, but your branch has ${tracked.length} of their files, so git status shows what agents write`,

@@ -2,7 +2,7 @@ import type { CrewApp } from "../../crew/record/crew-app.ts";
 import { wholeProposal } from "../../review/proposals/proposal.ts";
 import { sectionContent } from "../../review/proposals/section-effect.ts";
 import { statementOf } from "../../review/proposals/signature.ts";
-import { branchRef } from "../../store/git/branch.ts";
+import { branchRef, ownBookBranch } from "../../store/git/book-branch.ts";
 import { gitSigner, type Signer } from "../../store/git/signing.ts";
 import { approvedProposals, type FullProposal } from "../../store/queries/proposals.ts";
 import { type Finding, findingsOf } from "../finding.ts";
@@ -53,7 +53,7 @@ async function commitComplaint(
   { id, subject }: FullProposal,
   content: string,
 ) {
-  const book = config.bookBranch && (await git.commitAt(branchRef(config.bookBranch)));
+  const book = config.bookBranch && (await git.commitAt(branchRef(await ownBookBranch(git, config.bookBranch))));
   const revisions = ["HEAD", ...(book ? [book] : [])];
   const commit = await git.lastCommit(`--grep=^Proposal: ${id}$`, ...revisions, "--", `:(literal)${subject}`);
   // The branch may have been rewritten, or the page may not be on it.

@@ -6,7 +6,8 @@ import type { Database, Query } from "../../store/database.ts";
 import { readIfThere } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
 import { blobOf, formatOf, isBlob } from "../../store/git/blob.ts";
-import { type BookBranch, branchRef } from "../../store/git/branch.ts";
+import { branchRef, ownBookBranch } from "../../store/git/book-branch.ts";
+import type { BookBranch } from "../../store/git/branch.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
@@ -200,7 +201,7 @@ async function readyForCommit({ git, recorder }: Deps, path: string, bytes: Buff
 
 /** Whether entries are committed to a branch that is not checked out. */
 const isBooked = async ({ git, book }: Pick<Deps, "git" | "book">) =>
-  book !== undefined && (await git.head()).branch !== branchRef(book.branch);
+  book !== undefined && (await git.head()).branch !== branchRef(await ownBookBranch(git, book.setting));
 
 /** The commit that an approval made, on the person's branch or the wiki's; null until the recorder has written it. */
 export async function approvalCommit(
@@ -209,7 +210,7 @@ export async function approvalCommit(
   proposal: string,
   bookBranch: string | undefined,
 ): Promise<string | null> {
-  for (const revision of ["HEAD", ...(bookBranch ? [branchRef(bookBranch)] : [])]) {
+  for (const revision of ["HEAD", ...(bookBranch ? [branchRef(await ownBookBranch(git, bookBranch))] : [])]) {
     const found = await git.lastTrailers(["Proposal"], revision, "--", `:(literal)${path}`);
     if (found?.values[0]?.split(" ").includes(proposal)) return found.commit;
   }

@@ -7,6 +7,7 @@ import { crashPoint } from "../disk/crash.ts";
 import { isTemporary } from "../disk/disk.ts";
 import { type QueuedVersion, queuedForBranch, removeQueued } from "../queries/git-queue.ts";
 import { formatOf, nullId } from "./blob.ts";
+import { branchRef, ownBookBranch } from "./book-branch.ts";
 import { importCommits, importFiles } from "./fast-import.ts";
 import type { FileMode, Git } from "./git.ts";
 import { importSigned, type SignCommit } from "./signed-import.ts";
@@ -20,7 +21,11 @@ const lockPauseMs = 50;
 const mostTries = 10;
 
 /** A branch for what is in these folders of the workspace, beside the person's. */
-export type BookBranch = { branch: string; folders: string[] };
+export type BookBranch = {
+  /** `book_branch`, and where another workspace has it, its own (book-branch.ts). */
+  setting: string;
+  folders: string[];
+};
 export type BranchOptions = { sign?: SignCommit | undefined; book?: BookBranch | undefined };
 
 /** The paths of a version, relative to the top of the repository. */
@@ -29,14 +34,13 @@ export const pathsOf = (row: Row, prefix: string) => ({
   movedFrom: row.moved_from === null ? undefined : prefix + row.moved_from,
 });
 
-export const branchRef = (branch: string) => `refs/heads/${branch}`;
-
 /** Commits queued versions to the person's branch, and those of the wiki to its own. Returns the reason to wait. */
 export async function recordBranch(db: Database, git: Git, { sign, book }: BranchOptions): Promise<string | undefined> {
   const queued = await queuedForBranch(db.read);
   if (queued.length === 0) return undefined;
+  const branch = book && (await ownBookBranch(git, book.setting));
   // If the wiki's branch is checked out, commits to it also update the index, as on any other branch.
-  const own = book && (await git.head()).branch !== branchRef(book.branch) ? book : undefined;
+  const own = book && branch && (await git.head()).branch !== branchRef(branch) ? { ...book, branch } : undefined;
   const isBooked = ({ path }: Row) => own?.folders.some((folder) => path.startsWith(`${folder}/`)) ?? false;
   const booked = own && (await recordBook(db, git, queued.filter(isBooked), own, sign));
   const waits = await recordCheckedOut(
@@ -94,7 +98,7 @@ async function recordBook(
   db: Database,
   git: Git,
   queued: Row[],
-  book: BookBranch,
+  book: BookBranch & { branch: string },
   sign: SignCommit | undefined,
 ): Promise<string | undefined> {
   if (queued.length === 0) return undefined;
@@ -103,7 +107,7 @@ async function recordBook(
     const elsewhere = await git.text(["for-each-ref", "--format=%(worktreepath)", branch]);
     if (elsewhere !== "") return `the branch ${book.branch} is checked out in ${elsewhere}; check out another there`;
     const tip = await git.commitAt(branch);
-    const from = await withFirstFiles(git, tip, book.folders);
+    const from = await withFirstFiles(git, tip ?? (await forkPoint(git, book)), book.folders, tip === undefined);
     const { prefix, committed, rows, modes } = await compare(git, queued, from);
     const wanted = rows.filter((row) => !isCommitted(row, rows, committed.get(prefix + row.path)?.blob));
     const commit = await commitRows(git, from, wanted, prefix, modes, sign);
@@ -116,12 +120,25 @@ async function recordBook(
   return undefined;
 }
 
-/** Adds every file of the folders to a branch that has none of them, so that it is complete from its start. */
-async function withFirstFiles(git: Git, tip: string | undefined, folders: string[]): Promise<string | undefined> {
+/** Where a branch begins that another workspace has under the name of the setting: at the tip of that one. */
+const forkPoint = async (git: Git, { branch, setting }: BookBranch & { branch: string }) =>
+  branch === setting ? undefined : git.commitAt(branchRef(setting));
+
+/**
+ * Makes a branch complete from its start: one that is new, or has none of the files of the folders, gets them all as
+ * they are in the work tree.
+ */
+async function withFirstFiles(
+  git: Git,
+  tip: string | undefined,
+  folders: string[],
+  isNew: boolean,
+): Promise<string | undefined> {
   const { prefix } = await git.place();
   const own = folders.map((folder) => prefix + folder);
-  const options = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree"];
-  if (tip && (await git.list([...options, tip, "--", ...own])).length > 0) return tip;
+  const options = ["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "--full-tree"];
+  const there = tip ? await git.list([...options, tip, "--", ...own]) : [];
+  if (there.length > 0 && !isNew) return tip;
   const root = join(await git.top(), prefix);
   const found = await Promise.all(folders.map((folder) => filesIn(root, folder)));
   const paths = found.flat();
@@ -133,7 +150,9 @@ async function withFirstFiles(git: Git, tip: string | undefined, folders: string
       mode: await git.modeOf(prefix + path),
     })),
   );
-  return files.length === 0 ? tip : importFiles(git, tip, files, "Begin the wiki on a branch of its own\n");
+  if (files.length === 0) return tip;
+  const gone = there.filter((path) => !files.some((file) => file.path === path));
+  return importFiles(git, tip, { files, gone }, "Begin the wiki on a branch of its own\n");
 }
 
 async function filesIn(root: string, folder: string): Promise<string[]> {

@@ -41,11 +41,11 @@ export async function importCommits(git: Git, from: string | undefined, commits:
   return git.text(["fast-import", "--quiet", "--date-format=raw"], stream);
 }
 
-/** Creates one commit that adds these files to those of `from`. */
+/** Creates one commit that adds `files` to those of `from`, and takes `gone` away. */
 export async function importFiles(
   git: Git,
   from: string | undefined,
-  files: Omit<File, "bytes">[],
+  { files, gone }: { files: Omit<File, "bytes">[]; gone: string[] },
   message: string,
 ): Promise<string> {
   const text = Buffer.from(message);
@@ -56,6 +56,7 @@ export async function importFiles(
     text,
     "\n",
     ...(from ? [`from ${from}\n`] : []),
+    ...gone.map((path) => `D ${quoted(path)}\n`),
     ...files.flatMap((file) => formatFile({ ...file, bytes: undefined })),
     "\nget-mark :1\n",
     `reset ${scratchRef}\nfrom ${nullId((await git.place()).format)}\n\n`,

@@ -5,6 +5,7 @@ import { batches } from "../batches.ts";
 import { isBlob, nullId, type ObjectFormat } from "./blob.ts";
 import { type AllowsPrograms, guardedGit, topFolder, whyNoRepository } from "./guarded-git.ts";
 import { failedGit, type GitInput, type GitOutput } from "./run-git.ts";
+import { runningGit } from "./running-git.ts";
 
 export type Identity = { name: string; email: string };
 /** Of a regular file; git knows no other permissions. */
@@ -82,9 +83,9 @@ export function gitAt(
 
     /** The operation that a person is in the middle of, e.g. a rebase; their branch must not move then. */
     async underWay(): Promise<string | undefined> {
-      const { gitDir } = await this.place();
+      const { gitDir, commonDir } = await this.place();
       const found = Object.entries(unfinished).find(([file]) => existsSync(join(gitDir, file)));
-      return found?.[1];
+      return found?.[1] ?? runningGit([await topOf(), gitDir, commonDir], environment);
     },
 
     /** The person who works here, as git knows them; cached for a second, since every edit asks. */

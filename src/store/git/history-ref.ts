@@ -153,11 +153,16 @@ async function workTrees(git: Git): Promise<WorkTree[]> {
 /** The histories of the other workspaces of this repository; those of removed worktrees are not among them. */
 export async function otherHistories(git: Git): Promise<Set<string>> {
   const found = new Set((await workspacesOf(git)).map(({ name }) => workspaceRefs + name));
-  const [main] = await workTrees(git);
-  if ([".scriptorium", "scriptorium.yaml"].some((path) => existsSync(join(main?.top ?? "", path))))
-    found.add(historyRef);
+  if (await isInUse(git, undefined)) found.add(historyRef);
   found.delete(await historyRefOf(git));
   return found;
+}
+
+/** Whether the workspace with this name of its history is still there; undefined is the one at the top of the main work tree. */
+export async function isInUse(git: Git, name: string | undefined): Promise<boolean> {
+  if (name !== undefined) return (await workspacesOf(git)).some((workspace) => workspace.name === name);
+  const [main] = await workTrees(git);
+  return [".scriptorium", "scriptorium.yaml"].some((path) => existsSync(join(main?.top ?? "", path)));
 }
 
 /**

@@ -73,7 +73,7 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     });
     child.on("close", (code) => {
       clearTimeout(timer);
-      if (exceeded) fail(new GitError(`git ${nameOf(args)} ${exceeded}`, undefined, stderr));
+      if (exceeded) fail(new GitError(`git ${commandIn(args)} ${exceeded}`, undefined, stderr));
       else done({ code: code ?? 1, stdout: Buffer.concat(stdout), stderr });
     });
     // Git may exit before it has read all input; its exit code then says why.
@@ -85,9 +85,10 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
 
 /** The error for an exit code that the caller did not expect. */
 export const failedGit = (args: string[], { code, stderr }: GitOutput) =>
-  new GitError(`git ${nameOf(args)} failed (${code}): ${stderr.trim()}`, code, stderr);
+  new GitError(`git ${commandIn(args)} failed (${code}): ${stderr.trim()}`, code, stderr);
 
-const nameOf = (args: string[]) => args[commandAt(args)] ?? "";
+/** The command among the arguments of git. */
+export const commandIn = (args: string[]) => args[commandAt(args)] ?? "";
 
 /** The position of the command: options before it and the values of -c and -C are skipped. */
 const commandAt = (args: string[]) =>
@@ -95,7 +96,7 @@ const commandAt = (args: string[]) =>
 const takesValue = new Set(["-c", "-C", "--git-dir", "--work-tree"]);
 
 /** True for commands that never read the content of files, and so never run a filter or merge driver. */
-export const isContentFree = (args: string[]) => contentFree.has(nameOf(args));
+export const isContentFree = (args: string[]) => contentFree.has(commandIn(args));
 const contentFree = new Set([
   "config",
   "for-each-ref",

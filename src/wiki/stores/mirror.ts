@@ -3,7 +3,7 @@ import type { Database } from "../../store/database.ts";
 import { openLock } from "../../store/disk/lock.ts";
 import { type ChainHead, chainHead, formatHead, headTrailer, sealEvents } from "../../store/event-chain.ts";
 import { type Event, eventsAfter } from "../../store/events.ts";
-import { branchRef } from "../../store/git/branch.ts";
+import { branchRef } from "../../store/git/book-branch.ts";
 import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
 import { commitMessage, formatIdentity, timeTrailer } from "../../store/git/history.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Database } from "../../store/database.ts";
 import { replaceFile } from "../../store/disk/disk.ts";
 import { appendEvent } from "../../store/events.ts";
-import { branchRef } from "../../store/git/branch.ts";
+import { branchRef, ownBookBranch } from "../../store/git/book-branch.ts";
 import type { Git } from "../../store/git/git.ts";
 import { historyFolders, historyRefOf } from "../../store/git/history-ref.ts";
 import { type FileChange, readLog } from "../../store/git/read-log.ts";
@@ -24,7 +24,7 @@ type Deps = {
   root: string;
   wiki: string;
   sources: string;
-  /** The branch of entries and sources, if they have one of their own. */
+  /** The setting of the branch of entries and sources, if they have one of their own. */
   book: string | undefined;
   now(): Date;
 };
@@ -86,9 +86,13 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
 
 async function firstRef(git: Git, book: string | undefined): Promise<string | undefined> {
   if (!(await git.isRepository())) return undefined;
-  const branches = book ? [branchRef(book), `refs/remotes/origin/${book}`] : [];
+  const own = book && branchRef(await ownBookBranch(git, book));
+  const branches = own ? [own, branchRef(book), `refs/remotes/origin/${book}`] : [];
   for (const ref of [await historyRefOf(git), ...branches, "HEAD"]) {
-    if (await git.commitAt(ref)) return ref;
+    const commit = await git.commitAt(ref);
+    // A fresh clone or worktree continues the branch that it takes its files from.
+    if (commit && own && branches.includes(ref)) await git.moveRef(own, commit, null);
+    if (commit) return ref;
   }
   return undefined;
 }
