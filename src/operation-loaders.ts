@@ -130,6 +130,7 @@ export const loaders = {
   show_run: pick(crewRun, "showRun"),
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
+  pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),

@@ -73,6 +73,7 @@ export const eventKinds = {
   "run-focus-moved": "A person gave the focus of a run along the pipeline to another role.",
   "run-limited": "The number of tasks of a run that may be claimed at once was set.",
   "run-overturn": "A completed run failed because one of its tasks was overturned.",
+  "run-pause": "A person paused a run. The data has the reason.",
   "run-plan": "A run got a plan.",
   "run-plan-changed":
     "The plan of a run that has started was changed. The data has the diff and the numbers of its tasks.",

@@ -65,7 +65,18 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const isOver = async () =>
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
   const answering = answerQuestions(crew, run, options.signal);
-  const stopped = await runStages(crew, run, options, isOver).finally(answering.end);
+  let stopped: string | undefined;
+  try {
+    do stopped = await runStages(crew, run, options, isOver);
+    while (
+      // A person may have resumed a paused run just when its last agent ended.
+      stopped === undefined &&
+      !options.signal.aborted &&
+      !(await isOver())
+    );
+  } finally {
+    await answering.end();
+  }
   return finish(crew, run, stopped, options);
 }
 

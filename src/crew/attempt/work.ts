@@ -47,7 +47,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "attempt-started", ...about, attempt });
 
-  const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer);
+  const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer, app.db);
   const release = async (reason: string): Promise<void> => {
     await app.tasks.release(task.id, worker, claim);
     crew.tell({ kind: "released", ...about, attempt, reason });
