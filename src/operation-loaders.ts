@@ -22,6 +22,7 @@ const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
 const crewRevert = () => import("./crew/revert.ts");
+const crewGates = () => import("./crew/gate-operations.ts");
 const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
@@ -137,6 +138,9 @@ export const loaders = {
   show_held_files: pick(crewFiles, "showHeldFiles"),
   allow_files: pick(crewFiles, "allowFiles"),
   refuse_files: pick(crewFiles, "refuseFiles"),
+  show_gate: pick(crewGates, "showGate"),
+  approve_task: pick(crewGates, "approveTask"),
+  return_task: pick(crewGates, "returnTask"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),

@@ -145,7 +145,7 @@ function described(run: Details): string {
       ["task", "state", "attempts", "score", "after", "title"],
       ...run.tasks.map((task) => [
         task.number,
-        wordsFor(task.state),
+        task.waits_for_approval ? "needs approval" : wordsFor(task.state),
         `${task.attempts} of ${task.max_retries + 1}`,
         task.score === null ? "–" : String(task.score),
         task.depends_on.join(", ") || "–",

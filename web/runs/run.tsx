@@ -158,6 +158,7 @@ export function RunPage() {
         {run.state === "stopped" && <Resume run={run} />}
         <Progress run={run} />
       </header>
+      <Approvals run={run} />
       <Questions run={run} />
       <Failures run={run} />
       <nav className="side-tabs" aria-label="Views">
@@ -186,6 +187,25 @@ export function RunPage() {
 /** A failed run whose tasks were reopened one by one. */
 const isReopened = (run: Run | undefined) =>
   run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+/** Results that wait for a person at a gate. */
+function Approvals({ run }: { run: Run }) {
+  const waiting = run.tasks.filter((task) => task.waits_for_approval);
+  if (waiting.length === 0) return null;
+  return (
+    <section className="note" aria-label="Results to approve">
+      <ul className="links">
+        {waiting.map(({ id, number, title }) => (
+          <li key={id}>
+            <Link to={`/gates/${id}`}>
+              Approve task {number}: <Shown text={title} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
 
 function Planning({ run }: { run: Run }) {
   return (
@@ -264,7 +284,8 @@ function TaskList({ run }: { run: Run }) {
                 </Link>
               </th>
               <td>
-                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>
+                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>{" "}
+                {task.waits_for_approval && <Link to={`/gates/${task.id}`}>needs approval</Link>}
               </td>
               <td className="number minor">
                 {task.attempts} of {task.max_retries + 1}

@@ -8,7 +8,8 @@ import {
   restOf,
   runningRuns,
   stateOfRun,
-  stuckAtFiles,
+  type WaitingForPerson,
+  waitingForPerson,
 } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
@@ -220,8 +221,8 @@ async function runStages(
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       // A server waits for the person; a command ends and says what for.
-      const stuck = run === undefined || serving || stages.areRunning() ? [] : await stuckAtFiles(app.db.read, run);
-      if (stuck.length > 0) return `${stuck.map(({ number }) => `task ${number}`).join(", ")} ${waitsForPerson}`;
+      const stuck = run === undefined || serving || stages.areRunning() ? [] : await waitingForPerson(app.db.read, run);
+      if (stuck.length > 0) return personReason(stuck);
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
@@ -264,7 +265,19 @@ function providerOutage(longestMs: number) {
 
 const firstOutageDelayMs = 2000;
 
-const waitsForPerson = "changed files that a person must allow first";
+/** What a run waits for, with the command where the inbox does not have to be asked. */
+function personReason(waiting: readonly WaitingForPerson[]): string {
+  const named = (tasks: readonly WaitingForPerson[]) => tasks.map(({ number }) => `task ${number}`).join(", ");
+  const files = waiting.filter(({ why }) => why === "files");
+  const gates = waiting.filter(({ why }) => why === "gate");
+  const approve = gates.map(({ id }) => `scriptorium task approve ${id}`).join("; ");
+  return [
+    ...(files.length > 0 ? [`${named(files)} changed files that a person must allow first`] : []),
+    ...(gates.length > 0
+      ? [`${named(gates)} ${gates.length === 1 ? "waits" : "wait"} for the approval of a person: ${approve}`]
+      : []),
+  ].join("; ");
+}
 
 const jobResults: Record<StageResult["outcome"], JobResult> = {
   done: "done",

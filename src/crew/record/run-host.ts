@@ -67,6 +67,7 @@ export type News = {
     | "checks-run"
     | "qc-started"
     | "verdict"
+    | "gate-reached"
     | "accepted"
     | "merge-conflict"
     | "retry"

@@ -338,4 +338,5 @@ const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   model: task.model ?? null,
   notes: task.notes,
   failure: null,
+  gate: task.gate ?? null,
 });
