@@ -22,6 +22,7 @@ const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
 const crewRevert = () => import("./crew/revert.ts");
+const crewGates = () => import("./crew/gate-operations.ts");
 const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
@@ -130,12 +131,16 @@ export const loaders = {
   show_run: pick(crewRun, "showRun"),
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
+  pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   show_held_files: pick(crewFiles, "showHeldFiles"),
   allow_files: pick(crewFiles, "allowFiles"),
   refuse_files: pick(crewFiles, "refuseFiles"),
+  show_gate: pick(crewGates, "showGate"),
+  approve_task: pick(crewGates, "approveTask"),
+  return_task: pick(crewGates, "returnTask"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),

@@ -88,6 +88,10 @@ const heldFiles = at(
   "/held-files/$id",
   later(() => import("./inbox/held-files.tsx").then(({ HeldFilesPage }) => HeldFilesPage)),
 );
+const gate = at(
+  "/gates/$id",
+  later(() => import("./inbox/gate.tsx").then(({ GatePage }) => GatePage)),
+);
 const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
@@ -141,7 +145,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph, heldFiles, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, gate, settings],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -5,7 +5,7 @@ import { executeRun } from "../crew/execute-operations.ts";
 import type { Outcome } from "../crew/record/run-host.ts";
 import { runDetails } from "../crew/report/show.ts";
 import { currentBudget } from "../crew/rules/run-budget.ts";
-import { cancelRun } from "../crew/run-operations.ts";
+import { cancelRun, pauseRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
@@ -68,6 +68,23 @@ export const resumeCommand = (common: () => Common) =>
         if (!found.ok) return complain(common(), found.problem);
         await carryOut(app, common(), found.value, options);
       }),
+    );
+
+export const pauseCommand = (common: () => Common) =>
+  new Command("pause")
+    .description(pauseRun.summary)
+    .argument("<run>")
+    .option("--reason <text>", "why")
+    .option("--now", "also stop the agents and release their tasks; no attempt is used")
+    .action((id, { reason, now }) =>
+      report(common(), pauseRun, { id, reason, now }, ({ in_progress, released }) =>
+        [
+          `run ${id} is paused`,
+          ...(released.length > 0 ? [`released ${plural(released.length, "task")}: ${released.join(", ")}`] : []),
+          ...(in_progress > 0 ? [`${plural(in_progress, "agent")} in progress will end the current stage`] : []),
+          `continue with: scriptorium run resume ${id}`,
+        ].join("\n"),
+      ),
     );
 
 export const cancelCommand = (common: () => Common) =>

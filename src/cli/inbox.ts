@@ -10,7 +10,7 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs, files, settings }: Waiting): string {
+function listed({ waiting, proposals, runs, files, gates, settings }: Waiting): string {
   if (waiting === 0) return "nothing to review";
   const rows = [
     ...settings.map(({ name, keys }) => ["settings", `${name}: ${keys.join(", ")}`, "", "scriptorium allow"]),
@@ -19,6 +19,12 @@ function listed({ waiting, proposals, runs, files, settings }: Waiting): string 
       `task ${held.number}: ${held.files.map(({ path }) => path).join(", ")}`,
       when(held.held_at),
       `scriptorium run allow-files ${held.task}`,
+    ]),
+    ...gates.map(({ task, number, title, held_at }) => [
+      "approval",
+      `task ${number}: ${title}`,
+      when(held_at),
+      `scriptorium task approve ${task}`,
     ]),
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",

@@ -37,6 +37,8 @@ export function lineOf(news: News): string {
       return `${who}${nth} is being verified`;
     case "verdict":
       return `${who}${nth} ${news.outcome}, score ${news.score}${why}`;
+    case "gate-reached":
+      return `${who}${nth} waits for the approval of a person: scriptorium task approve ${news.task ?? ""}`;
     case "accepted":
       return `${who} accepted: ${news.title ?? ""}`;
     case "merge-conflict":
@@ -146,6 +148,7 @@ const stateAfter: Partial<Record<News["kind"], string>> = {
   "qc-started": "being verified",
   "checks-run": "being verified",
   verdict: "judged",
+  "gate-reached": "needs approval",
   accepted: "accepted",
   "merge-conflict": "conflict",
   retry: "retrying",

@@ -6,7 +6,7 @@ import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
-import { cancelCommand, resumeCommand } from "./execute.ts";
+import { cancelCommand, pauseCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import type { OutputOf } from "./output-of.ts";
@@ -15,7 +15,7 @@ import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, resume, cancel and clean runs; show and move the focus")
+    .description("list, inspect, pause, resume, cancel and clean runs; show and move the focus")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -59,6 +59,7 @@ export const runCommand = (common: () => Common) =>
     )
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)
+    .addCommand(pauseCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
     .addCommand(focusCommand(common) as unknown as Command)
@@ -144,7 +145,7 @@ function described(run: Details): string {
       ["task", "state", "attempts", "score", "after", "title"],
       ...run.tasks.map((task) => [
         task.number,
-        wordsFor(task.state),
+        task.waits_for_approval ? "needs approval" : wordsFor(task.state),
         `${task.attempts} of ${task.max_retries + 1}`,
         task.score === null ? "–" : String(task.score),
         task.depends_on.join(", ") || "–",

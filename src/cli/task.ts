@@ -13,6 +13,7 @@ import {
 } from "../tasks/operations.ts";
 import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import type { Confirmation } from "./decide.ts";
+import { approveCommand, returnCommand } from "./gates.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { claimSecret, shell } from "./shell.ts";
@@ -20,7 +21,7 @@ import { bold, colouredDiff, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
-    .description("create, claim, release and retry tasks")
+    .description("create, claim, approve, release and retry tasks")
     .addCommand(
       new Command("add")
         .description(createTodo.summary)
@@ -124,6 +125,8 @@ export const taskCommand = (common: () => Common) =>
           ),
         ),
     )
+    .addCommand(approveCommand(common) as unknown as Command)
+    .addCommand(returnCommand(common) as unknown as Command)
     .addCommand(
       new Command("overturn")
         .description(`${overturnTask.summary} Shows a preview; --confirm applies it.`)

@@ -5,9 +5,9 @@ import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
 import type { CrewApp } from "./record/crew-app.ts";
-import type { CrewAgents, CrewPool, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
+import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { changeText } from "./rules/plan-change.ts";
-import type { Run } from "./rules/run.ts";
+import { isPaused, type Run } from "./rules/run.ts";
 
 export type HostOptions = {
   /** Operations return as soon as the work has started; a server and its restart resume it. */
@@ -18,6 +18,9 @@ export type HostOptions = {
 
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
+
+const isBudgeted = (budget: Pick<ExecuteOptions, "budgetTokens" | "budgetUsd">) =>
+  budget.budgetTokens !== undefined || budget.budgetUsd !== undefined;
 
 const planningCarrier = () => `${processName()}/planner`;
 
@@ -100,7 +103,11 @@ export function openRunHost(
     await inProgress.get(planning(run));
     const running = executing.get(run);
     if (running) {
-      if ((await app.runs.find(run))?.state === "running") {
+      const now = await app.runs.find(run);
+      // Agents of a paused run may still be ending their stage: it goes on beside them.
+      const goesOn =
+        now && isPaused(now) && !isBudgeted(budget) ? await app.runs.step(run, { type: "start" }, by) : undefined;
+      if (now?.state === "running" || goesOn?.ok) {
         const read = await app.runs.readBack(run, by);
         if (!read.ok) return read;
         if (read.value.diff !== "") tell({ kind: "plan-changed", run, reason: changeText(read.value) });

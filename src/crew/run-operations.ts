@@ -92,6 +92,37 @@ export const answerQuestion = operation({
   run: (app: CrewApp, input, caller) => answer(app, input, actorOf(caller)),
 });
 
+export const pauseRun = operation({
+  name: "pause_run",
+  summary: "Pause a run in every process: agents end their stage and nothing new starts until it is resumed.",
+  effect: "writes",
+  touches: ["run", "task"],
+  callers: collaborators,
+  group: "runs",
+  http: { method: "post", path: "/runs/{id}/pause" },
+  input: z.object({
+    id: runId,
+    reason: z.string().trim().min(1).max(1000).optional().describe("Why it is paused"),
+    now: z
+      .boolean()
+      .default(false)
+      .describe("Also stop the agents: their tasks are released as they were, and no attempt is used"),
+  }),
+  output: z.object({
+    id: z.string(),
+    state: z.string(),
+    reason: z.string().nullable(),
+    in_progress: z.int().describe("Number of agents that end their stage"),
+    released: z.array(z.string()).describe("Tasks that were taken from their agents"),
+  }),
+  async run(app: CrewApp, { id, reason, now }, caller) {
+    const paused = await app.runs.pause(id, { reason, now }, actorOf(caller));
+    if (!paused.ok) return paused;
+    const { run, released, inProgress } = paused.value;
+    return ok({ id, state: run.state, reason: run.reason, in_progress: inProgress, released });
+  },
+});
+
 export const cancelRun = operation({
   name: "cancel_run",
   summary: "Cancel a run and stop its agents.",

@@ -30,6 +30,9 @@ export const eventKinds = {
   "files-held": "Files of a deliverable that instruct agents or run programs unasked wait for a person.",
   "files-refused": "A person refused such files; the attempt fails with the reason.",
   "finding-acknowledged": "A person accepted a finding of doctor as it is.",
+  "gate-approved": "A person approved the verified result of a task with a gate.",
+  "gate-reached": "The verified result of a task with a gate waits for the approval of a person.",
+  "gate-returned": "A person returned such a result. The data has the note, which the next attempt gets.",
   "handoff-forced": "A backward or self handoff was redirected to the next role of the pipeline.",
   "handoff-made": "A role handed off to a later role of the pipeline.",
   "index-rebuilt": "The index of entries was rebuilt from git.",
@@ -73,6 +76,7 @@ export const eventKinds = {
   "run-focus-moved": "A person gave the focus of a run along the pipeline to another role.",
   "run-limited": "The number of tasks of a run that may be claimed at once was set.",
   "run-overturn": "A completed run failed because one of its tasks was overturned.",
+  "run-pause": "A person paused a run. The data has the reason.",
   "run-plan": "A run got a plan.",
   "run-plan-changed":
     "The plan of a run that has started was changed. The data has the diff and the numbers of its tasks.",

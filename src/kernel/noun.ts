@@ -31,6 +31,7 @@ const nounsByWord = {
   entry: ["entry"],
   files: ["run", "attempt"],
   finding: ["setting"],
+  gate: ["run", "task", "attempt"],
   handoff: ["run"],
   index: nouns,
   job: ["job"],

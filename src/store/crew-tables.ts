@@ -13,6 +13,7 @@ export interface CrewTables {
   agent_reports: AgentReportRow;
   preambles: PreambleRow;
   held_files: HeldFilesRow;
+  gates: GateRow;
   run_workers: RunWorkersRow;
   plan_drafts: PlanDraftRow;
 }
@@ -52,6 +53,21 @@ export interface RunTaskRow {
   model: string | null;
   notes: string;
   failure: string | null;
+  gate: "person" | null;
+}
+
+export interface GateRow {
+  task_id: string;
+  epoch: number;
+  run_id: string;
+  hash: string;
+  base_id: string | null;
+  commit_id: string | null;
+  held_at: string;
+  decision: "approved" | "returned" | null;
+  note: string | null;
+  decided_by: string | null;
+  decided_at: string | null;
 }
 
 export interface AttemptRow {

@@ -310,6 +310,15 @@ export function taskEngine({ db, strategy, leaseMs, now, newId, batchSize = 200 
       });
     },
 
+    /** Cancels a task. One of a run is cancelled under whatever claim it is, as cancelling the run would do. */
+    cancel(id: string, reason: string, actor: string): Promise<Result<Task>> {
+      const decide = (task: Task, clock: number): Result<Step> => {
+        const allowed = task.run === null ? checkClaim(task, clock, {}) : ok(true);
+        return allowed.ok ? ok({ type: "cancel", reason }) : allowed;
+      };
+      return askMove({ id, actor, decide });
+    },
+
     /** Releases a task: under its claim or, with `force`, whoever holds it. Returns the claim that ended. */
     async release(
       id: string,

@@ -260,7 +260,8 @@ export const updateTodo = operation({
       const also = opened.value.also.map((other) => other.id);
       return ok({ id, state: shownState(opened.value.task), ...(also.length > 0 ? { reopened: also } : {}) });
     }
-    if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, claim);
+    if (status === "cancelled" && epoch === undefined) task = await app.tasks.cancel(id, output || "cancelled", actor);
+    else if (status !== undefined) task = await app.tasks.step(id, stepFor(status, output), actor, claim);
     if (!task) return refuse("invalid", "nothing to change");
     return task.ok ? ok({ id, state: shownState(task.value) }) : task;
   },

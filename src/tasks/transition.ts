@@ -29,7 +29,8 @@ export type Step =
   | { type: "pass"; score: number; feedback: string }
   | { type: "reject"; score: number; feedback: string }
   | { type: "accept" }
-  | { type: "retry"; reason: string }
+  /** `returned` is the number of attempts that a person returned at a gate: they do not count. */
+  | { type: "retry"; reason: string; returned?: number }
   | { type: "give_up"; reason: string }
   | { type: "reopen" }
   /** `because` is the id of the task whose wrong output this one used; left out, this task itself is wrong. */
@@ -124,7 +125,7 @@ function objection(task: Current, step: Step): string | undefined {
   if (step.type === "fail" && task.run === null) return "a task that belongs to no run has no attempts; release it";
   if (step.type === "pass" && !(step.score >= passAt))
     return `a score of ${step.score} does not pass; the minimum is ${passAt}`;
-  if (step.type === "retry" && task.attempt > task.maxRetries)
+  if (step.type === "retry" && task.attempt - (step.returned ?? 0) > task.maxRetries)
     return `all ${task.maxRetries + 1} attempts have been used`;
   return undefined;
 }

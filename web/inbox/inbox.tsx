@@ -18,7 +18,9 @@ export function Inbox() {
     <div className="column">
       <div className="page-head">
         <h1>Inbox</h1>
-        <p className="lead">Proposals, questions, held files, stopped runs and settings that need your decision.</p>
+        <p className="lead">
+          Proposals, questions, results to approve, held files, stopped runs and settings that need your decision.
+        </p>
       </div>
       <nav className="chips" aria-label="Show">
         {([undefined, "decided"] as const).map((name) => (
@@ -70,6 +72,9 @@ function Waiting() {
       ))}
       {data.files.map((held) => (
         <HeldLine key={held.task} held={held} />
+      ))}
+      {data.gates.map((gate) => (
+        <GateLine key={gate.task} gate={gate} />
       ))}
       {data.runs.map((run) => (
         <WaitingRun key={run.id} run={run} />
@@ -150,6 +155,27 @@ function HeldLine({ held }: { held: Output<"inbox">["files"][number] }) {
         <span className="state tone-off">held</span>
         <span>
           <Time at={held.held_at} />
+        </span>
+      </p>
+    </li>
+  );
+}
+
+function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
+  return (
+    <li>
+      <h2>
+        <Link to={`/gates/${gate.task}`}>
+          Approve task {gate.number}: <Shown text={gate.title} />
+        </Link>
+      </h2>
+      <p className="summary">
+        Its result is verified. It is merged, and tasks that depend on it start, once you approve.
+      </p>
+      <p className="facts">
+        <span className="state tone-off">needs approval</span>
+        <span>
+          <Time at={gate.held_at} />
         </span>
       </p>
     </li>

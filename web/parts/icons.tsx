@@ -16,6 +16,7 @@ import {
   LightningBoltIcon,
   ListBulletIcon,
   MagnifyingGlassIcon,
+  PauseIcon,
   Pencil1Icon,
   PersonIcon,
   PlayIcon,
@@ -63,6 +64,7 @@ export const MessageSquarePlus = icon(PlusCircledIcon);
 export const MessagesSquare = icon(ChatBubbleIcon);
 export const Network = icon(Share1Icon);
 export const Pencil = icon(Pencil1Icon);
+export const Pause = icon(PauseIcon);
 export const Play = icon(PlayIcon);
 export const RotateCcw = icon(RotateCounterClockwiseIcon);
 export const ScrollText = icon(ActivityLogIcon);

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Ban, Play } from "../parts/icons.tsx";
+import { Ban, Pause, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -35,6 +35,10 @@ export function RunPage() {
   const run = found.data;
   useTitle(run?.title ?? "Run");
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
+  const pause = useWrite("pause_run", {
+    onDone: ({ in_progress }) =>
+      say(in_progress === 0 ? "Run paused" : `Run paused; ${in_progress} agents end their stage`),
+  });
   const cancel = useWrite("cancel_run", {
     onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
   });
@@ -45,7 +49,7 @@ export function RunPage() {
     },
     onSettled: () => void found.refetch(),
   });
-  const actions: Record<"execute" | "retry" | "cancel", Action> = {
+  const actions: Record<"execute" | "retry" | "pause" | "cancel", Action> = {
     retry: {
       id: "run-retry",
       label: "Retry failed tasks",
@@ -64,6 +68,15 @@ export function RunPage() {
         (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
         !execute.isPending,
       run: () => execute.mutate({ id }),
+    },
+    pause: {
+      id: "run-pause",
+      label: "Pause",
+      group: "Run",
+      keys: "r p",
+      operation: "pause_run",
+      when: run?.state === "running" && !pause.isPending,
+      run: () => pause.mutate({ id }),
     },
     cancel: {
       id: "run-cancel",
@@ -116,6 +129,15 @@ export function RunPage() {
             {run.state === "failed" && run.failures.length > 0 && (
               <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={retry.isPending} />
             )}
+            {run.state === "running" && (
+              <ActionButton
+                action={actions.pause}
+                icon={<Pause size={14} />}
+                size="xs"
+                variant="default"
+                busy={pause.isPending}
+              />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -136,6 +158,7 @@ export function RunPage() {
         {run.state === "stopped" && <Resume run={run} />}
         <Progress run={run} />
       </header>
+      <Approvals run={run} />
       <Questions run={run} />
       <Failures run={run} />
       <nav className="side-tabs" aria-label="Views">
@@ -164,6 +187,25 @@ export function RunPage() {
 /** A failed run whose tasks were reopened one by one. */
 const isReopened = (run: Run | undefined) =>
   run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+/** Results that wait for a person at a gate. */
+function Approvals({ run }: { run: Run }) {
+  const waiting = run.tasks.filter((task) => task.waits_for_approval);
+  if (waiting.length === 0) return null;
+  return (
+    <section className="note" aria-label="Results to approve">
+      <ul className="links">
+        {waiting.map(({ id, number, title }) => (
+          <li key={id}>
+            <Link to={`/gates/${id}`}>
+              Approve task {number}: <Shown text={title} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
 
 function Planning({ run }: { run: Run }) {
   return (
@@ -242,7 +284,8 @@ function TaskList({ run }: { run: Run }) {
                 </Link>
               </th>
               <td>
-                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>
+                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>{" "}
+                {task.waits_for_approval && <Link to={`/gates/${task.id}`}>needs approval</Link>}
               </td>
               <td className="number minor">
                 {task.attempts} of {task.max_retries + 1}

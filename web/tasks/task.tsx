@@ -18,6 +18,8 @@ export function TaskPage() {
   const { id = "" } = useParams({ strict: false });
   const found = useOperation("get_task_context", { id });
   const task = found.data;
+  const waiting = useOperation("inbox", {}, { enabled: task?.state === "qc_passed" }).data;
+  const gate = waiting?.gates.some((one) => one.task === id);
   useTitle(task?.title ?? "Task");
   const update = useWrite("update_todo", {
     onDone: (_, { status }) =>
@@ -110,6 +112,11 @@ export function TaskPage() {
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
         </div>
       </div>
+      {gate && (
+        <p className="note">
+          The verified result <Link to={`/gates/${id}`}>waits for approval</Link>.
+        </p>
+      )}
       {task.blocked_by && task.blocked_by.length > 0 && (
         <p className="note bad">
           Blocked by{" "}

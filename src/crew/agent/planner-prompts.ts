@@ -28,6 +28,7 @@ export const planInstructions = (facts: CrewFacts): string =>
     "- Tasks 1.1, 1.2 and so on do the work: one deliverable each, small enough for a small context. Let independent tasks run in parallel; two tasks that change the same file must depend on each other. A small request needs two or three tasks, not twenty.",
     "- A worker sees the title, requirements, steps and files of its task, and the output of its dependencies; nothing else. Write into the requirements the goal, the form of the result, where to look, what not to touch, and when it is done. Put research and alternatives into notes, which workers do not see.",
     "- Give every criterion a check that a program can run. The system runs it in the worker's folder, and its result is final. Leave out a check only where no program can tell.",
+    "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely.",
     "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs: it runs once, before task 0, and is the only part with access to package registries.",
     "- Describe the same role with the same sentence: a preamble is written once per role.",
     "",

@@ -19,7 +19,7 @@ export type StageResult =
   | { outcome: "lost" }
   /** The task was handed back unchanged, for any process to take up. */
   | { outcome: "released"; reason: string }
-  /** The task waits for a person, who decides about files of its deliverable. */
+  /** The task waits for a person, who decides about files of its deliverable or approves it at its gate. */
   | { outcome: "held"; reason: string }
   /** The provider of a model is out of service: the task was handed back, and the run goes on when it answers. */
   | { outcome: "waiting"; reason: string }

@@ -2,8 +2,10 @@ import { crashPoint } from "../../store/disk/crash.ts";
 import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Task } from "../../tasks/task.ts";
+import { returnReason } from "../rules/failure.ts";
 import { aboutTask, deliverableHash, done, held, lost, released, type StageResult, stop } from "./attempt.ts";
 import type { Crew } from "./crew.ts";
+import { gateOf, gateReason } from "./gate.ts";
 import { learn } from "./learn.ts";
 import { mergePassed, stopped } from "./merge.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
@@ -42,6 +44,12 @@ async function accept(
     return failed();
   };
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
+  const gate = isJudged ? await gateOf(crew, detail, attempt) : undefined;
+  if (gate?.decision === null) {
+    crew.tell({ kind: "gate-reached", ...about, attempt: attempt.attempt });
+    return held(gateReason(detail));
+  }
+  if (gate?.decision === "returned") return refuseIt(returnReason(gate));
   if (tip && isJudged) {
     const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip }, signal);
     if (!merged.ok) {

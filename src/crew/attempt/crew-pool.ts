@@ -5,7 +5,7 @@ import { verdictsOf } from "../../store/queries/verdicts.ts";
 import { checkReady } from "../agent/ready.ts";
 import type { CrewPool, Outcome, Verification, VerifiedTask } from "../record/run-host.ts";
 import type { Crew } from "./crew.ts";
-import { finishShared, waitingForPerson } from "./execute.ts";
+import { finishShared, personReason } from "./execute.ts";
 import { openStagePool, recheckMs } from "./stage-pool.ts";
 
 type Options = { by: string; signal: AbortSignal };
@@ -92,7 +92,7 @@ export async function verifyCompleted(
     for (;;) {
       const seen = changes.count();
       if (!stages.areRunning() && (signal.aborted || (await isOver()))) break;
-      const stuck = run === undefined || stages.areRunning() ? undefined : await waitingForPerson(app, run);
+      const stuck = run === undefined || stages.areRunning() ? undefined : await personReason(app, run);
       if (run !== undefined && stuck !== undefined) {
         await app.runs.step(run, { type: "stop", reason: stuck }, by);
         break;

@@ -1,6 +1,13 @@
 import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { carriedRuns, restOf, runningRuns, stateOfRun, stuckAtFiles } from "../../store/queries/crew-queue.ts";
+import {
+  carriedRuns,
+  restOf,
+  runningRuns,
+  stateOfRun,
+  type WaitingForPerson,
+  waitingForPerson,
+} from "../../store/queries/crew-queue.ts";
 import { watchChanges } from "../../store/wait-for-change.ts";
 import { unknownCost } from "../agent/budget.ts";
 import { isCostKnown } from "../agent/estimate.ts";
@@ -37,7 +44,18 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   const isOver = async () =>
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
   const answering = answerQuestions(crew, run, options.signal);
-  const stopped = await runStages(crew, run, options, isOver).finally(answering.end);
+  let stopped: string | undefined;
+  try {
+    do stopped = await runStages(crew, run, options, isOver);
+    while (
+      // A person may have resumed a paused run just when its last agent ended.
+      stopped === undefined &&
+      !options.signal.aborted &&
+      !(await isOver())
+    );
+  } finally {
+    await answering.end();
+  }
   return finish(crew, run, stopped, options);
 }
 
@@ -213,8 +231,8 @@ async function runStages(
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       // A server waits for the person; a command ends and says what for.
       if (run !== undefined && !serving && !stages.areRunning()) {
-        const stuck = await waitingForPerson(app, run);
-        if (stuck !== undefined) return stuck;
+        const waiting = await personReason(app, run);
+        if (waiting !== undefined) return waiting;
       }
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
@@ -225,9 +243,18 @@ async function runStages(
   }
 }
 
-/** The reason why no task of a run can go on until a person has decided about files. */
-export async function waitingForPerson({ db }: CrewApp, run: string): Promise<string | undefined> {
-  const stuck = await stuckAtFiles(db.read, run);
-  if (stuck.length === 0) return undefined;
-  return `${stuck.map(({ number }) => `task ${number}`).join(", ")} changed files that a person must allow first`;
+/** What a run waits for, with the command where the inbox does not have to be asked; undefined if it can go on. */
+export async function personReason({ db }: CrewApp, run: string): Promise<string | undefined> {
+  const waiting = await waitingForPerson(db.read, run);
+  if (waiting.length === 0) return undefined;
+  const named = (tasks: readonly WaitingForPerson[]) => tasks.map(({ number }) => `task ${number}`).join(", ");
+  const files = waiting.filter(({ why }) => why === "files");
+  const gates = waiting.filter(({ why }) => why === "gate");
+  const approve = gates.map(({ id }) => `scriptorium task approve ${id}`).join("; ");
+  return [
+    ...(files.length > 0 ? [`${named(files)} changed files that a person must allow first`] : []),
+    ...(gates.length > 0
+      ? [`${named(gates)} ${gates.length === 1 ? "waits" : "wait"} for the approval of a person: ${approve}`]
+      : []),
+  ].join("; ");
 }

@@ -41,7 +41,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "qc-started", ...about, attempt: attempt.attempt });
 
-  const lease = keepLease(app.tasks, { ...fence, leaseMs }, outer);
+  const lease = keepLease(app.tasks, { ...fence, leaseMs }, outer, app.db);
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
   const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));

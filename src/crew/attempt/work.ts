@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { attemptsOf, findAttempt } from "../../store/queries/attempts.ts";
+import { deleteUndecidedGates } from "../../store/queries/gates.ts";
 import { deleteUndecided } from "../../store/queries/held-files.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Claim } from "../../tasks/engine.ts";
@@ -43,11 +44,14 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;
   const { attempt } = begun.value;
-  await app.db.write((tx) => deleteUndecided(tx, task.id));
+  await app.db.write(async (tx) => {
+    await deleteUndecided(tx, task.id);
+    await deleteUndecidedGates(tx, task.id);
+  });
   const about = aboutTask(detail, task.title);
   crew.tell({ kind: "attempt-started", ...about, attempt });
 
-  const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer);
+  const lease = keepLease(app.tasks, { ...fence, leaseMs: app.config.claims.leaseMs }, outer, app.db);
   const release = async (reason: string): Promise<void> => {
     await app.tasks.release(task.id, worker, claim);
     crew.tell({ kind: "released", ...about, attempt, reason });

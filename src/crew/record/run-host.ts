@@ -111,6 +111,7 @@ export type News = {
     | "checks-run"
     | "qc-started"
     | "verdict"
+    | "gate-reached"
     | "accepted"
     | "merge-conflict"
     | "retry"

@@ -5,7 +5,7 @@ import type { RunRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
-import { openTasks } from "../../store/queries/crew-queue.ts";
+import { heldIn, openTasks } from "../../store/queries/crew-queue.ts";
 import { deleteDraft } from "../../store/queries/plan-drafts.ts";
 import {
   deleteUnstartedTasks,
@@ -23,11 +23,12 @@ import { lockShape, lockTasks } from "../../store/queries/tasks.ts";
 import { createTasks } from "../../tasks/create.ts";
 import { move } from "../../tasks/moves.ts";
 import { replanTasks } from "../../tasks/replan.ts";
-import { fromRow, isLost } from "../../tasks/task.ts";
+import { fromRow, isLost, type Task } from "../../tasks/task.ts";
+import type { Step } from "../../tasks/transition.ts";
 import { chainName, readChain, writeChain } from "../rules/chain-file.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { planChange, planDiff } from "../rules/plan-change.ts";
-import { type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
+import { pauseReason, type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
 import { type CrewDeps, moving } from "./deps.ts";
 import { putFile } from "./put-file.ts";
 
@@ -105,6 +106,30 @@ export function runStore(deps: CrewDeps) {
         open.map((task) => ({ id: task, actor: by, decide })),
       );
       return ok({ run: run.value, tasks: given.filter((one) => one.ok).length });
+    });
+
+  /**
+   * Pauses a run in every process: agents end their stage, and nothing new starts. `now` also ends the claims, so that
+   * agents stop and their tasks go back as they were; a released attempt does not count.
+   */
+  const pause = (id: string, { reason, now }: { reason: string | undefined; now: boolean }, by: string) =>
+    db.write(async (tx): Promise<Result<{ run: Run; released: string[]; inProgress: number }>> => {
+      const words = pauseReason(by, reason);
+      const run = await stepWithin(tx, id, { type: "pause", reason: words }, by, {});
+      if (!run.ok) return run;
+      const held = await heldIn(tx, id);
+      if (!now) return ok({ run: run.value, released: [], inProgress: held.length });
+      const decide = ({ holder }: Task): Result<Step> =>
+        holder === null
+          ? refuse("conflict", "the task is not claimed")
+          : ok({ type: "release", reason: words, forced: true, from: holder });
+      const moved = await move(
+        tx,
+        moving(deps),
+        held.map((task) => ({ id: task.id, actor: by, decide })),
+      );
+      const released = moved.flatMap((one) => (one.ok ? one.value.id : []));
+      return ok({ run: run.value, released, inProgress: 0 });
     });
 
   async function setBrief(id: string, brief: string, by: string): Promise<Result<Run>> {
@@ -242,6 +267,7 @@ export function runStore(deps: CrewDeps) {
     step,
     stepWithin,
     cancel,
+    pause,
     setBrief,
     adopt,
     readBack,
@@ -312,4 +338,5 @@ const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   model: task.model ?? null,
   notes: task.notes,
   failure: null,
+  gate: task.gate ?? null,
 });

@@ -4,16 +4,19 @@ import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { proposal } from "../../review/proposals/operations.ts";
+import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
 import { budget, question, runLine } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
   name: "inbox",
-  summary: "Show what waits for a person: proposals, agents' questions, held files, stopped runs and settings.",
+  summary:
+    "Show what waits for a person: proposals, agents' questions, held files, results to approve, stopped runs and settings.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
   callers: people,
@@ -27,15 +30,17 @@ export const inbox = operation({
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped and waiting runs with their reason, and runs with open questions"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
+    gates: z.array(gateLine).describe("Verified results of tasks with a gate, which a person approves or returns"),
     settings: z
       .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp) {
-    const [proposals, found, held, untrusted] = await Promise.all([
+    const [proposals, found, held, gates, untrusted] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read),
       waitingFiles(app.db.read),
+      waitingGates(app.db.read),
       waitingItems(app.config),
     ]);
     const runs = found.map(({ run, questions }) => ({
@@ -51,10 +56,14 @@ export const inbox = operation({
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({
-      waiting: decisions.reduce((sum, count) => sum + count, proposals.length + held.length + untrusted.length),
+      waiting: decisions.reduce(
+        (sum, count) => sum + count,
+        proposals.length + held.length + gates.length + untrusted.length,
+      ),
       proposals: proposals.map(snakeKeys),
       runs,
       files: held.map(shownFiles),
+      gates: gates.map(shownGate),
       settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),
     });
   },

@@ -4,6 +4,7 @@ import { snakeKeys } from "../../kernel/wire.ts";
 import { noSuch } from "../../store/no-such.ts";
 import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
+import { waitingGates } from "../../store/queries/gates.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { type StoredRunTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
@@ -52,6 +53,8 @@ const schema = runLine.extend({
       score: z.int().nullable(),
       depends_on: z.array(z.string()),
       holder: z.string().nullable(),
+      gate: z.enum(["person"]).nullable().describe("Who approves its result before it is merged"),
+      waits_for_approval: z.boolean(),
     }),
   ),
   used: z.object({
@@ -87,12 +90,14 @@ export const runDetails = {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
-    const [tasks, tally, contexts, questions] = await Promise.all([
+    const [tasks, tally, contexts, questions, gates] = await Promise.all([
       tasksOfRun(query, id),
       tallyOf(query, id),
       contextsOf(query, { run: id }),
       questionsOf(query, { run: id }),
+      waitingGates(query, id),
     ]);
+    const waiting = new Set(gates.map(({ task_id }) => task_id));
     const numbers = new Map(tasks.map((row) => [row.task_id, row.number]));
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
     const { state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt } = run;
@@ -100,7 +105,7 @@ export const runDetails = {
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
-      tasks: tasks.map(({ number, task }) => ({
+      tasks: tasks.map(({ number, task, gate }) => ({
         id: task.id,
         number,
         title: task.title,
@@ -110,6 +115,8 @@ export const runDetails = {
         score: tally.scores.get(task.id) ?? null,
         depends_on: dependsOn.get(number) ?? [],
         holder: task.holder,
+        gate,
+        waits_for_approval: waiting.has(task.id),
       })),
       used: {
         agents: contexts.length,

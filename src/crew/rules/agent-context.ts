@@ -72,7 +72,7 @@ export function pmContext({ request, brief, plan, survey }: TaskRecord): Context
 export const wholeTask = (task: PlanTask) =>
   [
     `## Task ${task.number}: ${task.title}`,
-    `Worker: ${task.worker_role}\nQC: ${task.qc_role}\nDepends on: ${task.depends_on.join(", ") || "nothing"}`,
+    `Worker: ${task.worker_role}\nQC: ${task.qc_role}\nDepends on: ${task.depends_on.join(", ") || "nothing"}${task.gate ? `\nGate: ${task.gate}` : ""}`,
     task.requirements,
     `Verification:\n${criteria(task.verification)}`,
     `Execution:\n${task.execution.map((step) => `- ${step}`).join("\n")}`,

@@ -22,6 +22,7 @@ const heads: Field<keyof PlanTask>[] = [
   { key: "qc_role", label: "QC", kind: "line" },
   { key: "depends_on", label: "Depends on", kind: "numbers" },
   { key: "deliverable", label: "Deliverable", kind: "line" },
+  { key: "gate", label: "Gate", kind: "line" },
   { key: "estimated_tool_calls", label: "Estimated tool calls", kind: "number" },
   { key: "max_retries", label: "Max retries", kind: "number" },
   { key: "model", label: "Model", kind: "line" },

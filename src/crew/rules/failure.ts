@@ -1,4 +1,4 @@
-import type { CheckResultRow, ErrorContext, Failure } from "../../store/crew-tables.ts";
+import type { CheckResultRow, ErrorContext, Failure, GateRow } from "../../store/crew-tables.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
 import type { StoredContext } from "../../store/queries/contexts.ts";
 import type { Verdict } from "../../store/queries/verdicts.ts";
@@ -87,7 +87,7 @@ export function failureOf({ attempts, verdicts, checks, contexts }: History): Fa
 type Round = { row: Attempt; verdict: Verdict | undefined; failed: CheckResultRow[]; kind: Kind; causes: string[] };
 
 /** Why an attempt failed; each kind has advice of its own. */
-type Kind = "limit" | "loop" | "agent" | "nothing" | "merge" | "checks" | "verdict";
+type Kind = "limit" | "loop" | "agent" | "nothing" | "merge" | "returned" | "checks" | "verdict";
 
 function reasonOf(
   { stopped_because }: Attempt,
@@ -96,10 +96,18 @@ function reasonOf(
   failed: CheckResultRow[],
 ): Pick<Round, "kind" | "causes"> {
   if (stopped_because !== null) return { kind: stopKind(stopped_because, ended), causes: [stopped_because] };
+  if (verdict?.void_reason && isReturn(verdict.void_reason)) return { kind: "returned", causes: [verdict.void_reason] };
   if (verdict?.void_reason) return { kind: "merge", causes: [verdict.void_reason] };
   const causes = complaintsOf(verdict);
   return { kind: failed.length > 0 ? "checks" : "verdict", causes };
 }
+
+/** Why an attempt failed that a person returned at the gate of its task. */
+export const returnReason = ({ decided_by, note }: Pick<GateRow, "decided_by" | "note">) =>
+  `${decided_by ?? "a person"}${returned}${note ?? ""}`;
+
+const returned = " returned the result: ";
+const isReturn = (reason: string) => reason.includes(returned);
 
 /** `ended` is how the worker ended on record: the reason of its breaker, or a word of the runner. */
 function stopKind(reason: string, ended: string | null): Kind {
@@ -155,6 +163,7 @@ const advices: Partial<Record<Kind, string>> = {
   agent: "the agent failed, not the task: fix the cause named above and retry; the plan needs no change",
   nothing: "say in the requirements what to deliver, or choose another model: the worker ended without a result",
   merge: "let tasks that change the same files depend on each other, then retry on top of the accepted work",
+  returned: "write what the person asked for into the requirements: the result was returned at its gate",
   checks: "run the failed check yourself: if it cannot pass in the sandbox, change the check instead of the task",
 };
 

@@ -24,6 +24,7 @@ export function planChange(before: Plan, after: Plan, standing: readonly Standin
   const known = new Map(standing.map((task) => [task.number, task]));
   const problems = [
     ...change.changed.flatMap(({ number }) => whyNotChanged(known.get(number))),
+    ...[...old.values()].flatMap((task) => whyNotUngated(task, after)),
     ...change.removed.flatMap((number) => whyNotRemoved(known.get(number))),
   ];
   return problems.length === 0 ? ok(change) : refuse("conflict", problems.join("\n"), { problems });
@@ -36,6 +37,15 @@ function whyNotChanged(task: Standing | undefined): string[] {
       `task ${task.number} is completed and cannot be changed; restore it in the plan, or declare it wrong first: scriptorium task overturn ${task.id} --reason "…"`,
     ];
   return [`task ${task.number} is in progress and cannot be changed now; wait until its attempt has ended`];
+}
+
+/** A gate must not be opened by an edit of a file that agents may be able to write. */
+function whyNotUngated({ number, gate }: PlanTask, after: Plan): string[] {
+  const now = after.tasks.find((task) => task.number === number);
+  if (gate === undefined || now?.gate === gate) return [];
+  return [
+    `task ${number} has a gate, which cannot be removed from a run that has started; restore it, and approve its result when it waits`,
+  ];
 }
 
 function whyNotRemoved(task: Standing | undefined): string[] {

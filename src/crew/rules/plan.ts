@@ -95,6 +95,10 @@ export const planTask = z.strictObject({
     .enum(["files", "text"])
     .default("files")
     .describe("files: changes in the repository; text: a written answer"),
+  gate: z
+    .enum(["person"])
+    .optional()
+    .describe("person: the verified result waits for a person's approval; dependent tasks wait too"),
   notes: text(50_000)
     .default("")
     .describe("Research and alternatives for the planner and people; workers do not see it"),

@@ -6,7 +6,7 @@ import { type Plan, plan as planSchema } from "./plan.ts";
 /**
  *   planning ──plan──▶ planned ──start──▶ running ──finish──▶ completed
  *      │                 │  ▲ plan          │  ▲ start  └────▶ failed ──start──▶ running
- *      │ fail            │  └─┘        stop ▼  │
+ *      │ fail            │  └─┘ stop, pause ▼  │
  *      ▼                 │                stopped          running ──wait, proceed──▶ running
  *    failed              └──── every state that is not over ──cancel──▶ cancelled
  *
@@ -20,6 +20,8 @@ export type RunStep =
   | { type: "reopen" }
   | { type: "start" }
   | { type: "stop"; reason: string }
+  /** A person stops it: agents end their stage, and nothing new starts in any process. */
+  | { type: "pause"; reason: string }
   /** The run goes on by itself once what it waits for is there, such as the provider of a model. */
   | { type: "wait"; reason: string }
   | { type: "proceed" }
@@ -33,6 +35,7 @@ const participles: Record<RunStep["type"], string> = {
   reopen: "planned again",
   start: "started",
   stop: "stopped",
+  pause: "paused",
   wait: "made to wait",
   proceed: "continued",
   finish: "completed",
@@ -69,6 +72,7 @@ const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
     wait: "running",
     proceed: "running",
     stop: "stopped",
+    pause: "stopped",
     finish: "completed",
     cancel: "cancelled",
   },
@@ -105,6 +109,7 @@ export function runTransition(
         reason: step.failed > 0 ? lost(step.failed) : null,
       });
     case "stop":
+    case "pause":
     case "wait":
       return ok({ state: next, reason: step.reason });
     case "proceed":
@@ -113,6 +118,16 @@ export function runTransition(
       return ok({ state: next, ended_at: at, reason: step.reason });
   }
 }
+
+/** The reason of a run that a person paused. */
+export const pauseReason = (by: string, why: string | undefined) =>
+  `${pausedBy}${by}${why === undefined ? "" : `: ${why}`}`;
+
+/** True if a person paused it: nothing else keeps it from going on. */
+export const isPaused = ({ state, reason }: Pick<Run, "state" | "reason">) =>
+  state === "stopped" && (reason?.startsWith(pausedBy) ?? false);
+
+const pausedBy = "paused by ";
 
 const lost = (count: number) => (count === 1 ? "one task was not accepted" : `${count} tasks were not accepted`);
 

@@ -24,15 +24,29 @@ export const betweenStages = (
     .where((x) =>
       x.or([
         x("tasks.state", "=", "qc_failed"),
-        x.not(
-          x.exists(
-            x
-              .selectFrom("held_files")
-              .select("held_files.hash")
-              .whereRef("held_files.task_id", "=", "tasks.id")
-              .where("held_files.decision", "is", null),
+        x.and([
+          x.not(
+            x.exists(
+              x
+                .selectFrom("held_files")
+                .select("held_files.hash")
+                .whereRef("held_files.task_id", "=", "tasks.id")
+                .where("held_files.decision", "is", null),
+            ),
           ),
-        ),
+          x.or([
+            x("tasks.state", "<>", "qc_passed"),
+            x.not(
+              x.exists(
+                x
+                  .selectFrom("gates")
+                  .select("gates.epoch")
+                  .whereRef("gates.task_id", "=", "tasks.id")
+                  .where("gates.decision", "is", null),
+              ),
+            ),
+          ]),
+        ]),
       ]),
     )
     .$if(run !== undefined, (q) => q.where("runs.id", "=", run ?? ""))
@@ -40,15 +54,18 @@ export const betweenStages = (
     .limit(limit)
     .execute();
 
-/** The tasks of a run that wait for a person to decide about files, if no other task can go on before that. */
-export async function stuckAtFiles(query: Query, run: string): Promise<{ number: string }[]> {
-  const held = await query
-    .selectFrom("held_files")
-    .select("task_id")
-    .where("run_id", "=", run)
-    .where("decision", "is", null)
-    .execute();
-  if (held.length === 0) return [];
+export type WaitingForPerson = { id: string; number: string; why: "files" | "gate" };
+
+/** The tasks of a run that wait for a person, about files or at a gate, if no other task can go on before that. */
+export async function waitingForPerson(query: Query, run: string): Promise<WaitingForPerson[]> {
+  const [files, gates] = await Promise.all(
+    (["held_files", "gates"] as const).map(async (table) =>
+      query.selectFrom(table).select("task_id").where("run_id", "=", run).where("decision", "is", null).execute(),
+    ),
+  );
+  const held = new Set(files?.map(({ task_id }) => task_id));
+  const gated = new Set(gates?.map(({ task_id }) => task_id));
+  if (held.size + gated.size === 0) return [];
   const open = await query
     .selectFrom("tasks")
     .innerJoin("run_tasks", "run_tasks.task_id", "tasks.id")
@@ -58,11 +75,17 @@ export async function stuckAtFiles(query: Query, run: string): Promise<{ number:
     .where("tasks.lost_blockers", "=", 0)
     .orderBy("tasks.num")
     .execute();
-  const waiting = new Set(held.map(({ task_id }) => task_id));
-  const isHeld = ({ id, holder, state }: (typeof open)[number]) =>
-    waiting.has(id) && holder === null && state !== "qc_failed";
-  const isStuck = open.every((task) => isHeld(task) || (task.holder === null && task.blockers_left > 0));
-  return isStuck ? open.filter(isHeld) : [];
+  const whyOf = ({ id, holder, state }: (typeof open)[number]): WaitingForPerson["why"] | undefined => {
+    if (holder !== null || state === "qc_failed") return undefined;
+    return held.has(id) ? "files" : gated.has(id) && state === "qc_passed" ? "gate" : undefined;
+  };
+  const isStuck = open.every((task) => whyOf(task) !== undefined || (task.holder === null && task.blockers_left > 0));
+  return isStuck
+    ? open.flatMap((task) => {
+        const why = whyOf(task);
+        return why ? [{ id: task.id, number: task.number, why }] : [];
+      })
+    : [];
 }
 
 /** The open tasks of a run, in the order of the plan. */

@@ -1,9 +1,10 @@
 import { ok, type Result, refuse } from "../../../kernel/result.ts";
 import { snakeKeys } from "../../../kernel/wire.ts";
-import type { ErrorContext } from "../../../store/crew-tables.ts";
+import type { ErrorContext, GateRow } from "../../../store/crew-tables.ts";
 import { keepWrites, type Query } from "../../../store/database.ts";
 import { type Attempt, attemptsOf, markLearnt, updateAttempt } from "../../../store/queries/attempts.ts";
 import { contextsOf } from "../../../store/queries/contexts.ts";
+import { gatesOf } from "../../../store/queries/gates.ts";
 import { saveFailure } from "../../../store/queries/runs.ts";
 import { findTask } from "../../../store/queries/tasks.ts";
 import { checksOfTask, markVoid, type Verdict, verdictsOf } from "../../../store/queries/verdicts.ts";
@@ -94,8 +95,10 @@ export function endingRecord(deps: CrewDeps) {
       );
       await updateAttempt(tx, id, last.epoch, { error_context: error });
       const reason = error.summary;
-      if (task.attempt <= task.maxRetries) {
-        const next = await step(tx, id, { type: "retry", reason }, actor);
+      const returned = returnedSince(attempts, await gatesOf(tx, id));
+      if (task.attempt - returned <= task.maxRetries) {
+        const free = returned > 0 ? { returned } : {};
+        const next = await step(tx, id, { type: "retry", reason, ...free }, actor);
         if (!next.ok) return next;
         await event(tx, actor, "attempt-retry-prepared", id, {
           next: task.attempt + 1,
@@ -120,6 +123,12 @@ export function endingRecord(deps: CrewDeps) {
     /** The lessons of the task are in the wiki. */
     markLearnt: (task: string) => db.write((tx) => markLearnt(tx, task, stamp())),
   };
+}
+
+/** Attempts since the task was last opened that a person returned at its gate: they use up no retry. */
+function returnedSince(attempts: Attempt[], gates: GateRow[]): number {
+  const first = attempts.findLast(({ attempt }) => attempt === 1)?.epoch ?? 0;
+  return gates.filter(({ epoch, decision }) => decision === "returned" && epoch >= first).length;
 }
 
 const totals = (attempts: Attempt[]) => ({
