@@ -88,6 +88,10 @@ const heldFiles = at(
   "/held-files/$id",
   later(() => import("./inbox/held-files.tsx").then(({ HeldFilesPage }) => HeldFilesPage)),
 );
+const planChange = at(
+  "/plan-changes/$id",
+  later(() => import("./inbox/plan-change.tsx").then(({ PlanChangePage }) => PlanChangePage)),
+);
 const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
@@ -141,7 +145,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph, heldFiles, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, planChange, settings],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -10,7 +10,7 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs, files, settings }: Waiting): string {
+function listed({ waiting, proposals, runs, plan_changes, files, settings }: Waiting): string {
   if (waiting === 0) return "nothing to review";
   const rows = [
     ...settings.map(({ name, keys }) => ["settings", `${name}: ${keys.join(", ")}`, "", "scriptorium allow"]),
@@ -19,6 +19,12 @@ function listed({ waiting, proposals, runs, files, settings }: Waiting): string 
       `task ${held.number}: ${held.files.map(({ path }) => path).join(", ")}`,
       when(held.held_at),
       `scriptorium run allow-files ${held.task}`,
+    ]),
+    ...plan_changes.map((one) => [
+      "plan change",
+      `${one.title}, task ${one.tasks.join(", ")}: ${one.reason ?? ""}`,
+      when(one.proposed_at ?? ""),
+      `scriptorium run replan ${one.run} --confirm ${one.id}`,
     ]),
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",

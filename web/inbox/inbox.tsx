@@ -18,7 +18,9 @@ export function Inbox() {
     <div className="column">
       <div className="page-head">
         <h1>Inbox</h1>
-        <p className="lead">Proposals, questions, held files, stopped runs and settings that need your decision.</p>
+        <p className="lead">
+          Proposals, questions, plan changes, held files, stopped runs and settings that need your decision.
+        </p>
       </div>
       <nav className="chips" aria-label="Show">
         {([undefined, "decided"] as const).map((name) => (
@@ -70,6 +72,23 @@ function Waiting() {
       ))}
       {data.files.map((held) => (
         <HeldLine key={held.task} held={held} />
+      ))}
+      {data.plan_changes.map(({ id, title, tasks, reason }) => (
+        <li key={id}>
+          <h2>
+            <Link to={`/plan-changes/${id}`}>
+              Plan change for task {tasks.join(", ")}: <Shown text={title} />
+            </Link>
+          </h2>
+          {reason && (
+            <p className="summary">
+              <Shown text={reason} />
+            </p>
+          )}
+          <p className="facts">
+            <span className="state tone-off">open</span>
+          </p>
+        </li>
       ))}
       {data.runs.map((run) => (
         <WaitingRun key={run.id} run={run} />

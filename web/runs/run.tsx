@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Ban, Play } from "../parts/icons.tsx";
+import { Ban, Pencil, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -45,7 +45,16 @@ export function RunPage() {
     },
     onSettled: () => void found.refetch(),
   });
-  const actions: Record<"execute" | "retry" | "cancel", Action> = {
+  const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
+  const actions: Record<"execute" | "retry" | "replan" | "cancel", Action> = {
+    replan: {
+      id: "run-replan",
+      label: "Replan failed tasks",
+      group: "Run",
+      operation: "replan_run",
+      when: canReplan(run) && !replan.isPending,
+      run: () => replan.mutate({ id }),
+    },
     retry: {
       id: "run-retry",
       label: "Retry failed tasks",
@@ -116,6 +125,15 @@ export function RunPage() {
             {run.state === "failed" && run.failures.length > 0 && (
               <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={retry.isPending} />
             )}
+            {canReplan(run) && (
+              <ActionButton
+                action={actions.replan}
+                icon={<Pencil size={14} />}
+                size="xs"
+                variant="default"
+                busy={replan.isPending}
+              />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -131,6 +149,15 @@ export function RunPage() {
         {run.reason && run.state !== "stopped" && (
           <p className="note">
             <Shown text={run.reason} />
+          </p>
+        )}
+        {run.plan_change && (
+          <p className="note">
+            {run.plan_change.state === "open" ? (
+              <Link to={`/plan-changes/${run.plan_change.id}`}>A plan change waits for your decision.</Link>
+            ) : (
+              "The planner is writing a plan change."
+            )}
           </p>
         )}
         {run.state === "stopped" && <Resume run={run} />}
@@ -164,6 +191,12 @@ export function RunPage() {
 /** A failed run whose tasks were reopened one by one. */
 const isReopened = (run: Run | undefined) =>
   run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+const canReplan = (run: Run | undefined) =>
+  run !== undefined &&
+  ["stopped", "failed"].includes(run.state) &&
+  run.failures.length > 0 &&
+  run.plan_change === undefined;
 
 function Planning({ run }: { run: Run }) {
   return (

@@ -1,6 +1,7 @@
 import type { Runner } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Result } from "../../kernel/result.ts";
+import type { StoredPlanChange } from "../rules/replan.ts";
 import type { PlannedTask } from "./runs.ts";
 
 /**
@@ -14,6 +15,8 @@ export interface RunHost {
   plan(request: string, options: PlanOptions): Promise<Result<RunInProgress<Planned>>>;
   /** Continues to plan a run whose planner ended or was killed without a plan; its submitted tasks are kept. */
   resumePlan(run: string, options: Common): Promise<Result<RunInProgress<Planned>>>;
+  /** Has the planner propose a change of the plan for tasks that failed. */
+  replan(run: string, options: ReplanOptions): Promise<Result<ReplanInProgress>>;
   /** Executes a planned run, or resumes a stopped one; a second call for the same run joins the first. */
   execute(run: string, options: ExecuteOptions): Promise<Result<RunInProgress<Outcome>>>;
   /** Works on runs that other processes execute, until `stop` or the end of the given run. */
@@ -28,6 +31,8 @@ export interface RunHost {
 
 export type RunInProgress<T> = { run: string; ended: Promise<Result<T>> };
 
+export type ReplanInProgress = { run: string; change: string; ended: Promise<Result<StoredPlanChange>> };
+
 type Common = {
   by: string;
   /** Agents for the parts, instead of those that the configuration names. */
@@ -35,6 +40,11 @@ type Common = {
   signal?: AbortSignal | undefined;
 };
 export type PlanOptions = Common & { brief: boolean };
+export type ReplanOptions = Common & {
+  /** Numbers of the tasks; empty for all that failed. */
+  tasks: string[];
+  message: string | null;
+};
 export type WorkOptions = Common & { workers?: number | undefined };
 /** A budget that is left out stays as it was; null removes it. */
 export type ExecuteOptions = WorkOptions & {

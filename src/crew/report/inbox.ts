@@ -7,13 +7,15 @@ import { proposal } from "../../review/proposals/operations.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { openChanges } from "../record/plan-changes.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
 import { budget, question, runLine } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
   name: "inbox",
-  summary: "Show what waits for a person: proposals, agents' questions, held files, stopped runs and settings.",
+  summary:
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, stopped runs and settings.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
   callers: people,
@@ -26,15 +28,28 @@ export const inbox = operation({
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped and waiting runs with their reason, and runs with open questions"),
+    plan_changes: z
+      .array(
+        z.object({
+          id: z.string(),
+          run: z.string(),
+          title: z.string(),
+          tasks: z.array(z.string()),
+          reason: z.string().nullable(),
+          proposed_at: z.string().nullable(),
+        }),
+      )
+      .describe("Changes of plans that the planner proposes for failed tasks"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
     settings: z
       .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp) {
-    const [proposals, found, held, untrusted] = await Promise.all([
+    const [proposals, found, changes, held, untrusted] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read),
+      openChanges(app),
       waitingFiles(app.db.read),
       waitingItems(app.config),
     ]);
@@ -51,9 +66,12 @@ export const inbox = operation({
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({
-      waiting: decisions.reduce((sum, count) => sum + count, proposals.length + held.length + untrusted.length),
+      waiting: [...decisions, proposals.length, changes.length, held.length, untrusted.length].reduce((a, b) => a + b),
       proposals: proposals.map(snakeKeys),
       runs,
+      plan_changes: changes.map(({ id, run_id: run, title, wanted: tasks, reason, proposed_at }) => ({
+        ...{ id, run, title, tasks, reason, proposed_at },
+      })),
       files: held.map(shownFiles),
       settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),
     });
