@@ -26,6 +26,7 @@ const crewGates = () => import("./crew/gate-operations.ts");
 const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
+const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
@@ -145,6 +146,10 @@ export const loaders = {
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
   save_plan: pick(crewPlan, "savePlan"),
+  replan_run: pick(crewPlanChange, "replanRun"),
+  show_plan_change: pick(crewPlanChange, "showPlanChange"),
+  confirm_plan_change: pick(crewPlanChange, "confirmPlanChange"),
+  reject_plan_change: pick(crewPlanChange, "rejectPlanChange"),
   task_record: pick(crewReportTaskHistory, "taskRecord"),
   metrics: pick(crewRun, "metrics"),
   release_task: pick(tasks, "releaseTask"),

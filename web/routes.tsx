@@ -92,6 +92,10 @@ const gate = at(
   "/gates/$id",
   later(() => import("./inbox/gate.tsx").then(({ GatePage }) => GatePage)),
 );
+const planChange = at(
+  "/plan-changes/$id",
+  later(() => import("./inbox/plan-change.tsx").then(({ PlanChangePage }) => PlanChangePage)),
+);
 const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
@@ -145,7 +149,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph, heldFiles, gate, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

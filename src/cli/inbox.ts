@@ -10,7 +10,7 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs, files, gates, settings }: Waiting): string {
+function listed({ waiting, proposals, runs, plan_changes, files, gates, settings }: Waiting): string {
   if (waiting === 0) return "nothing to review";
   const rows = [
     ...settings.map(({ name, keys }) => ["settings", `${name}: ${keys.join(", ")}`, "", "scriptorium allow"]),
@@ -25,6 +25,12 @@ function listed({ waiting, proposals, runs, files, gates, settings }: Waiting): 
       `task ${number}: ${title}`,
       when(held_at),
       `scriptorium task approve ${task}`,
+    ]),
+    ...plan_changes.map((one) => [
+      "plan change",
+      `${one.title}, task ${one.tasks.join(", ")}: ${one.reason ?? ""}`,
+      when(one.proposed_at ?? ""),
+      `scriptorium run replan ${one.run} --confirm ${one.id}`,
     ]),
     ...proposals.map((one) => [
       one.kind === "section" ? "new section" : "rewrite",

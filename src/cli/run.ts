@@ -10,12 +10,13 @@ import { cancelCommand, pauseCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import type { OutputOf } from "./output-of.ts";
+import { replanCommand } from "./replan.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, pause, resume, cancel and clean runs; show and move the focus")
+    .description("list, inspect, pause, replan, resume, cancel and clean runs; show and move the focus")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -60,6 +61,7 @@ export const runCommand = (common: () => Common) =>
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(pauseCommand(common) as unknown as Command)
+    .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
     .addCommand(focusCommand(common) as unknown as Command)
@@ -160,8 +162,14 @@ function described(run: Details): string {
           `\n${one.id} (task ${one.task}) asks: ${one.question}${one.passed_on ? ` (the planner passed it on: ${one.passed_on})` : ""}`,
       ),
     ...failureLines(run.id, run.failures),
+    ...(run.plan_change ? [changeLine(run.id, run.plan_change)] : []),
   ].join("\n");
 }
+
+const changeLine = (run: string, { id, state }: NonNullable<Details["plan_change"]>) =>
+  state === "open"
+    ? `\nplan change ${id} waits for you: scriptorium run replan ${run} --confirm ${id}`
+    : `\nthe planner is writing plan change ${id}`;
 
 type Usage = OutputOf<typeof runUsage>;
 

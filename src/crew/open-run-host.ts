@@ -127,6 +127,26 @@ export function openRunHost(
     return ok(started);
   };
 
+  const replan: RunHost["replan"] = async (run, { by, tasks, message, agents, signal }) => {
+    const app = appOf();
+    const made = await staff(agents);
+    if (!made.ok) return made;
+    const [{ replanRun }, { checkReady }, { beginChange }] = await Promise.all([
+      import("./plan/replan.ts"),
+      import("./agent/ready.ts"),
+      import("./record/plan-changes.ts"),
+    ]);
+    const ready = checkReady(made.value, ["pm"]);
+    if (!ready.ok) return ready;
+    // The person's edits of the file belong to the plan that is changed.
+    const read = await app.runs.readBack(run, by);
+    if (!read.ok) return read;
+    const begun = await beginChange(app, { run, tasks, message, by, serving: background });
+    if (!begun.ok) return begun;
+    const change = begun.value.id;
+    return ok({ run, change, ended: track(change, replanRun(made.value, begun.value, until(signal))) });
+  };
+
   return {
     background,
 
@@ -157,6 +177,8 @@ export function openRunHost(
       const reopened = await app.runs.step(run, { type: "reopen" }, by, { carried_by: planningCarrier() });
       return reopened.ok ? planner.value.plan(reopened.value, { brief: false, by }, signal) : reopened;
     },
+
+    replan,
 
     execute,
 
@@ -210,6 +232,11 @@ export function openRunHost(
       for (const { run, by } of await cutOff(app)) {
         const resumed = await execute(run, { by });
         if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "run-not-resumed");
+      }
+      const { cutOffChanges } = await import("./record/plan-changes.ts");
+      for (const { run, ...asked } of await cutOffChanges(app)) {
+        const resumed = await replan(run, asked);
+        if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "replan-not-resumed");
       }
     },
 

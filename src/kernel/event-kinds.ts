@@ -83,6 +83,11 @@ export const eventKinds = {
   "run-plan-drafted": "The planner of a run submitted tasks, or removed some again.",
   "run-planned": "The plan of a run and its tasks were stored.",
   "run-reopen": "The planning of a run that had ended without a plan was resumed.",
+  "run-replan-confirmed":
+    "A person confirmed a change of the plan that the planner proposed; failed tasks were reopened.",
+  "run-replan-proposed": "The planner proposed a change of the plan for tasks that failed; a person decides.",
+  "run-replan-rejected": "A person rejected a change of the plan that the planner had proposed.",
+  "run-replan-started": "A person asked the planner to change the plan for tasks that failed.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait":

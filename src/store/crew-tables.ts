@@ -16,6 +16,7 @@ export interface CrewTables {
   gates: GateRow;
   run_workers: RunWorkersRow;
   plan_drafts: PlanDraftRow;
+  plan_changes: PlanChangeRow;
 }
 
 export interface RunRow {
@@ -352,4 +353,24 @@ export interface PlanDraftRow {
   number: string;
   task: string;
   at: string;
+}
+
+export interface PlanChangeRow {
+  id: string;
+  run_id: string;
+  state: "drafting" | "open" | "confirmed" | "rejected" | "superseded" | "failed";
+  base_hash: string;
+  tasks: string;
+  message: string | null;
+  draft: string;
+  plan: string | null;
+  reason: string | null;
+  process: string;
+  requested_by: string;
+  requested_at: string;
+  proposed_by: string | null;
+  proposed_at: string | null;
+  decided_by: string | null;
+  decided_at: string | null;
+  note: string | null;
 }

@@ -19,7 +19,8 @@ export function Inbox() {
       <div className="page-head">
         <h1>Inbox</h1>
         <p className="lead">
-          Proposals, questions, results to approve, held files, stopped runs and settings that need your decision.
+          Proposals, questions, plan changes, results to approve, held files, stopped runs and settings that need your
+          decision.
         </p>
       </div>
       <nav className="chips" aria-label="Show">
@@ -75,6 +76,23 @@ function Waiting() {
       ))}
       {data.gates.map((gate) => (
         <GateLine key={gate.task} gate={gate} />
+      ))}
+      {data.plan_changes.map(({ id, title, tasks, reason }) => (
+        <li key={id}>
+          <h2>
+            <Link to={`/plan-changes/${id}`}>
+              Plan change for task {tasks.join(", ")}: <Shown text={title} />
+            </Link>
+          </h2>
+          {reason && (
+            <p className="summary">
+              <Shown text={reason} />
+            </p>
+          )}
+          <p className="facts">
+            <span className="state tone-off">open</span>
+          </p>
+        </li>
       ))}
       {data.runs.map((run) => (
         <WaitingRun key={run.id} run={run} />

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Ban, Pause, Play } from "../parts/icons.tsx";
+import { Ban, Pause, Pencil, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -49,7 +49,16 @@ export function RunPage() {
     },
     onSettled: () => void found.refetch(),
   });
-  const actions: Record<"execute" | "retry" | "pause" | "cancel", Action> = {
+  const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
+  const actions: Record<"execute" | "retry" | "replan" | "pause" | "cancel", Action> = {
+    replan: {
+      id: "run-replan",
+      label: "Replan failed tasks",
+      group: "Run",
+      operation: "replan_run",
+      when: canReplan(run) && !replan.isPending,
+      run: () => replan.mutate({ id }),
+    },
     retry: {
       id: "run-retry",
       label: "Retry failed tasks",
@@ -138,6 +147,15 @@ export function RunPage() {
                 busy={pause.isPending}
               />
             )}
+            {canReplan(run) && (
+              <ActionButton
+                action={actions.replan}
+                icon={<Pencil size={14} />}
+                size="xs"
+                variant="default"
+                busy={replan.isPending}
+              />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -153,6 +171,15 @@ export function RunPage() {
         {run.reason && run.state !== "stopped" && (
           <p className="note">
             <Shown text={run.reason} />
+          </p>
+        )}
+        {run.plan_change && (
+          <p className="note">
+            {run.plan_change.state === "open" ? (
+              <Link to={`/plan-changes/${run.plan_change.id}`}>A plan change waits for your decision.</Link>
+            ) : (
+              "The planner is writing a plan change."
+            )}
           </p>
         )}
         {run.state === "stopped" && <Resume run={run} />}
@@ -206,6 +233,11 @@ function Approvals({ run }: { run: Run }) {
     </section>
   );
 }
+const canReplan = (run: Run | undefined) =>
+  run !== undefined &&
+  ["stopped", "failed"].includes(run.state) &&
+  run.failures.length > 0 &&
+  run.plan_change === undefined;
 
 function Planning({ run }: { run: Run }) {
   return (

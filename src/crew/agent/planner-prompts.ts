@@ -23,25 +23,49 @@ export const planInstructions = (facts: CrewFacts): string =>
     "3. Call finish_plan. It checks the whole and lists every contradiction; correct those tasks and call it again. You are done when it has answered; only submitted tasks are read, nothing else you write.",
     "Nobody answers questions. Where the request is silent, choose the most sensible assumption and list it in assumptions.",
     "",
-    "Tasks:",
-    "- Task 0 validates the environment: that the tools, versions and files for the work exist. All other tasks wait for it.",
-    "- Tasks 1.1, 1.2 and so on do the work: one deliverable each, small enough for a small context. Let independent tasks run in parallel; two tasks that change the same file must depend on each other. A small request needs two or three tasks, not twenty.",
-    "- A worker sees the title, requirements, steps and files of its task, and the output of its dependencies; nothing else. Write into the requirements the goal, the form of the result, where to look, what not to touch, and when it is done. Put research and alternatives into notes, which workers do not see.",
-    "- Give every criterion a check that a program can run. The system runs it in the worker's folder, and its result is final. Leave out a check only where no program can tell.",
-    "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely.",
-    "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs: it runs once, before task 0, and is the only part with access to package registries.",
-    "- Describe the same role with the same sentence: a preamble is written once per role.",
-    "",
-    "What workers have:",
-    `- Tools: ${facts.workerTools.join(", ")}.`,
-    `- Commands and checks run in a sandbox without network, each for at most ${facts.commandSeconds} seconds, and see only the repository and installed programs.`,
-    `- 1.5 times estimated_tool_calls tool calls, or ${facts.toolCalls} without an estimate; ${facts.answerTokens.worker} tokens per answer, so that a longer file is written in parts; ${facts.attemptMinutes} minutes per attempt.`,
-    ...(facts.models.length > 0
-      ? [
-          `- A default model. A task that needs another may name one of these providers' models as provider/model: ${facts.models.join(", ")}.`,
-        ]
-      : []),
+    ...taskRules(facts),
   ].join("\n");
+
+/** The system text of the planner that changes the plan after tasks failed. */
+export const replanInstructions = (facts: CrewFacts): string =>
+  [
+    "You planned work for a crew of agents. Some of its tasks failed, and you change the plan so that the work can be finished. A person reads your change and confirms or rejects it.",
+    "",
+    "How to work:",
+    "1. Find out why the tasks failed: read the verdicts and checks below, and the files as they are now. Your folder has the accepted work.",
+    `2. Submit changed and new tasks with add_plan_tasks, a few per call: an answer of yours is cut at ${facts.answerTokens.pm} tokens, and a cut call is lost. A task with a number that exists replaces it; tasks that you do not submit stay as they are.`,
+    "3. Call propose_plan with the reason. It lists every contradiction; correct those tasks and call it again. You are done when it has answered.",
+    "Nobody answers questions.",
+    "",
+    "What you may change:",
+    "- Accepted tasks stay as they are. Build on their files and outputs.",
+    "- Rewrite each task that you are asked to replan, or split it: make it smaller under its own number, add the other parts with new numbers, and name the parts in splits. Tasks that depended on it then depend on all parts.",
+    "- A task that nobody has started can be removed or rewritten.",
+    "- Change what made it fail: requirements that were unclear, a check that cannot pass, a limit that was too small, a missing dependency. The same text fails again.",
+    "",
+    ...taskRules(facts),
+  ].join("\n");
+
+const taskRules = (facts: CrewFacts): string[] => [
+  "Tasks:",
+  "- Task 0 validates the environment: that the tools, versions and files for the work exist. All other tasks wait for it.",
+  "- Tasks 1.1, 1.2 and so on do the work: one deliverable each, small enough for a small context. Let independent tasks run in parallel; two tasks that change the same file must depend on each other. A small request needs two or three tasks, not twenty.",
+  "- A worker sees the title, requirements, steps and files of its task, and the output of its dependencies; nothing else. Write into the requirements the goal, the form of the result, where to look, what not to touch, and when it is done. Put research and alternatives into notes, which workers do not see.",
+  "- Give every criterion a check that a program can run. The system runs it in the worker's folder, and its result is final. Leave out a check only where no program can tell.",
+  "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely.",
+  "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs: it runs once, before task 0, and is the only part with access to package registries.",
+  "- Describe the same role with the same sentence: a preamble is written once per role.",
+  "",
+  "What workers have:",
+  `- Tools: ${facts.workerTools.join(", ")}.`,
+  `- Commands and checks run in a sandbox without network, each for at most ${facts.commandSeconds} seconds, and see only the repository and installed programs.`,
+  `- 1.5 times estimated_tool_calls tool calls, or ${facts.toolCalls} without an estimate; ${facts.answerTokens.worker} tokens per answer, so that a longer file is written in parts; ${facts.attemptMinutes} minutes per attempt.`,
+  ...(facts.models.length > 0
+    ? [
+        `- A default model. A task that needs another may name one of these providers' models as provider/model: ${facts.models.join(", ")}.`,
+      ]
+    : []),
+];
 
 /** The heading of findings in the brief. */
 export const researchHeading = "## Research";

@@ -3,24 +3,18 @@ import { operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { findAgentReport } from "../../store/queries/agent-reports.ts";
-import { attemptsOf } from "../../store/queries/attempts.ts";
-import { contextsOf } from "../../store/queries/contexts.ts";
-import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
-import { checksOfTask, verdictsOf } from "../../store/queries/verdicts.ts";
-import { wordsFor } from "../../tasks/state-words.ts";
+import { tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import { checkReady } from "../agent/ready.ts";
 import { reportInstructions } from "../agent/report-prompts.ts";
 import { runWithoutTask } from "../agent/run-without-task.ts";
 import { claimReport, endReport, freeReport, type WantedReport } from "../record/agent-reports.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { sectionsText } from "../report/analysis.ts";
+import { failureRecord } from "../record/failure-record.ts";
 import { reportOf } from "../report/report.ts";
-import { aboutFailure, aboutOutcome, reportKinds } from "../rules/agent-report.ts";
-import { acceptedBranch } from "../rules/branches.ts";
+import { aboutFailure, aboutOutcome, reportKinds, sectionsText } from "../rules/agent-report.ts";
 import { boundsFor } from "../rules/breakers.ts";
-import { behindIn, failureOf, impactOf } from "../rules/failure.ts";
-import { type FailureRecord, finalReportContext, pmReportContext, qcReportContext } from "../rules/report-context.ts";
+import { finalReportContext, pmReportContext, qcReportContext } from "../rules/report-context.ts";
 import type { Crew } from "./crew.ts";
 
 /** Enough for one call of submit_report and corrections of its fields. */
@@ -35,7 +29,7 @@ const mostMinutes = 5;
 export async function writeFailureReports(crew: Crew, task: string, outer: AbortSignal): Promise<void> {
   const { app } = crew;
   if (app.config.crew.reports === "facts") return;
-  const found = await failureRecord(crew, task);
+  const found = await failureRecord(app, task);
   if (!found) return;
   const { run, epoch, record } = found;
   const about = { run_id: run, about: aboutFailure(task, epoch), task_id: task };
@@ -139,53 +133,3 @@ const submitReport = (wanted: WantedReport, model: string | null) =>
       return ok({ status: "submitted", message: "recorded; you are done, stop here" });
     },
   });
-
-async function failureRecord(
-  { app }: Crew,
-  id: string,
-): Promise<{ run: string; epoch: number; record: FailureRecord } | undefined> {
-  const query = app.db.read;
-  const row = await runTask(query, id);
-  const run = row && (await app.runs.find(row.run_id));
-  const rows = run ? await tasksOfRun(query, run.id) : [];
-  const detail = rows.find(({ task_id }) => task_id === id);
-  const planned = run?.plan?.tasks.find(({ number }) => number === detail?.number);
-  if (!run?.plan || !detail || !planned) return undefined;
-  const of = { task: id };
-  const history = {
-    attempts: await attemptsOf(query, of),
-    verdicts: await verdictsOf(query, of),
-    checks: await checksOfTask(query, id),
-    contexts: await contextsOf(query, of),
-  };
-  const last = history.attempts.findLast(({ phase }) => phase !== "abandoned");
-  if (!last) return undefined;
-  const failure = detail.failure ?? failureOf(history);
-  return {
-    run: run.id,
-    epoch: last.epoch,
-    record: {
-      request: run.request,
-      plan: run.plan,
-      task: planned,
-      failure,
-      impact: impactOf({ run: run.id, id, number: planned.number }, behindIn(run), failure),
-      history,
-      diffStat: last.commit_id === null ? "" : await diffStat(app, run.id, last.commit_id),
-      qcReport: "",
-      states: rows.map(({ number, task }) => ({
-        number,
-        title: task.title,
-        state: wordsFor(shownState(fromRow(task))),
-      })),
-    },
-  };
-}
-
-/** The files that a commit changes beyond the accepted work; empty where git cannot tell. */
-async function diffStat({ git }: CrewApp, run: string, commit: string): Promise<string> {
-  const base = await git.maybe(["merge-base", acceptedBranch(run), commit]);
-  if (base === undefined) return "";
-  const stat = await git.maybe(["diff", "--stat=100", "--no-ext-diff", "--no-textconv", base.trim(), commit]);
-  return (stat ?? "").slice(0, 2000);
-}

@@ -9,7 +9,7 @@ import { changeDraft, readDraft } from "../record/plan-draft.ts";
 import { dependenciesOf, type PlanTask, plan, planHead, planTask, taskNumber } from "../rules/plan.ts";
 
 /** The planner that the run started, by its run and name. */
-function plannerOf(caller: Caller): Result<{ run: string; agent: string }> {
+export function plannerOf(caller: Caller): Result<{ run: string; agent: string }> {
   const crew = caller.kind === "agent" ? caller.crew : undefined;
   return crew?.part === "pm"
     ? ok(crew)
@@ -19,55 +19,66 @@ function plannerOf(caller: Caller): Result<{ run: string; agent: string }> {
 /** Checked one by one, so that one invalid task does not refuse the others of the same call. */
 const uncheckedTask = z.custom<unknown>().meta(jsonSchema(planTask));
 
-const addPlanTasks = operation({
-  name: "add_plan_tasks",
-  summary: "Submit tasks of the plan: one, or several in one call.",
-  guidance:
-    "Each valid task is saved; an invalid one is refused with its errors, and the others stay. A task with a number that exists replaces it. " +
-    "Submit a few tasks per call, so that no answer is cut.",
-  effect: "writes",
-  touches: ["run"],
-  callers: ["agent"],
-  group: "crew",
-  input: z.object({
-    tasks: z.array(uncheckedTask).max(100).default([]).describe("Task 0 validates the environment; 1.x do the work"),
-    remove: z.array(taskNumber).max(500).default([]).describe("Numbers of tasks to remove"),
-  }),
-  output: z.object({
-    saved: z.array(z.string()),
-    refused: z.array(z.object({ task: z.string(), errors: z.array(z.string()) })).optional(),
-    total: z.int().describe("Number of tasks so far"),
-    undefined: z.array(z.string()).optional().describe("Tasks that others depend on and that do not exist yet"),
-  }),
-  async run(app: CrewApp, { tasks, remove }, caller) {
-    const planner = plannerOf(caller);
-    if (!planner.ok) return planner;
-    const { run, agent } = planner.value;
-    const read = tasks.map((task, i) => ({
-      name: nameOf(task, i),
-      read: planTask.safeParse(task, { reportInput: true }),
-    }));
-    const refused = read.flatMap(({ name, read }) =>
-      read.success ? [] : { task: name, errors: read.error.issues.map(told) },
-    );
-    const good = read.flatMap(({ read }) => (read.success ? [read.data] : []));
-    if (good.length + remove.length === 0)
-      return refuse(
-        "invalid",
-        refused.map(({ task, errors }) => `${task}: ${errors.join("; ")}`).join("\n") || "tasks: empty",
+/** Where the tasks of a planner are stored; returns all tasks so far. */
+type Draft = (
+  app: CrewApp,
+  planner: { run: string; agent: string },
+  change: { tasks: PlanTask[]; removed: string[] },
+) => Promise<Result<PlanTask[]>>;
+
+export const addPlanTasks = (save: Draft) =>
+  operation({
+    name: "add_plan_tasks",
+    summary: "Submit tasks of the plan: one, or several in one call.",
+    guidance:
+      "Each valid task is saved; an invalid one is refused with its errors, and the others stay. A task with a number that exists replaces it. " +
+      "Submit a few tasks per call, so that no answer is cut.",
+    effect: "writes",
+    touches: ["run"],
+    callers: ["agent"],
+    group: "crew",
+    input: z.object({
+      tasks: z.array(uncheckedTask).max(100).default([]).describe("Task 0 validates the environment; 1.x do the work"),
+      remove: z.array(taskNumber).max(500).default([]).describe("Numbers of tasks to remove"),
+    }),
+    output: z.object({
+      saved: z.array(z.string()),
+      refused: z.array(z.object({ task: z.string(), errors: z.array(z.string()) })).optional(),
+      total: z.int().describe("Number of tasks so far"),
+      undefined: z.array(z.string()).optional().describe("Tasks that others depend on and that do not exist yet"),
+    }),
+    async run(app: CrewApp, { tasks, remove }, caller) {
+      const planner = plannerOf(caller);
+      if (!planner.ok) return planner;
+      const read = tasks.map((task, i) => ({
+        name: nameOf(task, i),
+        read: planTask.safeParse(task, { reportInput: true }),
+      }));
+      const refused = read.flatMap(({ name, read }) =>
+        read.success ? [] : { task: name, errors: read.error.issues.map(told) },
       );
-    const saved = await changeDraft(app, run, { tasks: good, removed: remove }, agent);
-    if (!saved.ok) return saved;
-    const now = await readDraft(app, run);
-    const missing = undefinedIn(now);
-    return ok({
-      saved: good.map(({ number }) => number),
-      ...(refused.length > 0 ? { refused } : {}),
-      total: now.length,
-      ...(missing.length > 0 ? { undefined: missing } : {}),
-    });
-  },
-});
+      const good = read.flatMap(({ read }) => (read.success ? [read.data] : []));
+      if (good.length + remove.length === 0)
+        return refuse(
+          "invalid",
+          refused.map(({ task, errors }) => `${task}: ${errors.join("; ")}`).join("\n") || "tasks: empty",
+        );
+      const saved = await save(app, planner.value, { tasks: good, removed: remove });
+      if (!saved.ok) return saved;
+      const missing = undefinedIn(saved.value);
+      return ok({
+        saved: good.map(({ number }) => number),
+        ...(refused.length > 0 ? { refused } : {}),
+        total: saved.value.length,
+        ...(missing.length > 0 ? { undefined: missing } : {}),
+      });
+    },
+  });
+
+const intoDraft: Draft = async (app, { run, agent }, change) => {
+  const saved = await changeDraft(app, run, change, agent);
+  return saved.ok ? ok(await readDraft(app, run)) : saved;
+};
 
 const finishPlan = operation({
   name: "finish_plan",
@@ -105,7 +116,7 @@ function wholePlan(wanted: z.input<typeof plan> & { tasks: PlanTask[] }): Result
   return refuse("invalid", lines.join("\n"), { errors: lines });
 }
 
-export const draftTools = [addPlanTasks, finishPlan] as unknown as Operation<CrewApp>[];
+export const draftTools = [addPlanTasks(intoDraft), finishPlan] as unknown as Operation<CrewApp>[];
 
 const told = (issue: z.core.$ZodIssue) =>
   `${issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ` : ""}${issueText(issue)}`;

@@ -57,8 +57,9 @@ export async function researchRun(
 ): Promise<Result<Research>> {
   const { app } = crew;
   const prompt = planPrompt(request, null, await surveyOf(app), []);
-  const agent = { run: id, system: researchInstructions, prompt, tools: [submitResearch], delivers: "submit_research" };
-  const done = await runPlanner(crew, agent, signal);
+  const { commit } = await app.git.head();
+  const agent = { run: id, system: researchInstructions, prompt, tools: [submitResearch], commit };
+  const done = await runPlanner(crew, { ...agent, delivers: "submit_research" }, signal);
   if (!done.ok) {
     await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
     return refuse("refused", `${done.problem.message} (${id})`, { run: id });
@@ -82,7 +83,12 @@ async function briefAndPlan(
   const tasks = await readDraft(crew.app, run);
   const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app), tasks);
   const system = planInstructions(crewFacts(crew));
-  const ran = await runPlanner(crew, { run, system, prompt, tools: draftTools, delivers: "finish_plan" }, signal);
+  const { commit } = await crew.app.git.head();
+  const ran = await runPlanner(
+    crew,
+    { run, system, prompt, tools: draftTools, delivers: "finish_plan", commit },
+    signal,
+  );
   return ran.ok || (await readDraft(crew.app, run)).length === 0
     ? ran
     : refuse("refused", keptDraft(ran.problem.message, run));
@@ -91,15 +97,23 @@ async function briefAndPlan(
 const keptDraft = (message: string, run: string) =>
   `${message}; the tasks that it submitted are kept, continue with: scriptorium plan --resume ${run}`;
 
-type Planning = { run: string; system: string; prompt: string; tools: Operation<CrewApp>[]; delivers: string };
+type Planning = {
+  run: string;
+  system: string;
+  prompt: string;
+  tools: Operation<CrewApp>[];
+  delivers: string;
+  /** The commit that it reads; undefined in a repository without one. */
+  commit: string | undefined;
+};
 
-/** Starts a planner that reads the last commit and delivers with one of the tools given. */
-async function runPlanner(
+/** Starts a planner that reads a commit and delivers with one of the tools given. */
+export async function runPlanner(
   crew: Staff,
-  { run, system, prompt, tools, delivers }: Planning,
+  { run, system, prompt, tools, delivers, commit }: Planning,
   signal: AbortSignal,
 ): Promise<Result<true>> {
-  const looking = await checkout(crew.app);
+  const looking = await checkout(crew.app, commit);
   try {
     const operations = [
       ...tools,
@@ -216,10 +230,9 @@ const submitResearch = operation({
   },
 }) as unknown as Operation<CrewApp>;
 
-/** A checkout of the last commit for the planner to read; it does not contain the token and the database. */
-async function checkout(app: CrewApp): Promise<{ folder: string; close(): Promise<void> }> {
+/** A checkout of a commit for the planner to read; it does not contain the token and the database. */
+async function checkout(app: CrewApp, commit: string | undefined): Promise<{ folder: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "scriptorium-plan-"));
-  const { commit } = await app.git.head();
   const added = commit ? await app.git.addWorktree(folder, commit) : undefined;
   if (added && added.code !== 0) throw failedGit(["worktree"], added);
   if (commit) {

@@ -2,6 +2,7 @@ import type { Runner } from "../../agents/runner.ts";
 import type { CrewPart } from "../../kernel/caller.ts";
 import type { Result } from "../../kernel/result.ts";
 import type { PoolHealth, PoolMetrics } from "../../tasks/job-pool.ts";
+import type { StoredPlanChange } from "../rules/replan.ts";
 import type { PlannedTask } from "./runs.ts";
 
 /**
@@ -17,6 +18,8 @@ export interface RunHost {
   research(request: string, options: Common): Promise<Result<RunInProgress<Research>>>;
   /** Continues to plan a run whose planner ended or was killed without a plan; its submitted tasks are kept. */
   resumePlan(run: string, options: Common): Promise<Result<RunInProgress<Planned>>>;
+  /** Has the planner propose a change of the plan for tasks that failed. */
+  replan(run: string, options: ReplanOptions): Promise<Result<ReplanInProgress>>;
   /** Executes a planned run, or resumes a stopped one; a second call for the same run joins the first. */
   execute(run: string, options: ExecuteOptions): Promise<Result<RunInProgress<Outcome>>>;
   /**
@@ -40,6 +43,8 @@ export interface RunHost {
 
 export type RunInProgress<T> = { run: string; ended: Promise<Result<T>> };
 
+export type ReplanInProgress = { run: string; change: string; ended: Promise<Result<StoredPlanChange>> };
+
 type Common = {
   by: string;
   /** Agents for the parts, instead of those that the configuration names. */
@@ -47,6 +52,11 @@ type Common = {
   signal?: AbortSignal | undefined;
 };
 export type PlanOptions = Common & { brief: boolean };
+export type ReplanOptions = Common & {
+  /** Numbers of the tasks; empty for all that failed. */
+  tasks: string[];
+  message: string | null;
+};
 export type WorkOptions = Common & { workers?: number | undefined };
 export type VerifyOptions = Common & {
   /** How many tasks are verified at a time. */

@@ -37,7 +37,7 @@ export type PlannedTask = { id: string; number: string; title: string };
  * `diff` is the change of a plan that had been started; empty otherwise. `ended` are changed tasks that stay failed or
  * cancelled until they are retried.
  */
-type AdoptedPlan = { run: Run; tasks: PlannedTask[]; diff: string; ended: PlannedTask[] };
+export type AdoptedPlan = { run: Run; tasks: PlannedTask[]; diff: string; ended: PlannedTask[] };
 
 /** The runs of a workspace, their tasks, and the file in which people edit a plan. */
 export function runStore(deps: CrewDeps) {
@@ -147,9 +147,15 @@ export function runStore(deps: CrewDeps) {
   /**
    * Stores a plan. Before the run starts it replaces the tasks of the earlier plan; afterwards it changes, adds and
    * removes tasks, and what is done or in progress stays. `base` is the hash of the plan that the new one was edited
-   * from: a conflict if it is not the current one.
+   * from: a conflict if it is not the current one. `also` runs in the same transaction; its refusal undoes everything.
    */
-  async function adopt(id: string, plan: Plan, by: string, base?: string): Promise<Result<AdoptedPlan>> {
+  async function adopt(
+    id: string,
+    plan: Plan,
+    by: string,
+    base?: string,
+    also: (tx: Query, adopted: AdoptedPlan) => Promise<Result<unknown>> = async () => ok(true),
+  ): Promise<Result<AdoptedPlan>> {
     const before = await findRun(db.read, id);
     if (!before) return noSuch(db.read, "run", id);
     const adopted = await db.write(async (tx): Promise<Result<AdoptedPlan>> => {
@@ -157,9 +163,10 @@ export function runStore(deps: CrewDeps) {
       const row = await lockRun(tx, db.engine, id);
       if (!row) return noSuch(tx, "run", id);
       if (row.version !== before.version || (base !== undefined && row.plan_hash !== base)) return busy(id);
-      return ["running", "stopped", "failed"].includes(row.state) && row.plan !== null
-        ? changePlan(tx, row, plan, by)
-        : replacePlan(tx, row, plan, by);
+      const hasStarted = ["running", "stopped", "failed"].includes(row.state) && row.plan !== null;
+      const saved = await (hasStarted ? changePlan(tx, row, plan, by) : replacePlan(tx, row, plan, by));
+      const more = saved.ok ? await also(tx, saved.value) : saved;
+      return more.ok ? saved : more;
     });
     if (adopted.ok) await writeChainFile(adopted.value.run);
     return adopted;

@@ -1,6 +1,5 @@
-import type { ReportSections } from "../../store/crew-tables.ts";
 import type { AgentReport } from "../../store/queries/agent-reports.ts";
-import { type ReportKind, reportKinds } from "../rules/agent-report.ts";
+import { type ReportKind, reportKinds, sectionsText } from "../rules/agent-report.ts";
 import { plainly, quotation } from "./markdown.ts";
 
 /** An agent's report under a heading that names its author, or the reason why there is none. */
@@ -26,15 +25,3 @@ function whyMissing(written: Pick<AgentReport, "missing"> | undefined, reports: 
   if (reports === "facts") return "No agent's analysis: `crew.reports` is `facts`.";
   return written ? "An agent is writing it." : "No agent's analysis: none was written before the run stopped.";
 }
-
-/** Sections as markdown; the names of the sections are ours, their text is the agent's. */
-export const sectionsText = (sections: ReportSections): string =>
-  Object.entries(sections)
-    .map(([name, value]) => {
-      const label = name.replaceAll("_", " ");
-      const text = Array.isArray(value)
-        ? value.map((point) => `- ${point.replaceAll(/\s+/g, " ").trim()}`).join("\n")
-        : value;
-      return `**${label[0]?.toUpperCase()}${label.slice(1)}**\n\n${text}`;
-    })
-    .join("\n\n");

@@ -8,6 +8,7 @@ import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { openChanges } from "../record/plan-changes.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
 import { budget, question, runLine } from "./show.ts";
@@ -16,7 +17,7 @@ import { budget, question, runLine } from "./show.ts";
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, held files, results to approve, stopped runs and settings.",
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped runs and settings.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
   callers: people,
@@ -29,6 +30,18 @@ export const inbox = operation({
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped and waiting runs with their reason, and runs with open questions"),
+    plan_changes: z
+      .array(
+        z.object({
+          id: z.string(),
+          run: z.string(),
+          title: z.string(),
+          tasks: z.array(z.string()),
+          reason: z.string().nullable(),
+          proposed_at: z.string().nullable(),
+        }),
+      )
+      .describe("Changes of plans that the planner proposes for failed tasks"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
     gates: z.array(gateLine).describe("Verified results of tasks with a gate, which a person approves or returns"),
     settings: z
@@ -36,9 +49,10 @@ export const inbox = operation({
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp) {
-    const [proposals, found, held, gates, untrusted] = await Promise.all([
+    const [proposals, found, changes, held, gates, untrusted] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read),
+      openChanges(app),
       waitingFiles(app.db.read),
       waitingGates(app.db.read),
       waitingItems(app.config),
@@ -56,12 +70,14 @@ export const inbox = operation({
     }));
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({
-      waiting: decisions.reduce(
-        (sum, count) => sum + count,
-        proposals.length + held.length + gates.length + untrusted.length,
+      waiting: [...decisions, proposals.length, changes.length, held.length, gates.length, untrusted.length].reduce(
+        (a, b) => a + b,
       ),
       proposals: proposals.map(snakeKeys),
       runs,
+      plan_changes: changes.map(({ id, run_id: run, title, wanted: tasks, reason, proposed_at }) => ({
+        ...{ id, run, title, tasks, reason, proposed_at },
+      })),
       files: held.map(shownFiles),
       gates: gates.map(shownGate),
       settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),

@@ -10,6 +10,7 @@ import { type StoredRunTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
+import { currentChange } from "../record/plan-changes.ts";
 import { readDraft } from "../record/plan-draft.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
@@ -69,6 +70,10 @@ const schema = runLine.extend({
     .array(z.object({ number: z.string(), title: z.string(), depends_on: z.array(z.string()) }))
     .optional()
     .describe("Tasks that the planner has submitted so far, while there is no plan"),
+  plan_change: z
+    .object({ id: z.string(), state: z.enum(["drafting", "open"]), tasks: z.array(z.string()) })
+    .optional()
+    .describe("The change of the plan that the planner writes, or that waits for a decision"),
   failures: z
     .array(
       z.object({
@@ -98,6 +103,7 @@ export const runDetails = {
       waitingGates(query, id),
     ]);
     const waiting = new Set(gates.map(({ task_id }) => task_id));
+    const change = await currentChange(app, id);
     const numbers = new Map(tasks.map((row) => [row.task_id, row.number]));
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
     const { state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt } = run;
@@ -133,6 +139,9 @@ export const runDetails = {
               depends_on,
             })),
           }
+        : {}),
+      ...(change
+        ? { plan_change: { id: change.id, state: change.state as "drafting" | "open", tasks: change.wanted } }
         : {}),
       failures: tasks.flatMap(failureLine),
       questions: questions.map(({ id, task_id, question, answer, answered_by, passed_on }) => ({

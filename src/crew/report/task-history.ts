@@ -10,8 +10,7 @@ import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { aboutFailure, reportKinds } from "../rules/agent-report.ts";
-import { sectionsText } from "./analysis.ts";
+import { aboutFailure, reportKinds, sectionsText } from "../rules/agent-report.ts";
 import { question } from "./show.ts";
 
 const count = z.number().nullable();

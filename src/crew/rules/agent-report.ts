@@ -65,3 +65,15 @@ export const aboutOutcome = (tasks: { id: string; state: string; epoch: number }
     )
     .digest("hex")
     .slice(0, 32);
+
+/** Sections as markdown; the names of the sections are ours, their text is the agent's. */
+export const sectionsText = (sections: ReportSections): string =>
+  Object.entries(sections)
+    .map(([name, value]) => {
+      const label = name.replaceAll("_", " ");
+      const text = Array.isArray(value)
+        ? value.map((point) => `- ${point.replaceAll(/\s+/g, " ").trim()}`).join("\n")
+        : value;
+      return `**${label[0]?.toUpperCase()}${label.slice(1)}**\n\n${text}`;
+    })
+    .join("\n\n");
