@@ -103,6 +103,7 @@ export const loaders = {
   edit_message: pick(reviewTopics, "editMessage"),
   resolve_topic: pick(reviewTopics, "resolveTopic"),
   reopen_topic: pick(reviewTopics, "reopenTopic"),
+  find_passage: pick(reviewTopics, "findPassage"),
   reanchor_topic: pick(reviewTopics, "reanchorTopic"),
   create_token: pick(people, "createToken"),
   list_tokens: pick(people, "listTokens"),

@@ -13,6 +13,7 @@ import { ask, type Json } from "./support/requests.ts";
 import {
   agent,
   allEvents,
+  backends,
   engines,
   gitIn,
   newWorkspace,
@@ -359,6 +360,70 @@ test("words that the page has twice or not at all are refused with what to do, a
   });
   expect(await perform("open_topic", { ...range, source_sha: "0".repeat(40) })).toMatchObject({ status: "conflict" });
   expect(await perform("open_topic", { ...range, source_path: "../deploy.md" })).toMatchObject({ status: "invalid" });
+});
+
+const passage = (text: string, words: string) => {
+  const start = text.indexOf(words);
+  return { start, end: start + words.length };
+};
+
+test.each(backends)(
+  "U2: a passage selected before the page changed is opened on the same words, or refused: $store on $engine",
+  async ({ store, engine }) => {
+    const { app } = await newWorkspace({ store, engine });
+    const perform = call(app);
+    const commit = async (content: string) => {
+      const { version } = await perform("fetch_entry", { id: "notes" });
+      return perform("commit_entry", { id: "notes", content, version });
+    };
+    await commit(page);
+    const read = () => perform("read_page", { path: "wiki/notes.md" });
+    const { source_sha, content: first } = await read();
+    const selected = { source_path: "wiki/notes.md", source_sha, ...passage(first, "one region at a time") };
+    const others = {
+      source_path: "wiki/notes.md",
+      source_sha,
+      ...passage(first, "Wait for the harbour desk to confirm."),
+    };
+
+    const moved = page.replace("## Staging", "A new line above everything else.\n\n## Staging");
+    await commit(moved);
+    const { content: second } = await read();
+    const topic = await perform("open_topic", { ...selected, content: "Why?" });
+    expect(topic).toMatchObject({ anchor: { state: "anchored", quote: "one region at a time" } });
+    expect(topic.anchor.place).toMatchObject(passage(second, "one region at a time"));
+    expect(await perform("find_passage", selected)).toMatchObject({
+      state: "anchored",
+      quote: "one region at a time",
+      place: { heading: "Production", ...passage(second, "one region at a time") },
+    });
+    expect(await perform("reanchor_topic", { id: topic.id, ...others, source_path: undefined })).toMatchObject({
+      anchor: { quote: "Wait for the harbour desk to confirm." },
+    });
+
+    await commit("# Deploying\n\nNothing of it is left.\n");
+    const refused = await perform("open_topic", { ...selected, content: "Why?" });
+    expect(refused).toMatchObject({ status: "conflict" });
+    expect(refused.message).toMatch(/wiki\/notes.md changed since you selected the passage, .*select it again/);
+    expect(await perform("find_passage", selected)).toMatchObject({ state: "orphaned", place: null });
+    expect((await perform("list_topics", {})).topics).toHaveLength(1);
+  },
+);
+
+test("U2: a passage of a page that was never committed is found as long as the server showed it; an unknown text is refused", async () => {
+  const { root, write } = await handbook();
+  const { url, token } = await serve(root);
+  const get = async (path: string) => (await ask(url, path, { token })).json();
+  const { source_sha } = await get("/api/rendered/page?path=docs/deploy.md");
+  write(`A line above.\n\n${page}`);
+  const body = { source_path: "docs/deploy.md", source_sha, content: "Why?", ...passage(page, "smoke tests") };
+  const open = async (more: object = {}) =>
+    (await ask(url, "/api/topics", { method: "POST", token, body: { ...body, ...more } })).json();
+  expect(await open()).toMatchObject({ anchor: { state: "anchored", quote: "smoke tests" } });
+  for (const unknown of ["1".repeat(40), "--help", "HEAD:docs/deploy.md"])
+    expect(await open({ source_sha: unknown })).toMatchObject({ status: "conflict" });
+  const asked = new URLSearchParams({ source_path: "docs/deploy.md", source_sha, start: "2", end: "900000" });
+  expect(await get(`/api/passage?${asked}`)).toMatchObject({ status: "invalid" });
 });
 
 test("anchors follow a commit of an agent, a git pull and a renamed page; a deleted page leaves orphans (R2)", async () => {

@@ -63,6 +63,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
       wiki: app.config.wiki,
       ...(older === undefined ? { stampFrom: bodyFrom } : {}),
     };
+    if (older === undefined) app.topics.recent.add({ path, blob: page.source_sha, text: page.content });
     const html = await inTurn(c, (turn) => renderer.render(request, turn));
     const section = schema.ok && page.entry ? findSection(schema.value, page.entry.id) : undefined;
     const metadata = page.entry && (await app.entries.fetch(page.entry.id)).metadata;

@@ -1,20 +1,15 @@
-/** Unsaved texts, kept in the browser: a reload, a crash or a lost connection costs nothing. */
+import { clearDraft, loadDraft, saveDraft } from "../client/draft.ts";
+
+/** The unsaved text of an entry and the version it is based on. */
 export type Draft = { text: string; base: string; version: number };
 
-const keyOf = (id: string) => `scriptorium draft ${id}`;
+const keyOf = (id: string) => `entry ${id}`;
 
-export function loadDraft(id: string): Draft | undefined {
-  try {
-    const read = JSON.parse(localStorage.getItem(keyOf(id)) ?? "null") as Partial<Draft> | null;
-    const isWhole = typeof read?.text === "string" && typeof read.base === "string" && typeof read.version === "number";
-    return isWhole ? (read as Draft) : undefined;
-  } catch {
-    return undefined;
-  }
+export function loadEntryDraft(id: string): Draft | undefined {
+  const read = loadDraft<Partial<Draft> | null>(keyOf(id));
+  const isWhole = typeof read?.text === "string" && typeof read.base === "string" && typeof read.version === "number";
+  return isWhole ? (read as Draft) : undefined;
 }
 
-export function keepDraft(id: string, draft: Draft): void {
-  localStorage.setItem(keyOf(id), JSON.stringify(draft));
-}
-
-export const dropDraft = (id: string): void => localStorage.removeItem(keyOf(id));
+export const keepDraft = (id: string, draft: Draft): void => saveDraft(keyOf(id), draft);
+export const dropDraft = (id: string): void => clearDraft(keyOf(id));

@@ -10,7 +10,7 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { type Clash, Conflict } from "./conflict.tsx";
-import { type Draft, dropDraft, keepDraft, loadDraft } from "./draft.ts";
+import { type Draft, dropDraft, keepDraft, loadEntryDraft } from "./draft.ts";
 import { LogEditor } from "./log-editor.tsx";
 
 type Props = { page: RenderedPage; onDone(): void };
@@ -30,7 +30,7 @@ type Latest = { content: string; version: number; metadata: { lastAuthor: string
 /** The text and how it will look. It is saved over the version it began from, or not at all. */
 function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; onDone(): void }) {
   const [begun] = useState<Draft>(
-    () => loadDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version },
+    () => loadEntryDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version },
   );
   const [text, setText] = useState(begun.text);
   const [clash, setClash] = useState<Clash>();

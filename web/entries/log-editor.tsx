@@ -1,21 +1,21 @@
 import { Button, TextInput } from "@mantine/core";
-import { useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
+import { useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { say } from "../parts/toast.tsx";
 
 /** A log only grows: one line at the end, with time and name put in front by the server. */
 export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void }) {
-  const [line, setLine] = useState("");
+  const id = page.entry?.id ?? "";
+  const { value: line, setValue: setLine, clear } = useDraft(`line ${id}`, "");
   const append = useWrite("append_log", {
     onDone() {
-      setLine("");
+      clear();
       say("Line added");
       onDone();
     },
   });
-  const id = page.entry?.id ?? "";
   return (
     <div className="column-inner">
       <form

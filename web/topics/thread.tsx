@@ -1,7 +1,8 @@
 import { Button, Textarea } from "@mantine/core";
-import { useRef, useState } from "react";
+import { useRef } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check, RotateCcw } from "../parts/icons.tsx";
 import { firstWords } from "../parts/plain.ts";
@@ -22,6 +23,7 @@ const stateWords = { anchored: "", moved: "moved", "needs-review": "needs review
 /** A topic as a card: its beginning, or when chosen the whole talk. */
 export function Thread({ topic, isActive, onChoose }: Props) {
   const state = topic.anchor?.state;
+  const { isKept: hasDraft } = useDraft(`reply ${topic.id}`, "");
   return (
     <article
       className={`thread${isActive ? " active" : ""}`}
@@ -35,6 +37,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
           {state && stateWords[state] && (
             <span className={`state ${state === "moved" ? "" : "tone-off"}`}>{stateWords[state]}</span>
           )}
+          {hasDraft && !isActive && <span className="state tone-busy">draft</span>}
           {topic.status === "resolved" && <span className="state tone-good">resolved</span>}
         </span>
         {isActive && (
@@ -68,9 +71,9 @@ export function Thread({ topic, isActive, onChoose }: Props) {
 
 function Talk({ topic }: { topic: Topic }) {
   const whole = useOperation("get_topic", { id: topic.id });
-  const [text, setText] = useState("");
+  const { value: text, setValue: setText, clear } = useDraft(`reply ${topic.id}`, "");
   const field = useRef<HTMLTextAreaElement>(null);
-  const reply = useWrite("reply_topic", { onDone: () => setText("") });
+  const reply = useWrite("reply_topic", { onDone: clear });
   const reopen = useWrite("reopen_topic", { onDone: () => say("Topic reopened") });
   const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
   const isOpen = topic.status === "open";

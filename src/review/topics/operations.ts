@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
-import { collaborators, everyone, operation, writers } from "../../kernel/operation.ts";
+import { collaborators, everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -9,13 +9,14 @@ import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { placesIn } from "./anchor/place.ts";
 import { sharedWords } from "./anchor/resemble.ts";
-import { type Anchor, anchorAt, anchorFor } from "./anchor.ts";
+import type { Span } from "./anchor/views.ts";
+import { type Anchor, anchorFor } from "./anchor.ts";
+import { anchorOfPassage, locatePassage, longestQuote } from "./passage.ts";
 import { refindTopics } from "./refind-topics.ts";
 import type { Topic } from "./topic.ts";
 import type { Message, Speaker } from "./topics.ts";
 
 const longestMessage = 20_000;
-const longestQuote = 20_000;
 const enoughText = 24_000;
 const enoughQuote = 4_000;
 
@@ -43,7 +44,9 @@ const selection = {
     .string()
     .max(64)
     .optional()
-    .describe("With start and end: source_sha of the page that the offsets belong to"),
+    .describe(
+      "With start and end: source_sha of the page that the offsets belong to. If the page has changed, the passage is found in the present text or refused",
+    ),
 };
 
 const anchorShape = z.object({
@@ -63,6 +66,8 @@ const anchorShape = z.object({
     .describe("Where it is in the current page; a guess for needs-review; null for orphaned"),
   first_quote: z.string().optional().describe("The first quote, if it was different"),
 });
+
+const placeShape = anchorShape.shape.place;
 
 const topicShape = z.object({
   id: z.string(),
@@ -104,7 +109,7 @@ export const openTopic = operation({
   async run(app: ReviewApp, { source_path, kind, content, ...chosen }, caller) {
     const page = await app.pages.read(source_path);
     if (!page.ok) return page;
-    const anchor = anchorIn(page.value, chosen);
+    const anchor = await anchorIn(app, page.value, chosen);
     if (!anchor.ok) return anchor;
     const opened = { page: page.value, kind, text: content, anchor: anchor.value };
     return ok(shown(await app.topics.open(opened, speaker(caller)), page.value));
@@ -253,6 +258,41 @@ export const reopenTopic = operation({
   run: (app: ReviewApp, { id }, caller) => settled(app, () => app.topics.reopen(id, speaker(caller))),
 });
 
+export const findPassage = operation({
+  name: "find_passage",
+  summary: "Find a passage, selected in an earlier text of a page, in its present text.",
+  effect: "reads",
+  reads: ["page", "entry"],
+  callers: people,
+  group: "review",
+  http: { method: "get", path: "/passage" },
+  input: z.object({
+    source_path: sourcePath,
+    start: z.int().min(0).describe("Start offset in UTF-16 units"),
+    end: z.int().min(1).describe("End offset, exclusive"),
+    source_sha: z.string().max(64).describe("source_sha of the page that the offsets belong to"),
+  }),
+  output: z.object({
+    state: anchorShape.shape.state,
+    source_sha: z.string().describe("The present version of the page"),
+    quote: z.string().nullable().describe("The passage as selected; null if that text of the page is gone"),
+    place: placeShape,
+  }),
+  async run(app: ReviewApp, { source_path, ...passage }) {
+    const read = await app.pages.read(source_path);
+    if (!read.ok) return read;
+    const page = read.value;
+    const located = await locatePassage(app, page, passage);
+    if (!located.ok) return located;
+    const found = located.value;
+    if (found.state === "lost")
+      return ok({ state: "orphaned" as const, source_sha: page.blob, quote: null, place: null });
+    const span = found.state === "needs-review" ? found.place : found.state === "orphaned" ? undefined : found.anchor;
+    const quote = found.anchor.quote;
+    return ok({ state: found.state, source_sha: page.blob, quote, place: span ? placeIn(page, span) : null });
+  },
+});
+
 export const reanchorTopic = operation({
   name: "reanchor_topic",
   summary: "Move a topic to another passage of its page.",
@@ -270,7 +310,7 @@ export const reanchorTopic = operation({
     if (!found.ok) return found;
     const { topic, page } = found.value;
     if (!page) return refuse("not_found", `page ${topic.path} of topic ${id} was deleted`);
-    const anchor = anchorIn(page, chosen);
+    const anchor = await anchorIn(app, page, chosen);
     if (!anchor.ok) return anchor;
     if (!anchor.value) return refuse("invalid", "missing passage: send quote, or start, end and source_sha");
     const verified = caller.kind === "agent" ? verify(topic, anchor.value) : ok(true);
@@ -285,30 +325,20 @@ export const speaker = (caller: Caller): Speaker => ({ name: nameOf(caller), kin
 type Chosen = { [K in keyof typeof selection]?: z.infer<(typeof selection)[K]> };
 
 /** The chosen passage in the present page; undefined for the whole page. */
-function anchorIn({ text, blob, path }: Page, chosen: Chosen): Result<Anchor | undefined> {
-  const { quote, nth, context, start, end } = chosen;
+async function anchorIn(app: ReviewApp, page: Page, chosen: Chosen): Promise<Result<Anchor | undefined>> {
+  const { quote, nth, context, start, end, source_sha } = chosen;
   if (quote !== undefined && start !== undefined)
     return refuse("invalid", "send either quote, or start and end, not both");
-  if (quote !== undefined) return anchorFor(text, quote, { blob, nth, context });
+  if (quote !== undefined) return anchorFor(page.text, quote, { blob: page.blob, nth, context });
   if (start === undefined && end === undefined) {
     return nth === undefined && context === undefined
       ? ok(undefined)
       : refuse("invalid", "nth and context need a quote");
   }
-  if (start === undefined || end === undefined || chosen.source_sha === undefined) {
+  if (start === undefined || end === undefined || source_sha === undefined) {
     return refuse("invalid", "start and end need each other, and the source_sha of the page they refer to");
   }
-  if (chosen.source_sha !== blob) {
-    return refuse("conflict", `${path} changed since you selected the passage; select it again`, {
-      source_sha: blob,
-    });
-  }
-  if (start >= end || end > text.length) {
-    return refuse("invalid", `start must be before end, and end at most ${text.length}, the length of the page`);
-  }
-  if (end - start > longestQuote)
-    return refuse("invalid", `the passage is longer than ${longestQuote} characters; select less`);
-  return ok(anchorAt(text, start, end, blob));
+  return anchorOfPassage(app, page, { start, end, source_sha });
 }
 
 const alike = 0.5;
@@ -405,8 +435,11 @@ function placesOn(page: Page): ReturnType<typeof placesIn> {
 /** Offsets are valid only in the text that they were computed for. */
 function placed({ anchor, seenBlob }: Topic, page: Page | undefined) {
   if (!page || !anchor?.place || seenBlob !== page.blob) return null;
-  const { start, end } = anchor.place;
-  const place = snakeKeys(placesOn(page)(anchor.place));
+  return placeIn(page, anchor.place);
+}
+
+function placeIn(page: Page, { start, end }: Span) {
+  const place = snakeKeys(placesOn(page)({ start, end }));
   return { start, end, ...place, text: cut(page.text.slice(start, end), enoughQuote) };
 }
 

@@ -20,6 +20,7 @@ import {
 import type { MessageRow, TopicRow } from "../../store/tables.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import type { Anchor } from "./anchor.ts";
+import { recentTexts } from "./recent-texts.ts";
 import { anchorColumns, freshPlaces, rowAt, type Topic, topicOf } from "./topic.ts";
 
 /** The author of a message. An agent is never a user, whatever name it gives. */
@@ -48,6 +49,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
   const subject = (id: string) => `topic:${id}`;
   const lastSeen = new Map<string, string>();
   const searched = searchedTexts();
+  const recent = recentTexts();
 
   async function setStatus(id: string, status: Topic["status"], by: Speaker): Promise<Result<Topic>> {
     const at = now().toISOString();
@@ -66,6 +68,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
 
   return {
     searched,
+    recent,
 
     async open({ page, kind, text, anchor }: Opening, by: Speaker): Promise<Topic> {
       const at = now().toISOString();
