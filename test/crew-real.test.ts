@@ -19,7 +19,8 @@ import {
 import { scriptoriumProcess } from "./support/commands.ts";
 import { modelServer } from "./support/model-server.ts";
 import { needs } from "./support/programs.ts";
-import { newWorkspace, temporaryFolder } from "./support/workspace.ts";
+import { runWorker } from "./support/run-worker.ts";
+import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 /** A test may have to install its agents first. */
 const installing = { timeout: 900_000 };
@@ -97,5 +98,24 @@ describe(
       expect(seen).not.toContain("the-secret-of-the-state-folder");
       expect(seen).not.toContain(ownKey);
     });
+  },
+);
+
+test(
+  "W10: the real Codex, which ends with a text instead of a call, is reminded and delivers in its second session",
+  installing,
+  async ({ skip }) => {
+    const bin = await agentCli("codex", skip);
+    const model = await modelServer(({ messages, tools }) => {
+      const said = messages.map(({ text }) => text).join("\n");
+      if (!said.includes("# You have not delivered") || said.includes("submitted"))
+        return { text: "Let me look first." };
+      const name = tools.find((tool) => tool.endsWith("submit_output")) ?? "";
+      return { calls: [{ name, input: { output: "made 0" } }] };
+    });
+    const environment = { ...testEnvironment(), ...environmentOf(model.url, temporaryFolder()) };
+    const ran = await runWorker({ worker: { runner: "codex" }, agent: blockOf({ codex: bin }), environment });
+    expect(ran.attempt, ran.log).toMatchObject({ attempt: 1, phase: "qc_passed", output: "made 0" });
+    expect(ran.attempt.input_tokens).toBeGreaterThan(100);
   },
 );

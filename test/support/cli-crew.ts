@@ -139,7 +139,7 @@ function work(said: string, number: string, secret: string, tools: string[], cal
 function verify(said: string, number: string, call: Call): Reply {
   if (!crewFiles.includes(number))
     return call("submit_verdict", verdict(true, { quote: `made ${number}`, from: "output" }));
-  const seen = /"diff":"[^]*?"call":"(call-[\w-]+)"/.exec(said);
+  const seen = /"diff":"[\s\S]*?"call":"(call-[\w-]+)"/.exec(said);
   if (!seen) return call("show_diff", {});
   const met = !seen[0].includes("a draft");
   const quote = met ? `+made ${number}` : "+a draft";
