@@ -47,6 +47,7 @@ export function lineOf(news: News): string {
       return `${who} will be retried${why}`;
     case "given-up":
       return `${who} failed${why}`;
+    case "agent-reminded":
     case "model-not-used":
     case "model-retry":
       return `${who === "" ? "" : `${who}: `}${news.reason ?? ""}`;
@@ -64,6 +65,8 @@ const oneLine = (text: string) => {
 
 const figures = ({ tokens, usd }: News) =>
   [tokens == null ? "" : `, ${tokens} tokens`, usd == null ? "" : `, $${usd.toFixed(4)}`].join("");
+
+const troubles = new Set<News["kind"]>(["agent-reminded", "model-retry", "model-not-used"]);
 
 type Shown = { number: string; title: string; state: string; attempt: number; score: number | undefined };
 
@@ -111,7 +114,7 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
-      trouble = news.kind === "model-retry" || news.kind === "model-not-used" ? (news.reason ?? "") : "";
+      trouble = troubles.has(news.kind) ? (news.reason ?? "") : "";
       if (news.kind === "plan-changed") {
         // Stays above the table, which is drawn again below it.
         out.write(`${lineOf(news)}\n`);

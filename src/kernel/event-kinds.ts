@@ -6,6 +6,8 @@ import type { EventWord } from "./noun.ts";
  */
 export const eventKinds = {
   "agent-ended": "An agent of a run ended. The data has its tokens and cost.",
+  "agent-reminded":
+    "An agent program ended without delivering and was started once more with a reminder. The data has the context.",
   "agent-started": "An agent of a run was started with a recorded context.",
   "anchor-found": "The passage of a topic was found again after it had been doubtful or orphaned.",
   "anchor-moved": "The passage of a topic moved, or was reworded slightly.",

@@ -46,22 +46,30 @@ console.log(JSON.stringify({ type: "assistant", message: { id: "m1", content: []
 await new Promise((done) => setTimeout(done, PAUSE));
 if (cost > cap) end({ subtype: "error_max_budget_usd", is_error: true, errors: ["Reached maximum budget"] }, 1);
 const number = /^# (?:Verify task|Task) ([\\d.]+)/m.exec(prompt)?.[1] ?? "";
-if (part === "submit_preamble") await use(part, { text: "You do careful work, look twice, and say what you saw. ".repeat(2) });
-if (part === "submit_verdict") {
+const wasReminded = prompt.includes("# You have not delivered");
+const forgets = FORGETS[part] === "always" || (FORGETS[part] === "once" && !wasReminded);
+if (forgets) await use("list_files", {});
+if (part === "submit_preamble") await use(part, { content: "You do careful work, look twice, and say what you saw. ".repeat(2) });
+if (part === "submit_verdict" && !forgets) {
   const evidence = [{ criterion: 1, met: true, quote: "made " + number, from: "output" }];
   await use(part, { verdict: "PASS", score: 92, feedback: "As asked.", issues: [], required_fixes: [], evidence });
 }
-if (part === "submit_output") await use(part, { output: "made " + number });
+if (part === "submit_output" && !forgets) await use(part, { output: "made " + number });
 end({ subtype: "success", is_error: false }, 0);
 `;
 
-type Costs = Partial<Record<"submit_preamble" | "submit_verdict" | "submit_output", number>>;
+type Tool = "submit_preamble" | "submit_verdict" | "submit_output";
+type Costs = Partial<Record<Tool, number>>;
+/** The parts that end without delivering: in their first session, or in every one. */
+type Forgets = Partial<Record<Tool, "once" | "always">>;
 
 /** The path of such a program, whose agents cost what the test says. */
-export function fakeClaude(costs: Costs = {}, pauseMs = 0): string {
+export function fakeClaude(costs: Costs = {}, pauseMs = 0, forgets: Forgets = {}): string {
   const file = join(temporaryFolder(), "claude.mjs");
-  writeFileSync(file, program.replace("COSTS", JSON.stringify(costs)).replace("PAUSE", String(pauseMs)), {
-    mode: 0o755,
-  });
+  const text = program
+    .replace("COSTS", JSON.stringify(costs))
+    .replace("PAUSE", String(pauseMs))
+    .replaceAll("FORGETS", `(${JSON.stringify(forgets)})`);
+  writeFileSync(file, text, { mode: 0o755 });
   return file;
 }

@@ -13,6 +13,7 @@ export const longTests = [
   "connect-real",
   "crash",
   "crew-cli",
+  "crew-real",
   "decisions",
   "demo",
   "disk-faults",

@@ -46,9 +46,9 @@ export type ServerOptions = Partial<ModelLimits> & {
 const tokensIn = (text: string) => Math.ceil(text.length / 4);
 
 /**
- * A model on loopback that speaks as Anthropic's and as OpenAI's servers do; `reply` is its mind. It keeps to the
- * limits of a real model: an answer ends at max_tokens wherever that is, in the middle of a call too, and a request
- * that is longer than its context is refused.
+ * A model on loopback that speaks as Anthropic's and as OpenAI's servers do, the latter with both of their APIs;
+ * `reply` is its mind. It keeps to the limits of a real model: an answer ends at max_tokens wherever that is, in the
+ * middle of a call too, and a request that is longer than its context is refused.
  */
 export async function startModelServer(
   reply: (heard: Heard, n: number) => Reply | Promise<Reply>,
@@ -61,7 +61,7 @@ export async function startModelServer(
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const path = new URL(request.url ?? "/", "http://x").pathname;
-    const wire = path.endsWith("/messages") ? anthropic : path.endsWith("/chat/completions") ? openai : undefined;
+    const wire = wires.find(([end]) => path.endsWith(end))?.[1];
     if (!wire || request.method !== "POST") return void response.writeHead(404).end("{}");
     const raw = Buffer.concat(chunks).toString("utf8");
     const asked = { ...understood(JSON.parse(raw)), path, key: keyOf(request) };
@@ -100,15 +100,31 @@ export async function startModelServer(
 const keyOf = ({ headers }: IncomingMessage) =>
   (headers["x-api-key"] as string | undefined) ?? headers.authorization?.replace("Bearer ", "");
 
+type Listed = { type?: string; name?: string; function?: { name: string }; tools?: Listed[] };
+
+/** Codex puts the tools of an MCP server into a namespace: `namespace/tool` names one. */
+const namesOf = ({ type, name = "", function: inner, tools = [] }: Listed): string[] =>
+  type === "namespace" ? tools.map((tool) => `${name}/${tool.name}`) : [inner?.name ?? name];
+
+/** An item of the Responses API as a message: a call and its result are items of their own there. */
+function messageOf({ type, role, content, output, ...rest }: Record<string, unknown>): Message {
+  if (type === "function_call_output") return { role: "tool", content: output };
+  if (type === "message" || role !== undefined) return { role: String(role), content };
+  return { role: "assistant", content: JSON.stringify(rest) };
+}
+
+type Message = { role: string; content: unknown };
+
 function understood(body: Record<string, unknown>): Omit<Heard, "path" | "key"> {
-  const messages = body.messages as { role: string; content: unknown }[];
-  const tools = (body.tools ?? []) as { name?: string; function?: { name: string } }[];
+  const messages =
+    (body.messages as Message[] | undefined) ?? ((body.input ?? []) as Record<string, unknown>[]).map(messageOf);
+  const tools = (body.tools ?? []) as Listed[];
   const system = messages.find((message) => message.role === "system" || message.role === "developer");
   return {
     model: String(body.model),
-    system: textOf(body.system ?? system?.content ?? ""),
-    maxTokens: Number(body.max_tokens ?? body.max_completion_tokens ?? 0),
-    tools: tools.map((tool) => tool.name ?? tool.function?.name ?? ""),
+    system: textOf(body.system ?? body.instructions ?? system?.content ?? ""),
+    maxTokens: Number(body.max_tokens ?? body.max_completion_tokens ?? body.max_output_tokens ?? 0),
+    tools: tools.flatMap(namesOf),
     messages: messages
       .filter((message) => message !== system)
       .map(({ role, content, ...rest }) => ({
@@ -298,6 +314,57 @@ function openai(said: Said, model: string, n: number, local?: Local): string[] {
     });
   }
 }
+
+/** The Responses API of OpenAI, which Codex speaks. */
+function responses(said: Said, model: string, n: number, _local?: Local): string[] {
+  const { calls, text, end, usage } = contentOf(said);
+  const event = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+  const status = end === "limit" ? "incomplete" : "completed";
+  const items = [
+    ...(text
+      ? [{ type: "message", id: `msg_${n}`, role: "assistant", status, content: [{ type: "output_text", text }] }]
+      : []),
+    ...calls.map(({ name, raw }, i) => ({
+      ...{ type: "function_call", id: `fc_${n}_${i}`, call_id: `call_${n}_${i}`, status },
+      ...namespaced(name),
+      arguments: raw,
+    })),
+  ];
+  const counted = {
+    input_tokens: usage.input,
+    input_tokens_details: { cached_tokens: usage.cacheRead },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: usage.input + usage.output,
+  };
+  const head = { id: `resp_${n}`, object: "response", model };
+  const whole = {
+    ...head,
+    status,
+    output: items,
+    usage: counted,
+    ...(end === "limit" ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
+  };
+  return [
+    event("response.created", { response: { ...head, status: "in_progress", output: [] } }),
+    ...items.flatMap((item, output_index) => [
+      event("response.output_item.added", { output_index, item: { ...item, status: "in_progress" } }),
+      event("response.output_item.done", { output_index, item }),
+    ]),
+    event(end === "limit" ? "response.incomplete" : "response.completed", { response: whole }),
+  ];
+}
+
+function namespaced(call: string): { name: string; namespace?: string } {
+  const [namespace = "", name] = call.split("/");
+  return name ? { name, namespace } : { name: call };
+}
+
+const wires: [string, typeof anthropic][] = [
+  ["/messages", anthropic],
+  ["/chat/completions", openai],
+  ["/responses", responses],
+];
 
 /** Ollama and LM Studio say `stop` after calls too. */
 const finishReason = (end: "refusal" | "calls" | "end" | "limit", local: Local) =>

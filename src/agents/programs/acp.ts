@@ -44,6 +44,8 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
   let done = false;
   let reached: keyof Limits | undefined;
   let used: ReportedUsage = {};
+  /** The sum over the calls to the model, of agents that report each call instead of the whole turn. */
+  let ofCalls: ReportedUsage | undefined;
   let costUsd: number | null = null;
 
   async function talk(child: ChildProcessWithoutNullStreams, control: Control): Promise<void> {
@@ -56,6 +58,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       .onNotification(methods.client.session.update, ({ params: { update } }) => {
         if (update.sessionUpdate === "tool_call") calls.add(update.toolCallId);
         costUsd = dollars(update) ?? costUsd;
+        ofCalls = plusCall(ofCalls, update);
         const speaks = update.sessionUpdate === "agent_message_chunk";
         if (speaks && !speaking) messages++;
         speaking = speaks;
@@ -75,7 +78,7 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
       const turn: PromptRequest = { sessionId, prompt: [{ type: "text", text: wholePrompt(spec) }] };
       const { stopReason, ...rest } = await agent.request(methods.agent.session.prompt, turn);
       done = true;
-      used = (rest as { usage?: ReportedUsage }).usage ?? {};
+      used = (rest as { usage?: ReportedUsage }).usage ?? ofCalls ?? {};
       if (stopReason !== "end_turn") failure = `the agent stopped: ${stopReason}`;
     });
   }
@@ -106,6 +109,19 @@ type ReportedUsage = {
   cachedReadTokens?: number;
   cachedWriteTokens?: number;
 };
+
+/** Input tokens of a single call include those read from the cache; those of a turn do not. */
+function plusCall(sum: ReportedUsage | undefined, update: object): ReportedUsage | undefined {
+  const { usage } = (update as { _meta?: { usage?: ReportedUsage } | null })._meta ?? {};
+  const [input, output] = [count(usage?.inputTokens), count(usage?.outputTokens)];
+  if (input === null || output === null) return sum;
+  const cached = Math.min(input, count(usage?.cachedReadTokens) ?? 0);
+  return {
+    inputTokens: (sum?.inputTokens ?? 0) + input - cached,
+    outputTokens: (sum?.outputTokens ?? 0) + output,
+    cachedReadTokens: (sum?.cachedReadTokens ?? 0) + cached,
+  };
+}
 
 function dollars(update: object): number | null {
   const { cost } = update as { cost?: { amount?: number; currency?: string } };

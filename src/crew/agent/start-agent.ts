@@ -27,6 +27,7 @@ import { type Allowances, meterOf } from "./budget.ts";
 import type { Desk } from "./desk/place.ts";
 import { actual, estimate } from "./estimate.ts";
 import { chooseModel } from "./plan-model.ts";
+import { bothSessions, endedWithoutDelivery, limitsLeft, reminder } from "./remind.ts";
 import type { Staff } from "./staff.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 
@@ -134,16 +135,24 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     const asProgram = async () => {
       const reportedUsd = await highestCost(app.db.read, { run, part, model: model ?? null });
       const about = { runner, model, promptTokens: tokensIn(text), reportedUsd };
+      const cost = (ran: RunResult) => actual(app.config.crew, runner.name, model, ran);
       const start = async (limits: NonNullable<Reservation["limits"]>) => {
         const served = await crew.serveTools(tools);
         try {
           const limited = { ...spec, mcp: served.mcp, limits: { ...spec.limits, ...limits } };
-          return recordable(await runner.run(limited, leash.signal));
+          const first = recordable(await runner.run(limited, leash.signal));
+          if (leash.signal.aborted || !endedWithoutDelivery(first, tools)) return first;
+          const left = limitsLeft(limited.limits, first, cost(first));
+          if (!left) return first;
+          const more = reminder(delivers, tools.made());
+          await app.contexts.remind(id, more);
+          crew.tell?.({ kind: "agent-reminded", run, ...(task ? { task: task.id } : {}), reason: notDelivered(given) });
+          const again = { ...limited, prompt: `${prompt}\n\n${more}`, limits: left };
+          return bothSessions(first, recordable(await runner.run(again, leash.signal)));
         } finally {
           await served.close();
         }
       };
-      const cost = (ran: RunResult) => actual(app.config.crew, runner.name, model, ran);
       return withReservation(meter, estimate(app.config.crew, about), start, cost);
     };
     const { result, short } = isProgram
@@ -162,6 +171,9 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     leash.end();
   }
 }
+
+const notDelivered = ({ agent, delivers }: Start) =>
+  `${agent} ended without calling ${delivers}; it is started once more with a reminder`;
 
 /** Runners that call tools directly and ask the meter before each model call; the others start programs. */
 const inProcess = new Set(["model", "scripted"]);

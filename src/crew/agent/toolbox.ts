@@ -25,6 +25,8 @@ export type Toolbox = Toolset & {
   /** The reason why a breaker stopped the agent. */
   tripped(): string | undefined;
   calls(): number;
+  /** Each call so far in a few words. */
+  made(): readonly string[];
 };
 
 /**
@@ -35,6 +37,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
   const { crew, task, epoch } = caller;
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   let calls = 0;
+  const made: string[] = [];
   let tripped: string | undefined;
   let done = false;
   let last = { asked: "", answered: "", times: 0 };
@@ -63,6 +66,7 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     const result = within(await operation.perform(app, raw ?? {}, caller, app.idempotency.once(key)));
     const answer = result.ok ? result.value : refusalFor(result.problem);
     remember(asked, answer);
+    made.push(`${named(name, raw)}${result.ok ? "" : " (refused)"}`);
     if (name === delivers && result.ok) {
       done = true;
       onDelivery?.();
@@ -90,7 +94,22 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
     input: briefInput(operation.input),
     output: anyAnswer,
   }));
-  return { operations: shown, call, delivers, isDone: () => done, tripped: () => tripped, calls: () => calls };
+  return {
+    operations: shown,
+    call,
+    delivers,
+    isDone: () => done,
+    tripped: () => tripped,
+    calls: () => calls,
+    made: () => made,
+  };
+}
+
+/** With the argument that tells calls of one tool apart, such as a path. */
+function named(name: string, raw: unknown): string {
+  const [first] = Object.values((raw ?? {}) as Record<string, unknown>);
+  const text = typeof first === "string" ? first : (JSON.stringify(first) ?? "");
+  return `${name} ${text.replaceAll(/\s+/g, " ").slice(0, 80)}`.trimEnd();
 }
 
 /** Answers carry the id of the call beside what the operation declares. One value, so that its JSON Schema is computed once. */

@@ -128,6 +128,7 @@ export type News = {
     | "given-up"
     | "released"
     | "report-started"
+    | "agent-reminded"
     | "model-retry"
     | "model-not-used";
   run: string;

@@ -4,6 +4,7 @@ import type { DestinationUse } from "../../kernel/destination-use.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import {
+  addPart,
   type ContextUsage,
   countFragments,
   endContext,
@@ -98,6 +99,20 @@ export function contextStore({ db, now, newId }: CrewDeps) {
         await appendEvent(tx, { at, actor: sent.agent, kind: "agent-started", subject: `run:${run}`, data });
       });
       return id;
+    },
+
+    /** Adds a second prompt to what an agent was sent. */
+    async remind(id: string, text: string): Promise<void> {
+      const at = stamp();
+      const part = { name: "reminder", characters: text.length, tokens: tokensIn(text) };
+      await db.write(async (tx) => {
+        const row = await addPart(tx, id, part);
+        if (row)
+          await appendEvent(tx, {
+            ...{ at, actor: row.agent, kind: "agent-reminded", subject: `run:${row.run_id}` },
+            data: { id, part: row.part, characters: text.length },
+          });
+      });
     },
 
     async end(id: string, ending: Ending): Promise<void> {

@@ -52,6 +52,16 @@ export const insertContext = (tx: Query, context: Omit<StoredContext, "ended_at"
     })
     .execute();
 
+/** Adds a part to what a running agent was sent. */
+export async function addPart(tx: Query, id: string, part: PartOfContext): Promise<StoredContext | undefined> {
+  const row = await tx.selectFrom("contexts").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) return undefined;
+  const context = parseColumns<ContextRow, Json>(row, empty);
+  const { parts } = stringifyColumns<ContextRow, Json>({ parts: [...context.parts, part] }, empty);
+  await tx.updateTable("contexts").set({ parts }).where("id", "=", id).execute();
+  return context;
+}
+
 /** Undefined if it had ended before. */
 export const endContext = (
   tx: Query,

@@ -1,0 +1,121 @@
+import { appendFileSync, writeFileSync } from "node:fs";
+import { describe, expect, type TestContext, test } from "vitest";
+import { survivors } from "../src/agents/survivors.ts";
+import { acceptedBranch } from "../src/crew/rules/branches.ts";
+import { attemptsOf } from "../src/store/queries/attempts.ts";
+import { contextsOf } from "../src/store/queries/contexts.ts";
+import { verdictsOf } from "../src/store/queries/verdicts.ts";
+import { agentCli } from "./support/agent-clis.ts";
+import {
+  agentOf,
+  blockOf,
+  type CrewCli,
+  crewFiles,
+  crewMindOf,
+  crewTasks,
+  environmentOf,
+  ownKey,
+} from "./support/cli-crew.ts";
+import { scriptoriumProcess } from "./support/commands.ts";
+import { modelServer } from "./support/model-server.ts";
+import { needs } from "./support/programs.ts";
+import { runWorker } from "./support/run-worker.ts";
+import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+
+/** A test may have to install its agents first. */
+const installing = { timeout: 900_000 };
+
+type Crew = { worker: CrewCli; qc: CrewCli };
+
+/** A workspace whose crew is made of real CLIs, in the sandbox, with a planned run. */
+async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"]) {
+  const bins: Partial<Record<CrewCli, string>> = {};
+  for (const cli of new Set([worker, qc])) bins[cli] = await agentCli(cli, skip);
+  const made = await newWorkspace();
+  const secret = made.file(".scriptorium/a-secret");
+  writeFileSync(secret, "the-secret-of-the-state-folder\n");
+  const { url, heard } = await modelServer(crewMindOf(secret));
+  const agents = { all: agentOf(worker, bins[worker] ?? ""), qc: agentOf(qc, bins[qc] ?? "") };
+  const crew = { sandbox: "bubblewrap", network: "model-only", agents };
+  const blocks = { agent: blockOf(bins), claims: { lease_seconds: 10 }, crew };
+  const lines = Object.entries(blocks).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
+  appendFileSync(made.file("scriptorium.yaml"), lines.join(""));
+  made.git("commit", "-qam", "Configure the crew");
+  const how = { cwd: made.root, env: environmentOf(url, temporaryFolder()) };
+  const plan = await scriptoriumProcess(["plan", "Make it so", "--json"], how);
+  expect(plan.code, plan.stderr).toBe(0);
+  return { ...made, url, heard, how, run: plan.json<{ run: string }>().run };
+}
+
+describe(
+  "R8, O4, O11, S12: real agent CLIs carry out a whole run against a model on loopback",
+  needs("bubblewrap"),
+  () => {
+    test.for<[string, Crew]>([
+      ["Claude Code", { worker: "claude", qc: "claude" }],
+      ["Codex", { worker: "codex", qc: "codex" }],
+      ["Qwen Code over ACP", { worker: "qwen", qc: "qwen" }],
+      ["Claude Code, verified by Codex", { worker: "claude", qc: "codex" }],
+    ])("%s", installing, async ([_name, crew], { skip }) => {
+      const { app, git, url, heard, how, run } = await crewOf(crew, skip);
+      const ran = await scriptoriumProcess(["execute", run, "--workers", "2", "--json"], how);
+      expect(JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? ""), ran.stderr).toMatchObject({
+        state: "completed",
+        tasks: { all: crewTasks.length, completed: crewTasks.length },
+      });
+
+      for (const number of crewFiles)
+        expect(git("show", `${acceptedBranch(run)}:out/${number}.txt`)).toBe(`made ${number}`);
+      const attempts = await attemptsOf(app.db.read, { run });
+      expect(attempts.map(({ phase }) => phase).sort()).toEqual(["qc_failed", ...crewTasks.map(() => "qc_passed")]);
+
+      const verdicts = await verdictsOf(app.db.read, { run });
+      expect(verdicts).toHaveLength(crewTasks.length + 1);
+      for (const { evidence, voided_at } of verdicts) {
+        expect(voided_at).toBeNull();
+        const [one] = evidence;
+        if (one?.from !== "call") continue;
+        const cited = await app.db.read
+          .selectFrom("tool_calls")
+          .selectAll()
+          .where("id", "=", one.ref)
+          .executeTakeFirst();
+        expect(cited).toMatchObject({ name: "show_diff", part: "qc" });
+      }
+
+      const contexts = await contextsOf(app.db.read, { run });
+      for (const { id, part, runner, ended, input_tokens, destinations } of contexts) {
+        expect([part, ended]).toEqual([part, "exit"]);
+        expect(runner).toBe(agentOf(part === "qc" ? crew.qc : crew.worker, "").runner);
+        expect(input_tokens).toBeGreaterThan(0);
+        expect(destinations?.filter((one) => one.allowed).map((one) => one.destination)).toEqual([new URL(url).host]);
+        expect(await survivors(id)).toEqual([]);
+      }
+
+      expect(new Set(heard.map(({ key }) => key))).toEqual(new Set([ownKey]));
+      const seen = JSON.stringify(heard.map(({ body }) => body));
+      expect(seen).toContain("looked-inside");
+      expect(seen).not.toContain("the-secret-of-the-state-folder");
+      expect(seen).not.toContain(ownKey);
+    });
+  },
+);
+
+test(
+  "W10: the real Codex, which ends with a text instead of a call, is reminded and delivers in its second session",
+  installing,
+  async ({ skip }) => {
+    const bin = await agentCli("codex", skip);
+    const model = await modelServer(({ messages, tools }) => {
+      const said = messages.map(({ text }) => text).join("\n");
+      if (!said.includes("# You have not delivered") || said.includes("submitted"))
+        return { text: "Let me look first." };
+      const name = tools.find((tool) => tool.endsWith("submit_output")) ?? "";
+      return { calls: [{ name, input: { output: "made 0" } }] };
+    });
+    const environment = { ...testEnvironment(), ...environmentOf(model.url, temporaryFolder()) };
+    const ran = await runWorker({ worker: { runner: "codex" }, agent: blockOf({ codex: bin }), environment });
+    expect(ran.attempt, ran.log).toMatchObject({ attempt: 1, phase: "qc_passed", output: "made 0" });
+    expect(ran.attempt.input_tokens).toBeGreaterThan(100);
+  },
+);
