@@ -26,6 +26,7 @@ export const longTests = [
   "focus.browser",
   "git-content",
   "git-hooks",
+  "git-maintenance",
   "hidden.browser",
   "hostile-repository",
   "mcp-conformance",

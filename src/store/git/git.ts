@@ -125,15 +125,28 @@ export function gitAt(
 
     treeOf: (commit: string) => text(["rev-parse", `${commit}^{tree}`]),
 
-    /** Sets a ref if it still points at `from` (null: does not exist); false when it moved. */
-    async moveRef(ref: string, to: string, from: string | null, reason = "scriptorium"): Promise<boolean> {
+    /** Sets a ref if it still points at `from` (null: does not exist), and deletes another; false when it moved. */
+    async moveRef(
+      ref: string,
+      to: string,
+      from: string | null,
+      { reason = "scriptorium", andDelete }: { reason?: string | undefined; andDelete?: string } = {},
+    ): Promise<boolean> {
       const old = from ?? nullId((await findPlace()).format);
-      return (await run(["update-ref", "-m", reason, ref, to, old])).code === 0;
+      const lines = [`update ${ref} ${to} ${old}`, ...(andDelete ? [`delete ${andDelete}`] : [])];
+      return (await run(["update-ref", "-m", reason, "--stdin"], `${lines.join("\n")}\n`)).code === 0;
     },
 
     setRef: (ref: string, to: string) => text(["update-ref", ref, to]),
 
     deleteRef: (ref: string) => run(["update-ref", "-d", ref]),
+
+    /** True if git has the objects that all these revisions name. */
+    async hasObjects(revisions: string[]): Promise<boolean> {
+      const asked = revisions.map((revision) => `${revision}\n`).join("");
+      const { code, stdout } = await run(["cat-file", "--batch-check=%(objectname)"], asked);
+      return code === 0 && !/ (missing|ambiguous)$/m.test(stdout.toString("utf8"));
+    },
 
     async readBlob(blob: string): Promise<Buffer | undefined> {
       const { code, stdout } = await run(["cat-file", "blob", blob]);
