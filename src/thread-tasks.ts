@@ -1,6 +1,7 @@
 /** The worker thread of `src/kernel/threads/threads.ts`, with the tasks that it can run. */
 import { parentPort } from "node:worker_threads";
 import { searchTask } from "./crew/agent/desk/search-task.ts";
+import { ownThread } from "./kernel/threads/cpu-time.ts";
 import type { ThreadRequest, ThreadTask } from "./kernel/threads/threads.ts";
 import { impactTask } from "./review/proposals/impact.ts";
 import { refindTask } from "./review/topics/refind-task.ts";
@@ -27,4 +28,4 @@ parentPort?.on("message", ({ name, input }: ThreadRequest) => {
     parentPort?.postMessage({ error: String(error) });
   }
 });
-parentPort?.postMessage({ ready: true });
+parentPort?.postMessage({ ready: true, thread: ownThread() });

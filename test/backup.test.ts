@@ -7,7 +7,7 @@ import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { scriptorium } from "./support/commands.ts";
+import { scribe, scriptorium, scriptoriumProcess } from "./support/commands.ts";
 import {
   agent,
   allEvents,
@@ -78,6 +78,46 @@ describe.each(backends)("M13: backup and restore ($store, $engine)", (backend) =
       await back.close();
     }
   });
+});
+
+test("M13: a restore that is killed is finished by the same command, and by no other", async () => {
+  const { root, app } = await newWorkspace();
+  for (let n = 2; n <= 12; n++) unwrap(await app.knowledge(agent("engineer")).appendLog("decisions", `line ${n - 1}`));
+  await app.close();
+  const out = temporaryFolder();
+  expect((await scriptorium(["backup", join(out, "one.gz")], { cwd: root })).code).toBe(0);
+  expect(
+    (await scribe(["append-log", "--role", "engineer", "--id", "decisions", "--line", "x"], { cwd: root })).code,
+  ).toBe(0);
+  expect((await scriptorium(["backup", join(out, "two.gz")], { cwd: root })).code).toBe(0);
+  for (const database of ["sqlite", await freshDatabase()]) {
+    const folder = join(out, database === "sqlite" ? "one" : "two");
+    const restore = (file: string, into: string, crash = "") =>
+      scriptoriumProcess(["restore", join(out, file), into, "--to", database], {
+        cwd: out,
+        env: crash === "" ? {} : { SCRIPTORIUM_CRASH_AT: crash },
+      });
+    for (const point of ["restored-rows", "3", "restored-tables"]) {
+      const killed = await restore("one.gz", folder, point);
+      expect([point, killed.signal, killed.stderr]).toEqual([point, "SIGKILL", ""]);
+      expect(existsSync(folder)).toBe(false);
+    }
+    if (database !== "sqlite") {
+      for (const [file, into] of [
+        ["two.gz", folder],
+        ["one.gz", join(out, "elsewhere")],
+      ] as const)
+        expect((await restore(file, into)).stderr).toContain("was interrupted in");
+    }
+    expect(await restore("one.gz", folder)).toMatchObject({ code: 0, stderr: "" });
+    const back = await openAt(folder);
+    expect((await back.entries.fetch("decisions")).version).toBe(12);
+    expect(await problemsOf(back)).toEqual([]);
+    await back.close();
+    expect(await restore("one.gz", folder)).toMatchObject({ code: 1 });
+    if (database !== "sqlite")
+      expect((await restore("one.gz", join(out, "third"))).stderr).toContain("is not empty; name an empty database");
+  }
 });
 
 test("M13: a backup has no token, and says what it leaves out", async () => {

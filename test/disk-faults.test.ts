@@ -228,6 +228,13 @@ describe("M9: a disk that refuses is a typed answer on every face", () => {
     expect(await write(1)).toMatchObject({ status: 200 });
   });
 
+  test("M9: a write after the workspace was closed is refused with a reason", async () => {
+    const { app } = await newWorkspace();
+    await app.close();
+    const late = await operations.append_log.perform(app, { id: "decisions", line: "late" }, agent("engineer"));
+    expect(late).toMatchObject({ problem: { code: "storage", details: { reason: "unavailable" } } });
+  });
+
   test("M9: a database that may not grow refuses, keeps nothing, and writes again once it may", async () => {
     const { app, open } = await newWorkspace();
     const pages = (count: number) => app.db.write((tx) => sql.raw(`PRAGMA max_page_count = ${count}`).execute(tx));

@@ -39,6 +39,20 @@ describe.each(engines)("R12: writes (%s)", (engine) => {
     await db.close();
   });
 
+  test("that come after the end are refused, and the process goes on", async () => {
+    const where = await address(engine);
+    const db = await openDatabase(where);
+    await db.write((tx) => appendEvent(tx, event("before")));
+    const closing = db.close();
+    const after = db.write((tx) => appendEvent(tx, event("after")));
+    await expect(after).rejects.toThrow("the database is closed");
+    await closing;
+    await expect(db.write((tx) => appendEvent(tx, event("after")))).rejects.toThrow("the database is closed");
+    const again = await openDatabase(where);
+    expect(await subjects(again)).toEqual(["before"]);
+    await again.close();
+  });
+
   test("that wait together do not harm each other when one fails", async () => {
     const db = await openDatabase(await address(engine));
     const results = await Promise.allSettled(

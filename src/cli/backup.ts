@@ -3,6 +3,7 @@ import { Command } from "@commander-js/extra-typings";
 import { ok, refuse } from "../kernel/result.ts";
 import { type BackupSummary, backupWorkspace } from "../setup/backup.ts";
 import { type Restored, restoreWorkspace, verifyBackup } from "../setup/restore.ts";
+import { crashAt } from "../store/disk/crash.ts";
 import { type Common, print, withApp } from "./session.ts";
 import { shell } from "./shell.ts";
 
@@ -27,6 +28,7 @@ export const restoreCommand = (common: () => Common) =>
     .option("--to <database>", "sqlite, or the URL of an empty PostgreSQL database", "sqlite")
     .action(async (file, folder, { to }) => {
       const { env, cwd } = shell();
+      crashAt(env.SCRIPTORIUM_CRASH_AT);
       const isKnown = /^(sqlite$|postgres(ql)?:\/\/)/.test(to);
       const restored = isKnown
         ? await restoreWorkspace(resolve(cwd, file), resolve(cwd, folder), { to, env })

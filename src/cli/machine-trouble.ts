@@ -4,7 +4,9 @@ import { GitError } from "../store/git/run-git.ts";
 
 /** What the machine refused, in a sentence with the next step; undefined for errors that are ours. */
 export function machineTrouble(error: unknown): string | undefined {
-  const { code = "", message, path, syscall } = error as NodeJS.ErrnoException;
+  const { code: given, message, path, syscall } = error as NodeJS.ErrnoException;
+  // The code of a GitError is a number.
+  const code = typeof given === "string" ? given : "";
   if (code === "EROFS") return readOnly(path ? dirname(path) : "the workspace");
   const storage = storageProblem(error);
   if (storage) return storage.message;

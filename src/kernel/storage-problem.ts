@@ -9,12 +9,19 @@ export function storageProblem(error: unknown): Problem | undefined {
     const message = `${error.message}. Start the server and read the entry before you repeat the write`;
     return { code: "storage", message, details: { reason: "unavailable", outcome: "unknown" } };
   }
+  if (error instanceof Error && (error.name === "ClosedDatabase" || error.message === closedDriver)) {
+    const message = "Scriptorium is stopping, and the change was not saved. Start it and try again";
+    return { code: "storage", message, details: { reason: "unavailable" } };
+  }
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     const reason = reasonOf(cause) ?? (depth === 0 && isLostServer(cause) ? "unavailable" : undefined);
     if (reason) return { code: "storage", message: messages[reason], details: { reason } };
   }
   return undefined;
 }
+
+/** Kysely's message for a query after the end. */
+const closedDriver = "driver has already been destroyed";
 
 function reasonOf(error: Error & { code?: unknown; stderr?: unknown }): StorageReason | undefined {
   const code = typeof error.code === "string" ? error.code : "";

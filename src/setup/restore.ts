@@ -12,13 +12,15 @@ import { dirname, join, resolve } from "node:path";
 import { configName, type Environment, stateFolderOf } from "../config/environment.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Database, DatabaseAddress } from "../store/database.ts";
+import { crashPoint } from "../store/disk/crash.ts";
 import { privateFolder } from "../store/disk/private.ts";
 import { type Git, gitAt, newRepository } from "../store/git/git.ts";
 import { openDatabase } from "../store/open.ts";
 import { forgetStagedFiles } from "../store/queries/git-queue.ts";
+import { deleteMeta, findMeta, setMeta } from "../store/queries/meta.ts";
 import { continueNumbering, insertRows } from "../store/queries/transfer.ts";
 import { type ArchiveEnd, type ArchiveHead, readArchive } from "../store/transfer/archive.ts";
-import { holdsRows } from "../store/transfer/copy.ts";
+import { clearOthers, holdsRows } from "../store/transfer/copy.ts";
 import { digestOf, isSameDigest } from "../store/transfer/rows.ts";
 import { carriedTables } from "../store/transfer/tables.ts";
 import { databaseName, recordBookIn, writeBookFile } from "../wiki/stores/book.ts";
@@ -34,7 +36,8 @@ export async function verifyBackup(file: string): Promise<Result<{ head: Archive
 
 /**
  * Creates a workspace from a backup, in a folder that is missing or empty. The backup is verified before anything is
- * written. The folder appears under its name when it is complete.
+ * written. The folder appears under its name when it is complete. Interrupted, the same command does it again; what
+ * PostgreSQL has by then is kept or replaced.
  */
 export async function restoreWorkspace(
   file: string,
@@ -53,10 +56,12 @@ export async function restoreWorkspace(
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   try {
-    const restored = await restoreInto(file, draft, verified.value, { to, env });
+    const restored = await restoreInto(file, { root: draft, folder }, verified.value, { to, env });
     if (!restored.ok) return restored;
     if (existsSync(folder)) rmdirSync(folder);
     renameSync(draft, folder);
+    crashPoint("restored-folder");
+    if (to?.includes("://")) await forgetRestoring(to);
     return ok({ ...restored.value, folder });
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -69,9 +74,21 @@ const isPlainPath = (path: string) =>
 
 type Verified = { head: ArchiveHead; end: ArchiveEnd };
 
+/** In a PostgreSQL database that is being restored: the backup and the folder, until the folder is there. */
+const restoringKey = "restoring";
+
+async function forgetRestoring(url: string): Promise<void> {
+  const db = await openDatabase({ engine: "postgres", url });
+  try {
+    await db.write((tx) => deleteMeta(tx, restoringKey));
+  } finally {
+    await db.close();
+  }
+}
+
 async function restoreInto(
   file: string,
-  root: string,
+  { root, folder }: { root: string; folder: string },
   { head, end }: Verified,
   { to = "sqlite", env }: { to?: string | undefined; env: Environment },
 ): Promise<Result<Omit<Restored, "folder">>> {
@@ -81,9 +98,13 @@ async function restoreInto(
     to === "sqlite" ? { engine: "sqlite", file: join(stateFolder, "scriptorium.db") } : { engine: "postgres", url: to };
   const db = await openDatabase(address);
   try {
-    if (await holdsRows(db)) return refuse("conflict", `${databaseName(address)} is not empty; name an empty database`);
-    const paths = await unpack(file, root, db);
+    const mark = `${end.sha256} ${folder}`;
+    const isResumed = (await findMeta(db.read, restoringKey)) === mark;
+    if (!isResumed && (await holdsRows(db))) return refuse("conflict", await whyTaken(db, databaseName(address)));
+    if (address.engine === "postgres") await db.write((tx) => setMeta(tx, restoringKey, mark));
+    const paths = await unpack(file, root, db, end);
     await proveTables(db, end);
+    crashPoint("restored-tables");
     await db.write(async (tx) => {
       await forgetStagedFiles(tx);
       await recordBookIn(tx, { id: head.book, store: head.store });
@@ -99,17 +120,27 @@ async function restoreInto(
   }
 }
 
-/** Writes rows and files; returns the paths of the files. */
-async function unpack(file: string, root: string, db: Database): Promise<string[]> {
-  const shapes = new Map((await carriedTables(db.read, db.engine)).map((shape) => [shape.name, shape]));
+async function whyTaken(db: Database, name: string): Promise<string> {
+  const other = await findMeta(db.read, restoringKey);
+  if (other === undefined) return `${name} is not empty; name an empty database`;
+  const folder = other.slice(other.indexOf(" ") + 1);
+  return `a restore of another backup, or to another folder (${folder}), was interrupted in ${name}; repeat that command, or name an empty database`;
+}
+
+/** Writes files, and rows of tables that are not complete yet; returns the paths of the files. */
+async function unpack(file: string, root: string, db: Database, { tables }: ArchiveEnd): Promise<string[]> {
+  const carried = await carriedTables(db.read, db.engine);
+  const complete = await clearOthers(db, carried, new Map(Object.entries(tables)));
+  const shapes = new Map(carried.map((shape) => [shape.name, shape]));
   // Tables come in an order in which every reference has its target.
   const paths: string[] = [];
   await readArchive(file, {
     async rows(table, columns, rows) {
       const shape = shapes.get(table);
-      if (!shape) return;
+      if (!shape || complete.has(table)) return;
       const known = columns.filter((column) => shape.columns.includes(column));
       await db.write((tx) => insertRows(tx, db.engine, table, known, rows));
+      crashPoint("restored-rows");
     },
     async file(path, bytes) {
       const target = path === bundleMember ? join(stateFolderOf(root), bundleMember) : join(root, path);

@@ -51,6 +51,14 @@ export class UnknownOutcome extends Error {
   }
 }
 
+/** A write that came after the database was closed, because the process is ending. */
+export class ClosedDatabase extends Error {
+  constructor() {
+    super("the database is closed");
+    this.name = "ClosedDatabase";
+  }
+}
+
 const withWrites = new WeakSet<object>();
 
 /** Lets a transaction commit although its work refuses, e.g. to record that a verdict became void. */

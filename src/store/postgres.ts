@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { type Database, type Query, UnknownOutcome, undoesWrites } from "./database.ts";
+import { ClosedDatabase, type Database, type Query, UnknownOutcome, undoesWrites } from "./database.ts";
 import { faultPoint } from "./disk/crash.ts";
 import { migrate, migrationsFor } from "./migrate.ts";
 import { statementNames } from "./prepared.ts";
@@ -28,10 +28,12 @@ export async function openPostgres(url: string): Promise<Database> {
   const me = randomUUID();
   const watch = watchChanges(url, me);
   const tell = teller(pool, me);
+  let isClosed = false;
   return {
     engine: "postgres",
     read: db,
     async write(work, how) {
+      if (isClosed) throw new ClosedDatabase();
       for (let attempt = 1; ; attempt++) {
         try {
           const value = how?.oneStatement ? await work(db) : await commitUnlessRefused(db, pool, work);
@@ -48,6 +50,7 @@ export async function openPostgres(url: string): Promise<Database> {
     stamp: () => undefined,
     trouble: () => undefined,
     async close() {
+      isClosed = true;
       await watch.stop();
       await tell.idle();
       await db.destroy();

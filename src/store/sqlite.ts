@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, type KyselyPlugin, SqliteDialect } from "kysely";
 import { turns } from "../kernel/turns.ts";
-import { type Database, type Query, undoesWrites } from "./database.ts";
+import { ClosedDatabase, type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint, faultPoint } from "./disk/crash.ts";
 import { privateFolder } from "./disk/private.ts";
 import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
@@ -61,7 +61,7 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
     trouble: place.trouble,
     async close() {
       watch.stop();
-      await funnel.idle();
+      await funnel.close();
       await read.destroy();
       writer.close();
     },
@@ -95,6 +95,7 @@ function openFunnel(connection: Connection, place: FileWatch) {
   const tx = kyselyOver(connection);
   const waiting: Waiting[] = [];
   let draining: Promise<void> | undefined;
+  let isClosed = false;
 
   async function drain() {
     await null;
@@ -148,11 +149,14 @@ function openFunnel(connection: Connection, place: FileWatch) {
   return {
     write<T>(work: (tx: Query) => Promise<T>): Promise<T> {
       return new Promise<T>((resolve, reject) => {
+        if (isClosed) return reject(new ClosedDatabase());
         waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
         draining ??= drain();
       });
     },
-    async idle() {
+    /** Finishes the writes that wait, and refuses those that come later. */
+    async close() {
+      isClosed = true;
       while (draining) await draining;
     },
   };

@@ -27,6 +27,7 @@ export const longTests = [
   "focus.browser",
   "git-content",
   "git-hooks",
+  "git-maintenance",
   "hidden.browser",
   "hostile-repository",
   "mcp-conformance",

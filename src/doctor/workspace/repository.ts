@@ -31,6 +31,11 @@ export async function checkRepository({ git, files, config }: CrewApp): Promise<
     const name = branch.replace(/^refs\/heads\//, "");
     found.push(ok(commit ? `branch ${name}` : `branch ${name}, without a commit`));
   }
+  const missing = files ? await git.countRemote(await historyRefOf(git), [config.wiki, config.sources]) : 0;
+  if (missing > 0) {
+    const what = `this is a partial clone: ${missing} earlier versions have no text here, and reading them is refused`;
+    found.push(warning(what, "git fetch --refetch --no-filter"));
+  }
   if (signs) found.push(warning(`commit.gpgsign is on; ${unsigned}`));
   if (!person) {
     const fix = 'git config --global user.name "Your Name" && git config --global user.email you@example.org';

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { parentPort } from "node:worker_threads";
+import { ownThread } from "../../kernel/threads/cpu-time.ts";
 import { compareMarkdown } from "../markdown/compare.ts";
 import { renderMarkdown, type Settings } from "../markdown.ts";
 
@@ -30,7 +31,7 @@ parentPort?.on("message", (message: RenderMessage) => {
     parentPort?.postMessage({ error: String(error) });
   }
 });
-parentPort?.postMessage({ ready: true });
+parentPort?.postMessage({ ready: true, thread: ownThread() });
 
 function answerTo(message: RenderMessage): RenderAnswer {
   const { text, before, stampFrom, ids } = message;

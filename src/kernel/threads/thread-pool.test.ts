@@ -8,15 +8,22 @@ import { defaultLimits, threadPool } from "./thread-pool.ts";
 
 /** A thread that spins, allocates or fails on request; otherwise it returns its thread id and the text. */
 const worker = `
+  import { readlinkSync } from "node:fs";
   import { parentPort, threadId } from "node:worker_threads";
   const hoard = [];
   parentPort.on("message", ({ text }) => {
     if (text === "spin") for (;;) ;
+    // As a thread on a machine that has no time for it.
+    if (text.startsWith("wait")) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(text.slice(5)));
     if (text === "hoard") for (;;) hoard.push(new Array(10_000).fill(text + hoard.length));
     if (text === "exit") process.exit(3);
     parentPort.postMessage(text === "fail" ? { error: text } : { answer: text + "@" + threadId });
   });
-  parentPort.postMessage({ ready: true });
+  let thread;
+  try {
+    thread = readlinkSync("/proc/thread-self").split("/").at(-1);
+  } catch {}
+  parentPort.postMessage({ ready: true, thread });
 `;
 
 function pool(limits: Partial<typeof defaultLimits> = {}) {
@@ -44,6 +51,18 @@ describe("S7: the threads of the renderer", () => {
     expect(await run("next")).toMatchObject({ kind: "done", answer: expect.stringContaining("next@") });
     expect(counts()).toMatchObject({ slow: 1, done: 1, running: 0, waiting: 0 });
   });
+
+  test.runIf(process.platform === "linux")(
+    "S7: time in which a thread does not run is not counted, until a job has taken ten times as long",
+    async () => {
+      const { run, counts } = pool({ jobMs: 200, wallMs: 60_000 });
+      expect(await run("wait 1000")).toMatchObject({ kind: "done" });
+      expect(await run("spin")).toEqual({ kind: "slow" });
+      const { run: runBriefly } = pool({ jobMs: 100, wallMs: 500 });
+      expect(await runBriefly("wait 100000")).toEqual({ kind: "slow" });
+      expect(counts()).toMatchObject({ slow: 1, done: 1, running: 0, waiting: 0 });
+    },
+  );
 
   test("S7: a job that exceeds its memory, fails or ends its thread leaves the others alone", async () => {
     const { run, counts } = pool({ jobMs: 60_000 });

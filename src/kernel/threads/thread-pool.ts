@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import type { Log } from "../log.ts";
+import { cpuTimeOf } from "./cpu-time.ts";
 import { fairQueue, type Lane } from "./fair-queue.ts";
 
 /** `slow` and `memory`: the thread was stopped at its limit. `cancelled`: nobody waits for the answer. */
@@ -9,19 +10,25 @@ export type Outcome<A> = { kind: "done"; answer: A } | { kind: "slow" | "memory"
 type Limits = {
   threads: number;
   heapMb: number;
-  /** The longest time for one job. */
+  /** The most CPU time for one job, or the longest time where CPU time cannot be read. */
   jobMs: number;
+  /** The longest time for one job, also on a machine that is busy with other things. */
+  wallMs: number;
   /** A cancelled job may finish within this time from its start; starting a thread again costs more. */
   graceMs: number;
   /** All threads but one end after this time without a job. */
   idleMs: number;
 };
 
+/** CPU time is counted in steps of this size. */
+const shortestMs = 10;
+
 /** At least two threads, so that one client cannot take all. */
 export const defaultLimits: Limits = {
   threads: Math.max(2, Math.min(4, availableParallelism())),
   heapMb: 512,
   jobMs: 4_000,
+  wallMs: 40_000,
   graceMs: 250,
   idleMs: 30_000,
 };
@@ -36,7 +43,11 @@ type Thread<Q, A> = {
   worker: Worker;
   state: "starting" | "idle" | "busy" | "ending";
   job?: Job<Q, A>;
+  /** Its number in the system, for its CPU time. */
+  number: string | undefined;
   startedAt: number;
+  /** Its CPU time when its job started. */
+  cpuBefore: number | undefined;
   clock?: NodeJS.Timeout;
   /** Data that the thread has received and keeps. */
   memory: Map<string, string>;
@@ -69,13 +80,18 @@ export function threadPool<Q, A>({ file, log, messageFor, limits = defaultLimits
 
   function start(): void {
     const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: limits.heapMb } });
-    const thread: Thread<Q, A> = { worker, state: "starting", startedAt: 0, memory: new Map() };
+    const thread: Thread<Q, A> = {
+      ...{ worker, state: "starting", startedAt: 0, memory: new Map() },
+      ...{ number: undefined, cpuBefore: undefined },
+    };
     let why: "memory" | "failed" = "failed";
     threads.add(thread);
     worker.unref();
-    worker.on("message", (message: { ready: true } | { answer: A } | { error: string }) => {
-      if ("ready" in message) rest(thread);
-      else if ("answer" in message) finish(thread, { kind: "done", answer: message.answer });
+    worker.on("message", (message: { ready: true; thread?: string } | { answer: A } | { error: string }) => {
+      if ("ready" in message) {
+        thread.number = message.thread;
+        rest(thread);
+      } else if ("answer" in message) finish(thread, { kind: "done", answer: message.answer });
       else {
         log.warn({ error: message.error }, "thread-job-failed");
         finish(thread, { kind: "failed" });
@@ -119,6 +135,22 @@ export function threadPool<Q, A>({ file, log, messageFor, limits = defaultLimits
     void thread.worker.terminate();
   }
 
+  const cpuOf = ({ number }: Thread<Q, A>) => (number === undefined ? undefined : cpuTimeOf(number));
+
+  /** Stops the thread when its job has used its time. On a busy machine that takes longer than the CPU time it had. */
+  function watchTime(thread: Thread<Q, A>, ms: number): void {
+    thread.clock = setTimeout(() => {
+      const [now, before] = [cpuOf(thread), thread.cpuBefore];
+      const used = performance.now() - thread.startedAt;
+      const left = Math.min(
+        limits.jobMs - (now === undefined || before === undefined ? used : now - before),
+        limits.wallMs - used,
+      );
+      if (left <= 0) end(thread, { kind: "slow" });
+      else watchTime(thread, Math.max(left, shortestMs));
+    }, ms);
+  }
+
   function dispatch(): void {
     while (!isClosed && queue.size > 0) {
       const [thread] = inState("idle");
@@ -129,7 +161,8 @@ export function threadPool<Q, A>({ file, log, messageFor, limits = defaultLimits
       thread.state = "busy";
       thread.job = job;
       thread.startedAt = performance.now();
-      thread.clock = setTimeout(() => end(thread, { kind: "slow" }), limits.jobMs);
+      thread.cpuBefore = cpuOf(thread);
+      watchTime(thread, limits.jobMs);
       thread.worker.postMessage(messageFor(job.question, thread.memory));
     }
     const wanted = Math.min(queue.size - inState("starting").length, limits.threads - threads.size);

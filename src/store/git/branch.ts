@@ -8,8 +8,9 @@ import { isTemporary } from "../disk/disk.ts";
 import { type QueuedVersion, queuedForBranch, removeQueued } from "../queries/git-queue.ts";
 import { formatOf, nullId } from "./blob.ts";
 import { branchRef, ownBookBranch } from "./book-branch.ts";
-import { importCommits, importFiles } from "./fast-import.ts";
+import { importCommits, importFiles, type Start } from "./fast-import.ts";
 import type { FileMode, Git } from "./git.ts";
+import { holdingRef, publishCommits } from "./publish-commits.ts";
 import { importSigned, type SignCommit } from "./signed-import.ts";
 import { inStoredForm } from "./stored-form.ts";
 
@@ -107,12 +108,15 @@ async function recordBook(
     const elsewhere = await git.text(["for-each-ref", "--format=%(worktreepath)", branch]);
     if (elsewhere !== "") return `the branch ${book.branch} is checked out in ${elsewhere}; check out another there`;
     const tip = await git.commitAt(branch);
-    const from = await withFirstFiles(git, tip ?? (await forkPoint(git, book)), book.folders, tip === undefined);
+    const start = { held: await holdingRef(git, "recorder"), from: tip ?? (await forkPoint(git, book)) };
+    const first = await withFirstFiles(git, start, book.folders, tip === undefined);
+    const from = first.commit;
     const { prefix, committed, rows, modes } = await compare(git, queued, from);
     const wanted = rows.filter((row) => !isCommitted(row, rows, committed.get(prefix + row.path)?.blob));
-    const commit = await commitRows(git, from, wanted, prefix, modes, sign);
+    const commit = await commitRows(git, { ...start, from }, wanted, prefix, modes, sign);
     crashPoint("book-imported");
-    if (commit === tip || (commit && (await git.moveRef(branch, commit, tip ?? null, "scriptorium: record")))) break;
+    const made = { held: start.held, to: commit ?? "", from: tip, files: [...first.files, ...filesOf(wanted, prefix)] };
+    if (commit === tip || (commit && (await publishCommits(git, branch, made, reason)))) break;
     if (attempt >= mostTries) return `the branch ${book.branch} keeps changing`;
   }
   crashPoint("book-moved");
@@ -130,15 +134,15 @@ const forkPoint = async (git: Git, { branch, setting }: BookBranch & { branch: s
  */
 async function withFirstFiles(
   git: Git,
-  tip: string | undefined,
+  { from: tip, held }: Start,
   folders: string[],
   isNew: boolean,
-): Promise<string | undefined> {
+): Promise<{ commit: string | undefined; files: string[][] }> {
   const { prefix } = await git.place();
   const own = folders.map((folder) => prefix + folder);
   const options = ["--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", "--full-tree"];
   const there = tip ? await git.list([...options, tip, "--", ...own]) : [];
-  if (there.length > 0 && !isNew) return tip;
+  if (there.length > 0 && !isNew) return { commit: tip, files: [] };
   const root = join(await git.top(), prefix);
   const found = await Promise.all(folders.map((folder) => filesIn(root, folder)));
   const paths = found.flat();
@@ -150,9 +154,15 @@ async function withFirstFiles(
       mode: await git.modeOf(prefix + path),
     })),
   );
-  if (files.length === 0) return tip;
+  if (files.length === 0) return { commit: tip, files: [] };
   const gone = there.filter((path) => !files.some((file) => file.path === path));
-  return importFiles(git, tip, { files, gone }, "Begin the wiki on a branch of its own\n");
+  const commit = await importFiles(
+    git,
+    { from: tip, held },
+    { files, gone },
+    "Begin the wiki on a branch of its own\n",
+  );
+  return { commit, files: [files.map(({ path }) => path)] };
 }
 
 async function filesIn(root: string, folder: string): Promise<string[]> {
@@ -228,25 +238,32 @@ async function moveBranch(
   modes: Map<string, FileMode>,
   sign: SignCommit | undefined,
 ): Promise<boolean> {
-  const commit = await commitRows(git, head.commit, rows, prefix, modes, sign);
+  const start = { from: head.commit, held: await holdingRef(git, "recorder") };
+  const to = await commitRows(git, start, rows, prefix, modes, sign);
   crashPoint("branch-imported");
-  return commit !== undefined && git.moveRef(head.branch, commit, head.commit ?? null, "scriptorium: record");
+  if (to === undefined) return false;
+  return publishCommits(git, head.branch, { ...start, to, files: filesOf(rows, prefix) }, reason);
 }
+
+const reason = "scriptorium: record";
+
+/** The file of each commit. */
+const filesOf = (rows: Row[], prefix: string) => rows.map((row) => [pathsOf(row, prefix).path]);
 
 async function commitRows(
   git: Git,
-  from: string | undefined,
+  start: Start,
   rows: Row[],
   prefix: string,
   modes: Map<string, FileMode>,
   sign: SignCommit | undefined,
 ): Promise<string | undefined> {
-  if (rows.length === 0) return from;
+  if (rows.length === 0) return start.from;
   const commits = rows.map((row) => {
     const paths = pathsOf(row, prefix);
     return { ...row, ...paths, bytes: undefined, mode: modes.get(paths.path) ?? "100644" };
   });
-  return sign ? importSigned(git, from, commits, sign) : importCommits(git, from, commits);
+  return sign ? importSigned(git, start, commits, sign) : importCommits(git, start, commits);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { nullId } from "./blob.ts";
 import type { FileMode, Git } from "./git.ts";
 
 type File = {
@@ -19,32 +18,34 @@ export type Commit = File & {
 };
 
 const committer = "Scriptorium <scriptorium@localhost.invalid>";
-/** Exists only inside fast-import, which needs a ref to commit to. */
-const scratchRef = "refs/scriptorium/import";
+/** Where new commits begin, and the ref that holds them until `publishCommits` moves another one to them. */
+export type Start = { from: string | undefined; held: string };
 
 /**
  * Creates many commits of one file each on top of `from`, with one git process, without touching the index or
- * the work tree. Returns the last commit. No ref is changed: the caller moves one with the old value as a
+ * the work tree. Returns the last commit. No ref but `held` is changed: the caller moves one with the old value as a
  * condition. A git process that outlives its killed parent can therefore not reset a ref to an old state.
  */
-export async function importCommits(git: Git, from: string | undefined, commits: Commit[]): Promise<string> {
+export async function importCommits(git: Git, { from, held }: Start, commits: Commit[]): Promise<string> {
   const stream = [
     "feature done\n",
-    `reset ${scratchRef}\n`,
+    `reset ${held}\n`,
     ...(from ? [`from ${from}\n`] : []),
     "\n",
-    ...commits.flatMap(formatCommit),
+    ...commits.flatMap((commit) => formatCommit(held, commit)),
     "get-mark :1\n",
-    `reset ${scratchRef}\nfrom ${nullId((await git.place()).format)}\n\n`,
     "done\n",
   ];
-  return git.text(["fast-import", "--quiet", "--date-format=raw"], stream);
+  return git.text(fastImport, stream);
 }
+
+/** `held` may be left from a process that was killed. */
+const fastImport = ["fast-import", "--quiet", "--force", "--date-format=raw"];
 
 /** Creates one commit that adds `files` to those of `from`, and takes `gone` away. */
 export async function importFiles(
   git: Git,
-  from: string | undefined,
+  { from, held }: Start,
   { files, gone }: { files: Omit<File, "bytes">[]; gone: string[] },
   message: string,
 ): Promise<string> {
@@ -52,26 +53,25 @@ export async function importFiles(
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const stream = [
     "feature done\n",
-    `commit ${scratchRef}\nmark :1\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
+    `commit ${held}\nmark :1\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
     text,
     "\n",
     ...(from ? [`from ${from}\n`] : []),
     ...gone.map((path) => `D ${quoted(path)}\n`),
     ...files.flatMap((file) => formatFile({ ...file, bytes: undefined })),
     "\nget-mark :1\n",
-    `reset ${scratchRef}\nfrom ${nullId((await git.place()).format)}\n\n`,
     "done\n",
   ];
-  return git.text(["fast-import", "--quiet", "--date-format=raw"], stream);
+  return git.text(fastImport, stream);
 }
 
 /** Every commit gets the mark 1: only the last one is asked for. */
-function formatCommit({ author, message, at, movedFrom, ...file }: Commit): (string | Buffer)[] {
+function formatCommit(held: string, { author, message, at, movedFrom, ...file }: Commit): (string | Buffer)[] {
   const when = `${Math.floor(Date.parse(at) / 1000)} +0000`;
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const text = Buffer.from(message);
   return [
-    `commit ${scratchRef}\nmark :1\nauthor ${author} ${when}\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
+    `commit ${held}\nmark :1\nauthor ${author} ${when}\ncommitter ${committer} ${now}\ndata ${text.length}\n`,
     text,
     "\n",
     ...(movedFrom === undefined ? [] : [`D ${quoted(movedFrom)}\n`]),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Refused } from "../../kernel/result.ts";
 import { batches } from "../batches.ts";
 import { isBlob, nullId, type ObjectFormat } from "./blob.ts";
-import { type AllowsPrograms, guardedGit, topFolder, whyNoRepository } from "./guarded-git.ts";
+import { type AllowsPrograms, guardedGit, missingInClone, topFolder, whyNoRepository } from "./guarded-git.ts";
 import { failedGit, type GitInput, type GitOutput } from "./run-git.ts";
 import { runningGit } from "./running-git.ts";
 
@@ -29,7 +29,7 @@ export function gitAt(
   /** The output without trailing white space; throws a GitError for any exit code but 0. */
   async function text(args: string[], input?: GitInput): Promise<string> {
     const output = await run(args, input);
-    if (output.code !== 0) throw failedGit(args, output);
+    if (output.code !== 0) throw missingInClone(output) ?? failedGit(args, output);
     return output.stdout.toString("utf8").trimEnd();
   }
 
@@ -125,19 +125,43 @@ export function gitAt(
 
     treeOf: (commit: string) => text(["rev-parse", `${commit}^{tree}`]),
 
-    /** Sets a ref if it still points at `from` (null: does not exist); false when it moved. */
-    async moveRef(ref: string, to: string, from: string | null, reason = "scriptorium"): Promise<boolean> {
+    /** Sets a ref if it still points at `from` (null: does not exist), and deletes another; false when it moved. */
+    async moveRef(
+      ref: string,
+      to: string,
+      from: string | null,
+      { reason = "scriptorium", andDelete }: { reason?: string | undefined; andDelete?: string } = {},
+    ): Promise<boolean> {
       const old = from ?? nullId((await findPlace()).format);
-      return (await run(["update-ref", "-m", reason, ref, to, old])).code === 0;
+      const lines = [`update ${ref} ${to} ${old}`, ...(andDelete ? [`delete ${andDelete}`] : [])];
+      return (await run(["update-ref", "-m", reason, "--stdin"], `${lines.join("\n")}\n`)).code === 0;
     },
 
     setRef: (ref: string, to: string) => text(["update-ref", ref, to]),
 
     deleteRef: (ref: string) => run(["update-ref", "-d", ref]),
 
+    /** True if git has the objects that all these revisions name. */
+    async hasObjects(revisions: string[]): Promise<boolean> {
+      const asked = revisions.map((revision) => `${revision}\n`).join("");
+      const { code, stdout } = await run(["cat-file", "--batch-check=%(objectname)"], asked);
+      return code === 0 && !/ (missing|ambiguous)$/m.test(stdout.toString("utf8"));
+    },
+
+    /** Undefined when git does not have it; refused when only the remote of a partial clone does. */
     async readBlob(blob: string): Promise<Buffer | undefined> {
-      const { code, stdout } = await run(["cat-file", "blob", blob]);
-      return code === 0 ? stdout : undefined;
+      const output = await run(["cat-file", "blob", blob]);
+      const missing = missingInClone(output);
+      if (missing) throw missing;
+      return output.code === 0 ? output.stdout : undefined;
+    },
+
+    /** How many objects of a ref's history in these folders only the remote of a partial clone has. */
+    async countRemote(ref: string, folders: string[]): Promise<number> {
+      if (!(await maybe(["config", "--get-regexp", "^remote\\..*\\.partialclonefilter$"]))) return 0;
+      const own = folders.map((folder) => `:(literal)${folder}`);
+      const listed = await maybe(["rev-list", "--objects", "--missing=print", ref, "--", ...own]);
+      return (listed ?? "").split("\n").filter((line) => line.startsWith("?")).length;
     },
 
     /** Those of the blobs that exist, by name. */

@@ -85,6 +85,15 @@ function refuseForeign(output: GitOutput): GitOutput {
   throw new Refused({ code: "refused", message });
 }
 
+/** The refusal for a git that lacks objects of a partial clone: it must not fetch them by itself. */
+export function missingInClone({ code, stderr }: GitOutput): Refused | undefined {
+  if (code === 0 || !/from promisor remote|lazy fetching disabled/.test(stderr)) return undefined;
+  const message = `this clone lacks objects that its remote has (git clone --filter), and Scriptorium does not fetch; ${fetchRest}`;
+  return new Refused({ code: "refused", message });
+}
+
+const fetchRest = "to get all of them, run: git fetch --refetch --no-filter";
+
 const quoted = (word: string) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 export function whyNoRepository(root: string, stderr: string): string {

@@ -13,6 +13,7 @@ import { type BranchOptions, pathsOf, recordBranch } from "./branch.ts";
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { Git } from "./git.ts";
 import { historyRefOf } from "./history-ref.ts";
+import { holdingRef, publishCommits, whyUnsafe } from "./publish-commits.ts";
 import { GitError } from "./run-git.ts";
 
 /**
@@ -54,6 +55,8 @@ export function openRecorder({ db, git, publications, lockFile, ...options }: De
     let recorded = 0;
     try {
       for (;;) {
+        const unsafe = await whyUnsafe(git);
+        if (unsafe) return { recorded, waits: unsafe };
         const fresh = await recordHistory(db, git, publications);
         if (typeof fresh === "string") return { recorded, waits: fresh };
         const waits = await recordBranch(db, git, options);
@@ -117,9 +120,11 @@ async function recordHistory(
   if (missing.length > 0) {
     const head = await chainHead(db);
     const commits = (await withBytes(git, prefix, missing)).map((row) => ({ ...row, message: withHead(row, head) }));
-    recorded = await importCommits(git, tip, commits);
+    const held = await holdingRef(git, "recorder");
+    recorded = await importCommits(git, { from: tip, held }, commits);
     crashPoint("history-imported");
-    if (!(await git.moveRef(ref, recorded, tip ?? null))) {
+    const made = { held, to: recorded, from: tip, files: commits.map(({ path }) => [path]) };
+    if (!(await publishCommits(git, ref, made))) {
       if (attempt >= 10) throw new GitError(`${ref} is locked or keeps changing`, undefined, "");
       return recordHistory(db, git, publications, attempt + 1);
     }

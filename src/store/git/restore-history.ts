@@ -1,6 +1,7 @@
 import { type Commit, importCommits } from "./fast-import.ts";
 import type { FileMode, Git } from "./git.ts";
 import { historyFolders, historyRefOf } from "./history-ref.ts";
+import { holdingRef, publishCommits } from "./publish-commits.ts";
 
 /** A version that history lacks, and the version of the same file that must follow it. */
 export type MissingCommit = Commit & { entry: string; version: number };
@@ -29,9 +30,11 @@ export async function restoreHistory(git: Git, missing: MissingCommit[]): Promis
     ...places.filter(({ place }) => place === first + offset).map(({ commit }) => commit),
     ...(tail[offset]?.commit ? [tail[offset].commit] : []),
   ]);
-  const made = await importCommits(git, present[first - 1]?.id, ordered);
+  const held = await holdingRef(git, "repair");
+  const made = await importCommits(git, { from: present[first - 1]?.id, held }, ordered);
   const kept = tip && tail.length > 0 ? await keepReplaced(git, tip) : undefined;
-  return (await git.moveRef(ref, made, tip ?? null, "scriptorium: repair"))
+  const files = ordered.map((one) => [one.path]);
+  return (await publishCommits(git, ref, { held, to: made, from: tip, files }, "scriptorium: repair"))
     ? { tip: made, kept, unfit: false }
     : undefined;
 }

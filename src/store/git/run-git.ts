@@ -137,6 +137,7 @@ const commands: Record<string, string[]> = {
   "pack-objects": [],
   "read-tree": [],
   reset: [],
+  "rev-list": [],
   "rev-parse": [],
   rm: [],
   "show-ref": [],

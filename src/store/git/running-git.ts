@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
-import { basename } from "node:path";
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { commandIn } from "./run-git.ts";
 
 /**
@@ -12,24 +12,49 @@ export function runningGit(folders: string[], environment: Record<string, string
   if (environment.GIT_QUARANTINE_PATH !== undefined) return commands["receive-pack"];
   if (environment.GIT_INDEX_FILE !== undefined) return commands.commit;
   const real = new Set(folders.map(realPath));
-  for (const pid of processes()) {
-    const name = read(`/proc/${pid}/comm`)?.startsWith("git") ? commandOf(pid) : undefined;
-    if (name !== undefined && real.has(cwdOf(pid))) return commands[name];
-  }
-  return undefined;
+  const found = gitProcesses().find(({ command, cwd }) => Object.hasOwn(commands, command) && real.has(cwd));
+  return found && commands[found.command];
 }
 
 const commands: Record<string, string> = { commit: "a git commit", "receive-pack": "a push to this repository" };
 
-/** The command of a git process, if it is one of those above. */
-function commandOf(pid: string): string | undefined {
-  const [program = "", ...args] = read(`/proc/${pid}/cmdline`)?.split("\0") ?? [];
-  const name = basename(program);
-  const command = name.startsWith("git-") ? name.slice(4) : commandIn(args);
-  return Object.hasOwn(commands, command) ? command : undefined;
+/** The processes that delete objects of the repository, in any of its work trees; `git gc` starts them. */
+export function runningMaintenance(commonDir: string): Set<string> {
+  const real = realPath(commonDir);
+  const found = gitProcesses().filter(({ command, cwd }) => deleting.has(command) && commonDirOf(cwd) === real);
+  return new Set(found.map(({ pid }) => pid));
 }
 
-/** None where there is no /proc: there only the environment of a hook tells. */
+const deleting = new Set(["repack", "prune"]);
+
+/** The folder of the repository that has the objects, for a folder in one of its work trees or in git's own. */
+function commonDirOf(folder: string): string | undefined {
+  const inside = ["HEAD", "objects"].every((name) => existsSync(join(folder, name)));
+  const found = inside ? folder : gitDirIn(folder);
+  if (found === undefined) return dirname(folder) === folder ? undefined : commonDirOf(dirname(folder));
+  return realPath(resolve(found, read(join(found, "commondir"))?.trim() ?? "."));
+}
+
+/** `.git` is a folder, or a file that names it. */
+function gitDirIn(folder: string): string | undefined {
+  const file = join(folder, ".git");
+  if (!existsSync(file)) return undefined;
+  const named = /^gitdir: (.+)$/m.exec(read(file) ?? "")?.[1];
+  return named === undefined ? file : resolve(folder, named);
+}
+
+type GitProcess = { pid: string; command: string; cwd: string };
+
+/** The running git commands of this machine; none where there is no /proc. */
+function gitProcesses(): GitProcess[] {
+  return processes().flatMap((pid) => {
+    if (!read(`/proc/${pid}/comm`)?.startsWith("git")) return [];
+    const [program = "", ...args] = read(`/proc/${pid}/cmdline`)?.split("\0") ?? [];
+    const name = basename(program);
+    return [{ pid, command: name.startsWith("git-") ? name.slice(4) : commandIn(args), cwd: cwdOf(pid) }];
+  });
+}
+
 function processes(): string[] {
   try {
     return readdirSync("/proc").filter((name) => /^\d+$/.test(name));

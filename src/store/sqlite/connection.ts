@@ -30,7 +30,8 @@ export function openConnection(file: string, busyMs: number, binding = loadBindi
     exec: (sql) => withCode(() => database.exec(sql)),
     prepare: (sql) => withCode(() => statementOf(database.prepare(sql))),
     get inTransaction() {
-      return database.isTransaction;
+      // The binding throws if the connection is closed.
+      return database.isOpen && database.isTransaction;
     },
     close() {
       if (database.isOpen) database.close();

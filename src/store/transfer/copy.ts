@@ -21,10 +21,7 @@ export async function copyTables(
   const shapes = await sharedTables(from, to);
   const wanted = new Map<string, Digest>();
   for (const shape of shapes) wanted.set(shape.name, await digestOf(from.query, shape));
-  for (const shape of [...shapes].reverse()) {
-    if (isSameDigest(await digestOf(to.read, shape), wanted.get(shape.name))) continue;
-    if (!(await isEmptyTable(to.read, shape.name))) await to.write((tx) => deleteRows(tx, shape.name, ownKeys));
-  }
+  await clearOthers(to, shapes, wanted);
   for (const shape of shapes) {
     const expected = wanted.get(shape.name) as Digest;
     const isThere = isSameDigest(await digestOf(to.read, shape), expected);
@@ -36,6 +33,23 @@ export async function copyTables(
     report({ table: shape.name, rows: expected.rows, state: isThere ? "already there" : "copied" });
   }
   return Object.fromEntries(wanted);
+}
+
+/**
+ * Empties the tables that an interrupted copy left incomplete, and returns the names of those that are complete. A
+ * table is copied after those that it refers to, so that the complete ones have all that they refer to.
+ */
+export async function clearOthers(
+  to: Database,
+  shapes: TableShape[],
+  wanted: ReadonlyMap<string, Digest>,
+): Promise<Set<string>> {
+  const complete = new Set<string>();
+  for (const shape of [...shapes].reverse()) {
+    if (isSameDigest(await digestOf(to.read, shape), wanted.get(shape.name))) complete.add(shape.name);
+    else if (!(await isEmptyTable(to.read, shape.name))) await to.write((tx) => deleteRows(tx, shape.name, ownKeys));
+  }
+  return complete;
 }
 
 /** Whether anybody has written to a database. */

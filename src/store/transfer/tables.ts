@@ -21,7 +21,7 @@ export const derivedTables = [
 ] as const;
 
 /** Rows of `meta` that belong to one database. */
-export const ownKeys: readonly string[] = ["book", "moving", "search-sections", "search-vocabulary"];
+export const ownKeys: readonly string[] = ["book", "moving", "restoring", "search-sections", "search-vocabulary"];
 
 const derived = new Set<string>(derivedTables);
 

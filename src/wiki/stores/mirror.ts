@@ -8,6 +8,7 @@ import { type Commit, importCommits } from "../../store/git/fast-import.ts";
 import type { Git } from "../../store/git/git.ts";
 import { commitMessage, formatIdentity, timeTrailer } from "../../store/git/history.ts";
 import { historyName } from "../../store/git/history-ref.ts";
+import { holdingRef, publishCommits } from "../../store/git/publish-commits.ts";
 import { type Link, linkAt, linkOf } from "../../store/queries/event-chain.ts";
 import { eventNumbered } from "../../store/queries/event-log.ts";
 import { findRename } from "../../store/queries/schema-versions.ts";
@@ -75,8 +76,10 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
     const commits = (await Promise.all(events.map((event) => commitOf(event, prefix, head)))).filter(
       (made) => made !== undefined,
     );
-    const newTip = commits.length > 0 ? await importCommits(git, tip, commits) : tip;
-    if (newTip !== undefined && newTip !== tip && !(await git.moveRef(mirrorRef, newTip, tip ?? null)))
+    const held = await holdingRef(git, "mirror");
+    const newTip = commits.length > 0 ? await importCommits(git, { from: tip, held }, commits) : tip;
+    const made = newTip && newTip !== tip && { held, to: newTip, from: tip, files: commits.map(({ path }) => [path]) };
+    if (made && !(await publishCommits(git, mirrorRef, made)))
       return { more: false, waits: `${branch} was moved by another process` };
     known = { tip: newTip, event: events.at(-1)?.id ?? known.event };
     return { more: events.length === eventsAtOnce };
