@@ -10,6 +10,7 @@ export const longTests = [
   "backup",
   "budgets.browser",
   "claim-secrets",
+  "conflicts",
   "connect-real",
   "crash",
   "crew-cli",
