@@ -13,6 +13,7 @@ export const longTests = [
   "conflicts",
   "connect-real",
   "crash",
+  "crew-bench",
   "crew-cli",
   "decisions",
   "demo",
