@@ -17,6 +17,12 @@ export const moduleOf = (n: number) => `src/module-${n}.js`;
 /** What task n must make the module return. */
 export const rightOf = (n: number) => `answer ${n * 7 + 3}`;
 
+/** The command that tells whether task n is done. */
+export const checkOf = (n: number) => {
+  const script = `import { answer } from "./${moduleOf(n)}"; process.exit(answer() === ${JSON.stringify(rightOf(n))} ? 0 : 1)`;
+  return ["node", "--input-type=module", "-e", script];
+};
+
 /** Modules of some 150 lines, as a program has them: functions with a comment each, and one that a task will change. */
 export function projectFiles({ files }: Size): Map<string, string> {
   const prose = proseWriter(11);
@@ -61,7 +67,6 @@ export function planFor({ tasks }: Size): PlanTask[] {
   };
   const rest = Array.from({ length: tasks - 1 }, (_, i): PlanTask => {
     const n = i + 1;
-    const script = `import { answer } from "./${moduleOf(n)}"; process.exit(answer() === ${JSON.stringify(rightOf(n))} ? 0 : 1)`;
     return {
       ...plain,
       number: `1.${n}`,
@@ -70,7 +75,7 @@ export function planFor({ tasks }: Size): PlanTask[] {
       verification: [
         {
           criterion: "answer() returns the text that was asked for",
-          check: { run: ["node", "--input-type=module", "-e", script], exits: 0 },
+          check: { run: checkOf(n), exits: 0 },
         },
       ],
       execution: ["read_file the module", "edit_file the last line", "submit_output"],

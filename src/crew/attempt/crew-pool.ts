@@ -10,7 +10,7 @@ import { openStagePool, recheckMs } from "./stage-pool.ts";
 
 type Options = { by: string; signal: AbortSignal };
 
-/** Stops the run of a task; the pool goes on with other runs. */
+/** Stops the run of a task; the pool continues with other runs. */
 const stopRunOf =
   ({ app }: Crew, by: string) =>
   async ({ reason, task }: { reason: string; task: string }): Promise<void> => {
