@@ -131,6 +131,7 @@ export const loaders = {
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
   cancel_run: pick(crewRun, "cancelRun"),
+  close_run: pick(crewRun, "closeFailedRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   show_held_files: pick(crewFiles, "showHeldFiles"),

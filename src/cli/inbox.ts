@@ -30,6 +30,9 @@ function listed({ waiting, proposals, runs, files, settings }: Waiting): string 
       ...(state === "stopped"
         ? [["stopped run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
         : []),
+      ...(state === "failed"
+        ? [["failed run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run show ${id}, run close ${id}`]]
+        : []),
       ...questions.map((one) => [
         "question",
         `${title}, task ${one.task}: ${one.question}`,
