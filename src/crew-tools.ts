@@ -8,7 +8,7 @@ import type { OperationName } from "./operation-loaders.ts";
 
 /** The operations that an agent of a part may call, beside the tools of its desk. */
 export const operationsFor = (part: CrewPart): Operation<CrewApp>[] =>
-  part in toolsOf ? toolsOf[part as keyof typeof toolsOf].map((name) => operations[name]) : [];
+  part in toolsOf ? toolsOf[part as keyof typeof toolsOf].map(toolFor) : [];
 
 /** Serves an agent process its own tools over a private socket. */
 export const serveTools = (tools: Toolset) => openToolSocket(tools, "scriptorium", "Tools for your task.");
@@ -21,3 +21,22 @@ const toolsOf = {
   worker: ["submit_output", "ask", "get_task_context", ...reading, "append_log"],
   qc: ["submit_verdict", ...reading],
 } as const satisfies Partial<Record<CrewPart, readonly OperationName[]>>;
+
+/** The general guidance names tools that the crew does not have. */
+const guidance: Partial<Record<string, string>> = {
+  get_task_context: "Use it for the whole output of a dependency that your prompt shortens.",
+  list_entries: "More than 50 entries are listed as folders: list one with `under`.",
+  search_entries:
+    "Returns ranked passages with heading and line. Use it to find which entry to fetch, or to check a fact without using a read.",
+  fetch_entry: "You can read only a few different entries (4 by default); reading one again is free.",
+  memory_search_nodes: "Words only, no operators. memory_get_node then reads a node.",
+  memory_get_node:
+    "Without `fields` it returns the names of the properties; name the ones you need. The node of a run's task has its verdict, attempts and output.",
+  append_log:
+    "Use it for decisions and findings as they happen. Time, role and run are added in front. One line per call; lines cannot be changed later.",
+};
+
+function toolFor(name: (typeof toolsOf)[keyof typeof toolsOf][number]): Operation<CrewApp> {
+  const operation: Operation<CrewApp> = operations[name];
+  return { ...operation, ...(guidance[name] ? { guidance: guidance[name] } : {}) };
+}

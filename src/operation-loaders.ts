@@ -135,6 +135,7 @@ export const loaders = {
   run_usage: pick(crewReportUsage, "runUsage"),
   pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
+  close_run: pick(crewRun, "closeFailedRun"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   show_held_files: pick(crewFiles, "showHeldFiles"),

@@ -16,7 +16,8 @@ import {
   environmentOf,
   ownKey,
 } from "./support/cli-crew.ts";
-import { scriptoriumProcess } from "./support/commands.ts";
+import { killAtRandom, leftOver, markName } from "./support/cli-kills.ts";
+import { scriptoriumProcess, start } from "./support/commands.ts";
 import { modelServer } from "./support/model-server.ts";
 import { needs } from "./support/programs.ts";
 import { runWorker } from "./support/run-worker.ts";
@@ -100,6 +101,36 @@ describe(
     });
   },
 );
+
+test("C4, V9: a run of Codex whose command and agents are killed at random moments accepts every task once and leaves nothing behind", {
+  ...installing,
+  ...needs("bubblewrap"),
+}, async ({ skip }) => {
+  const { app, git, how, root, run } = await crewOf({ worker: "codex", qc: "codex" }, skip);
+  const mark = run;
+  const env = { ...how.env, [markName]: mark };
+  const execute = () => start("scriptorium.js", ["execute", run, "--workers", "2", "--json"], root, env);
+  const killed = await killAtRandom({ mark, command: 3, agent: 2, random: Math.random, start: execute });
+  expect(killed.command).toBeGreaterThan(0);
+  expect(JSON.parse(killed.last.stdout.trim().split("\n").at(-1) ?? ""), killed.last.stderr).toMatchObject({
+    state: "completed",
+    tasks: { completed: crewTasks.length },
+  });
+  expect(await leftOver(mark)).toEqual([]);
+
+  const passed = (await attemptsOf(app.db.read, { run })).filter(({ phase }) => phase === "qc_passed");
+  expect(new Set(passed.map((row) => row.task_id)).size).toBe(crewTasks.length);
+  expect(passed).toHaveLength(crewTasks.length);
+  for (const number of crewFiles)
+    expect(git("show", `${acceptedBranch(run)}:out/${number}.txt`)).toBe(`made ${number}`);
+  const accepted = git("log", "--format=%s", acceptedBranch(run)).split("\n");
+  expect(accepted.filter((line) => line.startsWith("Accept task"))).toHaveLength(crewFiles.length);
+  expect(git("worktree", "list").split("\n")).toHaveLength(1);
+  const doctor = await scriptoriumProcess(["doctor", "--json"], how);
+  expect(doctor.json<{ findings: { state: string }[] }>().findings.filter(({ state }) => state === "problem")).toEqual(
+    [],
+  );
+});
 
 test(
   "W10: the real Codex, which ends with a text instead of a call, is reminded and delivers in its second session",

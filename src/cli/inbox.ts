@@ -42,6 +42,9 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
       ...(state === "stopped"
         ? [["stopped run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
         : []),
+      ...(state === "failed"
+        ? [["failed run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run show ${id}, run close ${id}`]]
+        : []),
       ...questions.map((one) => [
         "question",
         `${title}, task ${one.task}: ${one.question}`,

@@ -3,7 +3,7 @@ import { cleanRuns } from "../crew/clean.ts";
 import { spelled } from "../crew/report/metrics.ts";
 import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
-import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
+import { answerQuestion, closeFailedRun, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
 import { cancelCommand, pauseCommand, resumeCommand } from "./execute.ts";
@@ -57,6 +57,12 @@ export const runCommand = (common: () => Common) =>
             ({ task }) => `answered; the next attempt of ${task} gets the answer`,
           ),
         ),
+    )
+    .addCommand(
+      new Command("close")
+        .description(closeFailedRun.summary)
+        .argument("<run>")
+        .action((id) => report(common(), closeFailedRun, { id }, () => `${id} is no longer in the inbox`)),
     )
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)

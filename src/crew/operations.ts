@@ -305,7 +305,7 @@ export const getTaskContext = operation({
     "Read it before you start on a task. Outputs of dependencies are truncated; blocked_by lists failed tasks that block it. " +
     "For a task of a run, `kind` returns the context of the planner (pm), worker or verifier (qc).",
   input: z.object({
-    id: z.string().max(64).describe("Id of the task, as in list_todos"),
+    id: z.string().max(64).describe("Id of the task"),
     kind: z.enum(["pm", "worker", "qc"]).optional().describe("Whose context of a run's task to return"),
   }),
   output: tasks.getTaskContext.output.extend({

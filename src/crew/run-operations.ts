@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { collaborators, operation, people } from "../kernel/operation.ts";
-import { ok } from "../kernel/result.ts";
+import { ok, refuse } from "../kernel/result.ts";
 import { snakeKeys } from "../kernel/wire.ts";
+import { appendEvent } from "../store/events.ts";
+import { noSuch } from "../store/no-such.ts";
+import { closeRun, lockRun } from "../store/queries/runs.ts";
 import { actorOf } from "./operations.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { answer } from "./record/questions.ts";
@@ -140,4 +143,26 @@ export const cancelRun = operation({
     const given = await app.runs.cancel(id, reason, actorOf(caller));
     return given.ok ? ok({ id, state: given.value.run.state, cancelled: given.value.tasks }) : given;
   },
+});
+
+export const closeFailedRun = operation({
+  name: "close_run",
+  summary: "Remove a failed run from the inbox. Its record stays, and it can still be retried.",
+  effect: "writes",
+  touches: ["run"],
+  callers: collaborators,
+  group: "runs",
+  http: { method: "post", path: "/runs/{id}/close" },
+  input: z.object({ id: runId }),
+  output: z.object({ id: z.string() }),
+  run: (app: CrewApp, { id }, caller) =>
+    app.db.write(async (tx) => {
+      const run = await lockRun(tx, app.db.engine, id);
+      if (!run) return noSuch(tx, "run", id);
+      if (run.state !== "failed") return refuse("conflict", `run ${id} is ${run.state}; only a failed run is closed`);
+      if (!(await closeRun(tx, run))) return refuse("conflict", `run ${id} is closed already`);
+      const at = app.now().toISOString();
+      await appendEvent(tx, { at, actor: actorOf(caller), kind: "run-closed", subject: `run:${id}`, data: {} });
+      return ok({ id });
+    }),
 });

@@ -71,6 +71,7 @@ export const eventKinds = {
   "run-briefed": "The brief of a run was stored.",
   "run-cancel": "A run was cancelled.",
   "run-cleaned": "Branches and checkouts of a finished run were deleted.",
+  "run-closed": "A person removed a failed run from the inbox.",
   "run-created": "A run was created for a request.",
   "run-ended": "A run along the pipeline ended with its last handoff, at max_steps, or by a person.",
   "run-fail": "The planning of a run failed.",

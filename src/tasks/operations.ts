@@ -9,7 +9,7 @@ import { isOver, shownState, shownStates, states, type Task } from "./task.ts";
 import type { TasksApp } from "./tasks-app.ts";
 import type { Step } from "./transition.ts";
 
-const id = z.string().max(64).describe("Id of the task, as in list_todos");
+const id = z.string().max(64).describe("Id of the task");
 const epoch = z.int().min(1).optional().describe("The epoch from lock_todo; required while you hold the task");
 const secret = z
   .string()

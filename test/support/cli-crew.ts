@@ -4,10 +4,10 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { markName } from "./cli-kills.ts";
 import type { Heard, Reply } from "./model-wire.ts";
 
-export const crewClis = ["claude", "codex", "qwen"] as const;
-export type CrewCli = (typeof crewClis)[number];
+export type CrewCli = "claude" | "codex" | "qwen";
 
 /** The key that the person has; agents must never see it. */
 export const ownKey = "sk-own-key-of-the-person-4f1d";
@@ -22,7 +22,7 @@ export const blockOf = (bins: Partial<Record<CrewCli, string>>): Record<string, 
   author_email: "crew@example.org",
   ...(bins.claude ? { claude_bin: bins.claude } : {}),
   ...(bins.codex ? { codex_bin: bins.codex } : {}),
-  env: ["OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"],
+  env: ["OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", markName],
 });
 
 /** With which all three reach the model at `url`; their settings are in `home`. */

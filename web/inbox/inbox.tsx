@@ -1,11 +1,13 @@
+import { Button } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
-import type { Output } from "../client/call.ts";
-import { useOperation } from "../client/query.ts";
+import { mayCall, type Output } from "../client/call.ts";
+import { useOperation, useWrite } from "../client/query.ts";
 import { Check } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
+import { say } from "../parts/toast.tsx";
 import { Questions } from "../runs/questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
@@ -19,8 +21,8 @@ export function Inbox() {
       <div className="page-head">
         <h1>Inbox</h1>
         <p className="lead">
-          Proposals, questions, plan changes, results to approve, held files, stopped runs and settings that need your
-          decision.
+          Proposals, questions, plan changes, results to approve, held files, stopped and failed runs, and settings that
+          need your decision.
         </p>
       </div>
       <nav className="chips" aria-label="Show">
@@ -217,7 +219,30 @@ function WaitingRun({ run }: { run: Run }) {
         </span>
       </p>
       {run.state === "stopped" && <Resume run={run} />}
+      {run.state === "failed" && <FailedRun run={run} />}
       <Questions run={run} />
     </li>
+  );
+}
+
+/** Its page has the failures, and the buttons that retry them or edit the plan. */
+function FailedRun({ run: { id, reason } }: { run: Run }) {
+  const close = useWrite("close_run", { onDone: () => say("Run removed from the inbox") });
+  return (
+    <div className="note waiting-reason">
+      <p>
+        <strong>The run failed{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
+      </p>
+      <div className="row-of-buttons">
+        <Button component={Link} to={`/runs/${id}`} size="xs">
+          Open run
+        </Button>
+        {mayCall("close_run") && (
+          <Button size="xs" variant="default" loading={close.isPending} onClick={() => close.mutate({ id })}>
+            Dismiss
+          </Button>
+        )}
+      </div>
+    </div>
   );
 }

@@ -4,9 +4,10 @@ import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { proposal } from "../../review/proposals/operations.ts";
+import type { RunRow } from "../../store/crew-tables.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
-import { runsThatWait } from "../../store/queries/runs.ts";
+import { failedRuns, runsThatWait, tasksOfRun } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
 import { gateLine, shownGate } from "./gates.ts";
@@ -17,7 +18,7 @@ import { budget, question, runLine } from "./show.ts";
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped runs and settings.",
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped and failed runs, and settings.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
   callers: people,
@@ -29,7 +30,7 @@ export const inbox = operation({
     proposals: z.array(proposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
-      .describe("Stopped and waiting runs with their reason, and runs with open questions"),
+      .describe("Stopped, failed and waiting runs with their reason, and runs with open questions"),
     plan_changes: z
       .array(
         z.object({
@@ -49,14 +50,19 @@ export const inbox = operation({
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp) {
-    const [proposals, found, changes, held, gates, untrusted] = await Promise.all([
+    const [proposals, waiting, failed, changes, held, gates, untrusted] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read),
+      failedRuns(app.db.read),
       openChanges(app),
       waitingFiles(app.db.read),
       waitingGates(app.db.read),
       waitingItems(app.config),
     ]);
+    const found = [
+      ...waiting,
+      ...(await Promise.all(failed.map(async (run) => ({ run: await explained(app, run), questions: [] })))),
+    ];
     const runs = found.map(({ run, questions }) => ({
       id: run.id,
       state: run.state,
@@ -68,7 +74,9 @@ export const inbox = operation({
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
-    const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
+    const decisions = runs.map(
+      ({ state, questions }) => questions.length + (["stopped", "failed"].includes(state) ? 1 : 0),
+    );
     return ok({
       waiting: [...decisions, proposals.length, changes.length, held.length, gates.length, untrusted.length].reduce(
         (a, b) => a + b,
@@ -84,3 +92,15 @@ export const inbox = operation({
     });
   },
 });
+
+/** The reason of a run that failed by its tasks has only their number; the causes say more. */
+async function explained({ db }: CrewApp, run: RunRow): Promise<RunRow> {
+  const failed = (await tasksOfRun(db.read, run.id)).filter(({ task }) => task.state === "failed");
+  const causes = failed.map(({ number, failure }) => {
+    const [cause = "see its record"] = (failure?.rootCauses[0]?.cause ?? "").split("\n", 1).filter((one) => one !== "");
+    return `task ${number} failed: ${cause}`;
+  });
+  return causes.length === 0 ? run : { ...run, reason: causes.slice(0, mostCauses).join("; ") };
+}
+
+const mostCauses = 3;

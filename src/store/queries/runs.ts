@@ -1,7 +1,9 @@
+import { sql } from "kysely";
 import { batches } from "../batches.ts";
 import type { Failure, RunRow, RunTaskRow, StoredCriterion } from "../crew-tables.ts";
 import type { Database, Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
+import { findMeta, setMeta } from "./meta.ts";
 import type { StoredTask } from "./tasks.ts";
 
 export const findRun = (query: Query, id: string): Promise<RunRow | undefined> =>
@@ -123,6 +125,30 @@ type OpenQuestion = {
   passed_on: string | null;
 };
 type WaitingRun = { run: RunRow; questions: OpenQuestion[] };
+
+const closedKey = (run: string) => `run-closed:${run}`;
+
+/** Failed runs that nobody has closed since they failed. Newest first. */
+export const failedRuns = (query: Query): Promise<RunRow[]> =>
+  query
+    .selectFrom("runs")
+    .selectAll("runs")
+    .leftJoin("meta", (join) =>
+      join.on("meta.key", "=", sql<string>`${closedKey("")} || runs.id`).onRef("meta.value", "=", "runs.ended_at"),
+    )
+    .where("runs.state", "=", "failed")
+    .where("meta.key", "is", null)
+    .orderBy("runs.created_at", "desc")
+    .orderBy("runs.id", "desc")
+    .execute();
+
+/** Closes a failed run until it fails again. False if it is closed. */
+export async function closeRun(tx: Query, { id, ended_at }: Pick<RunRow, "id" | "ended_at">): Promise<boolean> {
+  const value = ended_at ?? "";
+  if ((await findMeta(tx, closedKey(id))) === value) return false;
+  await setMeta(tx, closedKey(id), value);
+  return true;
+}
 
 /** Runs that need a person: stopped, or with an open question of an agent. Newest first. */
 export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
