@@ -12,6 +12,7 @@ import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
+import { transcriptCommand } from "./transcript.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
@@ -57,6 +58,7 @@ export const runCommand = (common: () => Common) =>
           ),
         ),
     )
+    .addCommand(transcriptCommand(common) as unknown as Command)
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(pauseCommand(common) as unknown as Command)
