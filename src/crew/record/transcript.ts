@@ -16,7 +16,7 @@ export const redacting = ({ config }: Pick<CrewApp, "config">, more: readonly st
   redactor(config.environment, [ownerToken(config.stateFolder), ...more]);
 
 /**
- * Records what an agent is sent, says and is told, as it happens. Entries are written in order, several at once while
+ * Records what an agent is sent, says and calls, as it happens. Entries are written in order, several at once while
  * the store is busy. Nothing depends on them: an error is logged, and the agent goes on.
  */
 export function transcriptOf(app: CrewApp, run: string, context: string, secrets: readonly string[]) {

@@ -14,7 +14,7 @@ CREATE TABLE steering_messages (
 );
 CREATE INDEX steering_messages_of_task ON steering_messages (task_id);
 
--- What each agent of a run was sent, said, called and was told, in order. `n` has no gaps within a run, so that a
+-- What each agent of a run was sent, said and called, in order. `n` has no gaps within a run, so that a
 -- reader that has seen n misses nothing before it.
 CREATE TABLE transcript (
   run_id     TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
