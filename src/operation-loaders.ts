@@ -23,6 +23,8 @@ const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
 const crewRevert = () => import("./crew/revert.ts");
 const crewGates = () => import("./crew/gate-operations.ts");
+const crewSteer = () => import("./crew/steer-operations.ts");
+const crewReportTranscript = () => import("./crew/report/transcript.ts");
 const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
@@ -144,6 +146,8 @@ export const loaders = {
   show_gate: pick(crewGates, "showGate"),
   approve_task: pick(crewGates, "approveTask"),
   return_task: pick(crewGates, "returnTask"),
+  steer_task: pick(crewSteer, "steerTask"),
+  run_transcript: pick(crewReportTranscript, "runTranscript"),
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),

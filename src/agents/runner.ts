@@ -36,6 +36,13 @@ export type RunSpec = {
   onRetry?(message: string): void;
   /** Called when the provider has failed for a while, with the cause, and without one when it answers again. */
   onOutage?(message: string | null): void;
+  /**
+   * Called between two turns by runners that can: messages of people for the agent. Other agents get them with the
+   * results of their tools.
+   */
+  messages?(): Promise<string[]>;
+  /** Called with what the agent says and does, in order, for its transcript. */
+  onEntry?(entry: TranscriptEntry): void;
   /** Receives everything that the agent prints. */
   logFile?: string;
 };
@@ -120,6 +127,34 @@ export type RunResult = {
 };
 
 export type Compaction = { call: number; characters: number; removed: string[] };
+
+/** One entry of an agent's transcript. */
+export type TranscriptEntry =
+  /** What it was sent to begin with. */
+  | { kind: "sent"; runner: string; model: string | null; system: string; prompt: string }
+  /** What it said. */
+  | { kind: "said"; text: string; cut?: true; output_tokens?: number | null }
+  /** A call of one of our tools, whose input and answer are recorded by themselves. */
+  | { kind: "call"; call: string }
+  /** A call of one of its own tools. */
+  | { kind: "own_call"; id: string; tool: string; input: unknown }
+  | { kind: "own_result"; id: string; ok: boolean; output: string }
+  /** A message of a person. */
+  | { kind: "steering"; id: string; sent_by: string; content: string; delivered: "turn" | "tool_result" | "context" }
+  /** What the system told it, or says about it: a reminder, a removed part of its conversation. */
+  | { kind: "notice"; text: string }
+  /** A model call that failed and is repeated. */
+  | { kind: "retry"; text: string }
+  /** A line that it printed in no known form. */
+  | { kind: "printed"; text: string }
+  | {
+      kind: "ended";
+      reason: string;
+      error: string | null;
+      input_tokens: number | null;
+      output_tokens: number | null;
+      cost_usd: number | null;
+    };
 
 export const unknownUsage: Usage = {
   inputTokens: null,

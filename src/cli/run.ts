@@ -13,6 +13,7 @@ import type { OutputOf } from "./output-of.ts";
 import { replanCommand } from "./replan.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
+import { transcriptCommand } from "./transcript.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
@@ -64,6 +65,7 @@ export const runCommand = (common: () => Common) =>
         .argument("<run>")
         .action((id) => report(common(), closeFailedRun, { id }, () => `${id} is no longer in the inbox`)),
     )
+    .addCommand(transcriptCommand(common) as unknown as Command)
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(pauseCommand(common) as unknown as Command)

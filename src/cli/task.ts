@@ -1,6 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { updateTodo } from "../crew/operations.ts";
 import { overturnTask } from "../crew/overturn.ts";
+import { steerTask } from "../crew/steer-operations.ts";
 import { ok } from "../kernel/result.ts";
 import {
   createTodo,
@@ -122,6 +123,19 @@ export const taskCommand = (common: () => Common) =>
               `${id} is ${wordsFor(t.state)}`,
               ...(t.reopened ?? []).map((other) => `${other} is reopened too`),
             ].join("\n"),
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("steer")
+        .description(steerTask.summary)
+        .argument("<id>")
+        .argument("<message...>")
+        .action((id, words) =>
+          report(common(), steerTask, { id, content: words.join(" ") }, ({ reaches }) =>
+            reaches === "worker"
+              ? "sent; the worker gets it with its next turn or tool result"
+              : "sent; nobody works on the task now, the next attempt gets it",
           ),
         ),
     )

@@ -111,6 +111,8 @@ export const eventKinds = {
   "spend-refused": "A model call was refused because a budget has no room for it.",
   "spend-reserved": "The cost of a model call was reserved against the budgets.",
   "spend-settled": "A reservation was replaced by the cost that was reported.",
+  "steering-delivered": "The worker of a task got a person's message. The data says how.",
+  "steering-sent": "A person sent a message to the worker of a task.",
   "task-accept": "A verified task was completed.",
   "task-cancel": "A task was cancelled.",
   "task-claim": "A worker claimed a task.",

@@ -55,6 +55,7 @@ const nounsByWord = {
   settings: ["setting"],
   source: ["source"],
   spend: ["attempt"],
+  steering: ["attempt"],
   task: ["task"],
   token: ["token"],
   topic: ["topic"],

@@ -14,6 +14,8 @@ export interface CrewTables {
   preambles: PreambleRow;
   held_files: HeldFilesRow;
   gates: GateRow;
+  steering_messages: SteeringMessageRow;
+  transcript: TranscriptRow;
   run_workers: RunWorkersRow;
   plan_drafts: PlanDraftRow;
   plan_changes: PlanChangeRow;
@@ -69,6 +71,28 @@ export interface GateRow {
   note: string | null;
   decided_by: string | null;
   decided_at: string | null;
+}
+
+export interface SteeringMessageRow {
+  id: string;
+  run_id: string;
+  task_id: string;
+  content: string;
+  sent_by: string;
+  sent_at: string;
+  delivered: "turn" | "tool_result" | "context" | null;
+  delivered_at: string | null;
+  epoch: number | null;
+}
+
+export interface TranscriptRow {
+  run_id: string;
+  n: number;
+  context_id: string;
+  at: string;
+  kind: string;
+  call_id: string | null;
+  data: string;
 }
 
 export interface AttemptRow {

@@ -39,6 +39,7 @@ export const longTests = [
   "own-store",
   "package",
   "pages.browser",
+  "people-in-runs.browser",
   "plugin-real",
   "rendering",
   "rendering.browser",

@@ -24,6 +24,8 @@ const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) =>
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
+const Transcript = later(() => import("./transcript.tsx").then(({ Transcript }) => Transcript));
+
 export type Run = Output<"show_run">;
 
 /** One run: its tasks as they go, its plan, its report and its figures. */
@@ -37,7 +39,11 @@ export function RunPage() {
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
-      say(in_progress === 0 ? "Run paused" : `Run paused; ${in_progress} agents end their stage`),
+      say(
+        in_progress === 0
+          ? "Run paused"
+          : `Run paused; ${in_progress === 1 ? "1 agent ends its stage" : `${in_progress} agents end their stage`}`,
+      ),
   });
   const cancel = useWrite("cancel_run", {
     onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
@@ -205,6 +211,7 @@ export function RunPage() {
       {tab === "graph" && (run.tasks.length > 0 ? <TaskGraph tasks={run.tasks} /> : <Planning run={run} />)}
       {tab === "list" && <TaskList run={run} />}
       {tab === "plan" && <Plan run={run} />}
+      {tab === "transcript" && <Transcript run={id} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
     </div>

@@ -5,13 +5,15 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, duration, Time } from "../parts/time.tsx";
 import { Questions } from "../runs/questions.tsx";
+import { Transcript } from "../runs/transcript.tsx";
 import { Failure } from "./failure.tsx";
+import { Steering } from "./steer.tsx";
 
 type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
 
 /** All that is on record of a run's task: every attempt with its checks, verdicts and evidence. */
-export function TaskRecord({ id }: { id: string }) {
+export function TaskRecord({ id, state }: { id: string; state: string }) {
   const record = useOperation("task_record", { id });
   if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
   if (!record.data) return <Loading />;
@@ -37,6 +39,7 @@ export function TaskRecord({ id }: { id: string }) {
         {criteria.length > 0 && <List title="Verification" items={criteria} />}
       </section>
       <Questions run={{ questions: record.data.questions.map((one) => ({ ...one, task: number })) }} />
+      <Steering id={id} state={state} messages={record.data.steering} />
       <Failure failure={failure} reports={record.data.reports} />
       <section>
         <h2>Attempts</h2>
@@ -46,6 +49,10 @@ export function TaskRecord({ id }: { id: string }) {
             <AttemptView key={attempt.epoch} attempt={attempt} />
           ))}
         </ol>
+      </section>
+      <section>
+        <h2>Transcript</h2>
+        <Transcript run={record.data.run} task={id} />
       </section>
       {contexts.length > 0 && (
         <section>

@@ -148,7 +148,7 @@ export function TaskPage() {
           </ul>
         </section>
       )}
-      {task.run && <TaskRecord id={id} />}
+      {task.run && <TaskRecord id={id} state={task.state} />}
       {!task.run && Object.keys(task.result).length > 0 && (
         <section>
           <h2>Result</h2>

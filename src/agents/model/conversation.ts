@@ -61,11 +61,16 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
     for (;;) {
       const exceeded = exceededLimit();
       if (exceeded) return ending("limit", exceeded);
+      // A person's message does not count against the limit of messages.
+      for (const content of (await spec.messages?.()) ?? []) messages.push({ role: "user", content });
       const answer = await answerOf(toolset);
       if ("ended" in answer) return answer;
       messages.push(...answer.messages);
       spent.messages += 1;
       await log({ said: answer.text, asked: answer.calls, usage: answer.usage, ...(answer.cut ? { cut: true } : {}) });
+      const cut = answer.cut ? { cut: true as const } : {};
+      if (answer.text.trim() !== "" || answer.cut)
+        spec.onEntry?.({ kind: "said", text: answer.text, ...cut, output_tokens: answer.usage.outputTokens });
       if (answer.refused) return ending("exit", "the model refused to answer", 1);
       if (answer.calls.length > 0) {
         const stopped = await perform(answer.calls);
@@ -104,6 +109,7 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
   }
 
   const say = (content: string) => {
+    spec.onEntry?.({ kind: "notice", text: content });
     messages.push({ role: "user", content });
     spent.messages += 1;
   };
@@ -144,6 +150,11 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
     };
     compactions.push(compaction);
     await log({ compacted: compaction });
+    const removed = compaction.removed.join(", ");
+    spec.onEntry?.({
+      kind: "notice",
+      text: `removed to save context (${compaction.characters} characters): ${removed}`,
+    });
     return true;
   }
 

@@ -6,11 +6,12 @@ import { type ConfigFolder, inSandbox } from "../agent-sandbox.ts";
 import { knownProgram, loginHosts } from "../known-programs.ts";
 import { type AgentNetwork, openNetwork } from "../network/agent-network.ts";
 import { type ModelAccess, modelAccess } from "../network/model-server.ts";
-import { type Invocation, runProcess, type StopTimeouts } from "../process.ts";
+import { type Control, type Invocation, runProcess, type StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
 import { type EndReason, type Runner, type RunResult, type RunSpec, unknownUsage } from "../runner.ts";
 import type { SandboxPolicy } from "../sandbox.ts";
 import type { Listener } from "./listener.ts";
+import { transcriptReader } from "./transcript.ts";
 
 /** The command line of a program. `env` has only variables beyond those of the run: keys are added by `programRunner`. */
 type Prepared = Omit<Invocation, "env"> & Partial<Pick<Invocation, "env">>;
@@ -60,6 +61,11 @@ export function programRunner(program: Program): Runner {
             : ok(prepared);
         if (!invocation.ok) return notStarted(invocation.problem.message);
         const listener = program.listener?.(spec.limits, spec.onRetry);
+        const transcript = spec.onEntry && transcriptReader(program.name, spec.mcp?.name);
+        const onLine = (line: string, control: Control) => {
+          listener?.line(line, control);
+          for (const entry of transcript?.line(line) ?? []) spec.onEntry?.(entry);
+        };
         const result = await runProcess(
           {
             ...invocation.value,
@@ -67,11 +73,12 @@ export function programRunner(program: Program): Runner {
             cwd: spec.cwd,
             limits: spec.limits,
             ...(spec.logFile ? { logFile: spec.logFile } : {}),
-            ...(listener ? { onLine: listener.line } : {}),
+            onLine,
             ...(program.stopTimeouts ? { stopTimeouts: program.stopTimeouts } : {}),
           },
           signal,
         );
+        for (const entry of transcript?.end() ?? []) spec.onEntry?.(entry);
         const summary = listener?.summary() ?? { usage: unknownUsage, costUsd: null };
         const { error, hasBegun: _, ...rest } = summary;
         const reason = result.error ?? error;

@@ -21,8 +21,11 @@ import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { takeSteering } from "../record/steering-messages.ts";
+import { type Transcript, transcriptOf } from "../record/transcript.ts";
 import { type Context, tokensIn } from "../rules/agent-context.ts";
 import { answerTokensOf, type Bounds } from "../rules/breakers.ts";
+import { steeringText } from "../rules/steering-text.ts";
 import { type Allowances, meterOf } from "./budget.ts";
 import type { Desk } from "./desk/place.ts";
 import { actual, estimate } from "./estimate.ts";
@@ -99,7 +102,16 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     crew: { run, part, agent, context: id },
   };
   const leash = leashOf(outer);
-  const tools = toolbox({ app, caller, operations, bounds, delivers, onTrip: leash.pull, onDelivery: leash.letEnd });
+  const secrets = [...(given.secret === undefined ? [] : [given.secret])];
+  const transcript = transcriptOf(app, run, id, secrets);
+  transcript.add({ kind: "sent", runner: runner.name, model: model ?? null, system, prompt });
+  const steering = steeringFor(app, given, transcript.add);
+  const hasTurns = runner.name === "model";
+  const tools = toolbox({
+    ...{ app, caller, operations, bounds, delivers, onTrip: leash.pull, onDelivery: leash.letEnd },
+    onCall: (call) => transcript.add({ kind: "call", call }),
+    ...(steering && !hasTurns ? { messages: async () => (await steering("tool_result")).map(fromPerson) } : {}),
+  });
   const { meter, refused } = metered(app, given, id, model, outer);
   const { attempt_minutes, idle_minutes, outage_minutes, budget } = app.config.crew;
   const outputTokens = budget.attempt_output_tokens;
@@ -128,7 +140,12 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
       ...bounds,
     },
     logFile: await logFile(app, id),
-    onRetry: (reason) => crew.tell?.({ kind: "model-retry", run, ...(task ? { task: task.id } : {}), reason }),
+    onRetry: (reason) => {
+      crew.tell?.({ kind: "model-retry", run, ...(task ? { task: task.id } : {}), reason });
+      transcript.add({ kind: "retry", text: reason });
+    },
+    onEntry: transcript.add,
+    ...(steering && hasTurns ? { messages: async () => (await steering("turn")).map(steeringText) } : {}),
     ...(task ? { onOutage: (reason) => void recordOutage(app, run, reason, agent) } : {}),
   };
   try {
@@ -146,6 +163,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
           if (!left) return first;
           const more = reminder(delivers, tools.made());
           await app.contexts.remind(id, more);
+          transcript.add({ kind: "notice", text: more });
           crew.tell?.({ kind: "agent-reminded", run, ...(task ? { task: task.id } : {}), reason: notDelivered(given) });
           const again = { ...limited, prompt: `${prompt}\n\n${more}`, limits: left };
           return bothSessions(first, recordable(await runner.run(again, leash.signal)));
@@ -160,6 +178,15 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
       : { result: recordable(await runner.run(spec, leash.signal)), short: undefined };
     const { usage, costUsd, destinations = null, compactions = [] } = result;
     const ended = tools.tripped() ?? result.ended;
+    transcript.add({
+      kind: "ended",
+      reason: ended,
+      error: result.error ?? null,
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      cost_usd: costUsd,
+    });
+    await transcript.flush();
     await app.contexts.end(id, { ended, ...usage, costUsd, destinations, compactions });
     return ok({
       result,
@@ -169,11 +196,24 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     });
   } finally {
     leash.end();
+    await transcript.flush();
   }
 }
 
 const notDelivered = ({ agent, delivers }: Start) =>
   `${agent} ended without calling ${delivers}; it is started once more with a reminder`;
+
+/** Takes the messages of people that wait for a worker; other parts get none. */
+function steeringFor(app: CrewApp, { part, task, agent }: Start, record: Transcript["add"]) {
+  if (part !== "worker" || !task) return undefined;
+  return async (how: "turn" | "tool_result") => {
+    const taken = await takeSteering(app, { task: task.id, epoch: task.epoch, how, agent });
+    for (const { id, sent_by, content } of taken) record({ kind: "steering", id, sent_by, content, delivered: how });
+    return taken;
+  };
+}
+
+const fromPerson = ({ sent_by, content }: { sent_by: string; content: string }) => ({ from: sent_by, content });
 
 /** Runners that call tools directly and ask the meter before each model call; the others start programs. */
 const inProcess = new Set(["model", "scripted"]);

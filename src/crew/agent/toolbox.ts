@@ -19,6 +19,10 @@ type Deps = {
   delivers: string;
   onTrip?(): void;
   onDelivery?(): void;
+  /** Called with the id of each recorded call. */
+  onCall?(call: string): void;
+  /** Messages of people that go to the agent with the answer of a call. */
+  messages?(): Promise<{ from: string; content: string }[]>;
 };
 
 export type Toolbox = Toolset & {
@@ -33,7 +37,8 @@ export type Toolbox = Toolset & {
  * The tools of one agent. Every call is counted before it is made, refused beyond the bound, and recorded
  * with enough of its answer to check evidence against (O7, O10).
  */
-export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onDelivery }: Deps): Toolbox {
+export function toolbox(deps: Deps): Toolbox {
+  const { app, caller, operations, bounds, delivers, onTrip, onDelivery, onCall, messages } = deps;
   const { crew, task, epoch } = caller;
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   let calls = 0;
@@ -82,7 +87,10 @@ export function toolbox({ app, caller, operations, bounds, delivers, onTrip, onD
       output: answer,
       durationMs: performance.now() - began,
     });
-    return withCall(result, id);
+    onCall?.(id);
+    // An agent that has delivered stops here: the message is kept for the next attempt.
+    const said = done ? [] : ((await messages?.()) ?? []);
+    return withMessages(withCall(result, id), said);
   }
 
   /** A next step that this agent has no tool for would only mislead it. */
@@ -119,6 +127,15 @@ const fingerprintOf = (value: unknown) =>
   createHash("sha256")
     .update(JSON.stringify(value) ?? "")
     .digest("hex");
+
+/** Adds messages of people in a field that no tool has. */
+function withMessages(result: Result<unknown>, said: { from: string; content: string }[]): Result<unknown> {
+  if (said.length === 0) return result;
+  const field = { messages_from_people: { take_into_account_from_now_on: said } };
+  if (!result.ok)
+    return { ok: false, problem: { ...result.problem, details: { ...result.problem.details, ...field } } };
+  return { ok: true, value: { ...(result.value as object), ...field } };
+}
 
 /** Adds the id of the recorded call, for evidence to name. */
 function withCall(result: Result<unknown>, call: string): Result<unknown> {

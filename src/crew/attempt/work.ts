@@ -9,6 +9,7 @@ import { keepLease } from "../../tasks/lease.ts";
 import { preambleFor } from "../agent/preamble.ts";
 import { runForTask } from "../agent/run-for-task.ts";
 import type { Spent } from "../record/facts.ts";
+import { takeSteering } from "../record/steering-messages.ts";
 import { contextFor } from "../record/task-context.ts";
 import { attemptBranch } from "../rules/branches.ts";
 import { boundsFor } from "../rules/breakers.ts";
@@ -70,6 +71,8 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   try {
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
     if (attempt > 1) await tree.open();
+    // Before the context is made: a message that comes in between is then delivered twice, and never lost.
+    await takeSteering(app, { task: task.id, epoch, how: "context", agent: worker });
     const context = await contextFor(app, task.id, "worker");
     if (!context.ok) return stopRun(context.problem.message);
     const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);

@@ -7,6 +7,7 @@ import { nodesByType } from "../../store/queries/node-types.ts";
 import { nodeLines } from "../../store/queries/nodes.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
+import { steeringOf } from "../../store/queries/steering.ts";
 import { checksOf } from "../../store/queries/verdicts.ts";
 import {
   type Context,
@@ -53,6 +54,7 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     answers: (await questionsOf(query, { task: id })).flatMap(({ question, answer }) =>
       answer === null ? [] : [{ question, answer }],
     ),
+    steering: kind === "worker" ? await steeringOf(query, id) : [],
     output: last?.output ?? "",
     filesChanged: last?.files_changed ?? [],
     commit: last?.commit_id ?? null,

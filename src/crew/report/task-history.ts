@@ -8,6 +8,7 @@ import { attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, toolCallsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
+import { steeringOf } from "../../store/queries/steering.ts";
 import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { aboutFailure, reportKinds, sectionsText } from "../rules/agent-report.ts";
@@ -145,19 +146,36 @@ export const taskRecord = operation({
       }),
     ),
     questions: z.array(question.omit({ task: true })),
+    steering: z
+      .array(
+        z.object({
+          id: z.string(),
+          content: z.string(),
+          sent_by: z.string(),
+          sent_at: z.string(),
+          delivered: z
+            .enum(["turn", "tool_result", "context"])
+            .nullable()
+            .describe("Between two turns, with a tool result, or in the context of an attempt; null if not yet"),
+          delivered_at: z.string().nullable(),
+          attempt: z.int().nullable().describe("The attempt that got it"),
+        }),
+      )
+      .describe("Messages of people to the worker"),
   }),
   async run(app: CrewApp, { id }) {
     const query = app.db.read;
     const row = await runTask(query, id);
     if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);
     const of = { task: id };
-    const [attempts, verdicts, contexts, calls, questions, reports] = await Promise.all([
+    const [attempts, verdicts, contexts, calls, questions, reports, steering] = await Promise.all([
       attemptsOf(query, of),
       verdictsOf(query, of),
       contextsOf(query, of),
       toolCallsOf(query, of),
       questionsOf(query, of),
       agentReportsOf(query, of),
+      steeringOf(query, id),
     ]);
     const lastEpoch = attempts.findLast(({ phase }) => phase !== "abandoned")?.epoch ?? 0;
     const checks = await Promise.all(attempts.map(({ epoch }) => checksOf(query, id, epoch)));
@@ -242,6 +260,10 @@ export const taskRecord = operation({
         ms: Number(duration_ms),
         bytes: Number(output_bytes),
         at,
+      })),
+      steering: steering.map(({ id, content, sent_by, sent_at, delivered, delivered_at, epoch }) => ({
+        ...{ id, content, sent_by, sent_at, delivered, delivered_at },
+        attempt: attempts.find((one) => one.epoch === epoch)?.attempt ?? null,
       })),
       questions: questions.map(({ id, question, answer, answered_by, passed_on }) => ({
         ...{ id, question, answer, answered_by, passed_on },

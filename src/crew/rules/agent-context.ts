@@ -18,6 +18,8 @@ export type TaskRecord = {
   dependencies: { number: string; id: string; title: string; output: string; files: string[] }[];
   errors: ErrorContext[];
   answers: { question: string; answer: string }[];
+  /** What people told the workers of this task. */
+  steering: { sent_by: string; content: string }[];
   limits: Limits;
   /** For the verifier. */
   output: string;
@@ -86,7 +88,7 @@ const criteria = (list: Criterion[]) =>
     .join("\n");
 
 /** One task only: no research, no notes, no other task's requirements. */
-export function workerContext({ task, dependencies, errors, answers, limits }: TaskRecord): Context {
+export function workerContext({ task, dependencies, errors, answers, steering, limits }: TaskRecord): Context {
   const files = merged([
     ...task.files.map((path): Fragment => ({ kind: "file", text: path, where: `task ${task.number}` })),
     ...dependencies.flatMap(({ number, files }) =>
@@ -134,6 +136,12 @@ export function workerContext({ task, dependencies, errors, answers, limits }: T
         before.length === 0
           ? ""
           : `Output of the dependencies:\n${before.map((one) => data(one.wheres.join(", "), shortened(one))).join("\n")}${more(dependencies.length, mostDependencies)}`,
+      ],
+      [
+        "steering",
+        steering.length === 0
+          ? ""
+          : `Messages of people who oversee this task; take them into account:\n${steering.map(({ sent_by, content }) => `${sent_by}: ${content}`).join("\n")}`,
       ],
       ["answers", answers.map(({ question, answer }) => `Asked: ${question}\nAnswer: ${answer}`).join("\n")],
       [

@@ -1,0 +1,171 @@
+import { Button } from "@mantine/core";
+import { useState } from "react";
+import type { Output } from "../client/call.ts";
+import { useOperation } from "../client/query.ts";
+import { Shown } from "../parts/shown.tsx";
+import { Failed, Loading } from "../parts/state.tsx";
+import { duration, Time } from "../parts/time.tsx";
+
+type Entry = Output<"run_transcript">["entries"][number];
+type Part = NonNullable<Entry["part"]>;
+
+const parts = { all: "All agents", worker: "Worker", qc: "Verifier", pm: "Planner" } as const;
+const liveMs = 2000;
+
+/** What the agents of a run, or of one task, were sent, said and called. It follows agents that work. */
+export function Transcript({ run, task }: { run: string; task?: string }) {
+  const [part, setPart] = useState<keyof typeof parts>("all");
+  const shown = (Object.keys(parts) as (keyof typeof parts)[]).filter((name) => !task || name !== "pm");
+  return (
+    <div className="transcript">
+      <nav className="chips" aria-label="Agents">
+        {shown.map((name) => (
+          <button
+            key={name}
+            type="button"
+            className="chip"
+            data-on={part === name || undefined}
+            aria-pressed={part === name}
+            onClick={() => setPart(name)}
+          >
+            {parts[name]}
+          </button>
+        ))}
+      </nav>
+      <Page key={part} of={{ id: run, ...(task ? { task } : {}), ...(part === "all" ? {} : { part }) }} />
+    </div>
+  );
+}
+
+type Of = { id: string; task?: string; part?: "worker" | "qc" | "pm"; before?: string };
+
+/** The last entries, or those before a position; earlier ones are read on request. */
+function Page({ of }: { of: Of }) {
+  const [earlier, setEarlier] = useState<string>();
+  const [isLive, setLive] = useState(of.before === undefined);
+  const input = { ...of, limit: 50, characters: 4000 };
+  const { data, error, refetch } = useOperation("run_transcript", input, { everyMs: isLive ? liveMs : false });
+  if (error) return <Failed error={error} again={() => void refetch()} />;
+  if (!data) return <Loading />;
+  const follows = of.before === undefined && data.running;
+  if (isLive !== follows) setLive(follows);
+  const first = data.entries[0]?.n;
+  if (data.entries.length === 0)
+    return of.before === undefined ? <p className="muted">No agent has started yet.</p> : null;
+  return (
+    <>
+      {earlier && <Page of={{ ...of, before: earlier }} />}
+      {!earlier && data.earlier && first !== undefined && (
+        <Button size="xs" variant="default" onClick={() => setEarlier(String(first))}>
+          Earlier entries
+        </Button>
+      )}
+      <ol>
+        {data.entries.map((entry) => (
+          <EntryView key={entry.n} entry={entry} />
+        ))}
+      </ol>
+      {follows && (
+        <p className="muted small" role="status">
+          An agent is working.
+        </p>
+      )}
+    </>
+  );
+}
+
+const partWords: Record<string, string> = {
+  ...{ worker: "worker", qc: "verifier", pm: "planner" },
+  ...{ brief: "brief writer", preamble: "preamble writer", reporter: "reporter" },
+};
+const nameOf = (part: Part) => partWords[part] ?? part;
+
+function EntryView({ entry }: { entry: Entry }) {
+  const { kind, part, number, attempt, at } = entry;
+  return (
+    <li data-kind={kind}>
+      <p className="transcript-head">
+        <strong>{nameOf(part)}</strong>
+        {number !== null && <span>task {number}</span>}
+        {attempt !== null && <span>attempt {attempt}</span>}
+        <Time at={at} />
+      </p>
+      <Body entry={entry} />
+    </li>
+  );
+}
+
+function Body({ entry }: { entry: Entry }) {
+  const { kind, text, ok } = entry;
+  switch (kind) {
+    case "sent":
+      return <Folded label="Started with this context">{entry.system ? `${entry.system}\n\n${text}` : text}</Folded>;
+    case "call":
+    case "own_call":
+      return (
+        <Folded
+          label={`Called ${entry.tool ?? ""} ${gist(entry.input)}`}
+          aside={ok === false ? "refused" : entry.ms === undefined ? undefined : duration(entry.ms)}
+          bad={ok === false}
+        >
+          {[entry.input, entry.output].filter((one) => one !== undefined && one !== "").join("\n\n→ ")}
+        </Folded>
+      );
+    case "own_result":
+      return <Folded label={ok === false ? "Got an error" : "Got a result"}>{entry.output ?? ""}</Folded>;
+    case "steering":
+      return (
+        <p className="note">
+          <strong>
+            Message from <Shown text={entry.sent_by ?? ""} />:
+          </strong>{" "}
+          <Shown text={text} />
+        </p>
+      );
+    case "ended":
+      return (
+        <p className="facts">
+          <span>
+            Ended: <Shown text={text} />
+          </span>
+          {entry.output_tokens != null && <span>{entry.output_tokens.toLocaleString("en-GB")} output tokens</span>}
+          {entry.cost_usd != null && <span>${entry.cost_usd.toFixed(3)}</span>}
+        </p>
+      );
+    case "said":
+      return (
+        <p className="plain">
+          <Shown text={text} />
+        </p>
+      );
+    default:
+      return (
+        <p className="plain muted">
+          {kind === "retry" && "Model call failed: "}
+          <Shown text={text} />
+        </p>
+      );
+  }
+}
+
+type FoldedProps = { label: string; aside?: string | undefined; bad?: boolean; children: string };
+
+function Folded({ label, aside, bad = false, children }: FoldedProps) {
+  return (
+    <details>
+      <summary>
+        <Shown text={label} /> {aside && <span className={bad ? "state tone-bad" : "muted"}>{aside}</span>}
+      </summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <pre className="job-log" tabIndex={0}>
+        <Shown text={children} />
+      </pre>
+    </details>
+  );
+}
+
+/** The first text in the input of a call, such as a path. */
+function gist(input: string | undefined): string {
+  const found = /"(?:path|command|query|question|file_path|id)":"((?:[^"\\]|\\.){1,80})/.exec(input ?? "")?.[1];
+  return found ?? "";
+}
