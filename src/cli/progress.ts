@@ -25,6 +25,10 @@ export function lineOf(news: News): string {
       return `${news.run} started: ${news.title ?? ""}`;
     case "plan-changed":
       return `the plan of ${news.run} changed:\n${news.reason ?? ""}`;
+    case "setup-started":
+      return `setup started: ${news.title ?? ""}`;
+    case "setup-finished":
+      return `setup ${news.outcome}: ${news.title ?? ""}${why}`;
     case "attempt-started":
       return `${who}${nth} started: ${news.title ?? ""}`;
     case "worker-completed":
@@ -110,6 +114,7 @@ function picture(out: Out) {
     tell(raw: News) {
       const news = inertly(raw);
       trouble = news.kind === "model-retry" || news.kind === "model-not-used" ? (news.reason ?? "") : "";
+      if (news.kind === "setup-started") trouble = lineOf(news);
       if (news.kind === "plan-changed") {
         // Stays above the table, which is drawn again below it.
         out.write(`${lineOf(news)}\n`);

@@ -80,6 +80,8 @@ export const eventKinds = {
   "run-planned": "The plan of a run and its tasks were stored.",
   "run-reopen": "The planning of a run that had ended without a plan was resumed.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
+  "run-setup-started": "A setup of a run started. The data has its commands.",
+  "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait":
     "A run waits for something that comes by itself, such as the provider of a model. The data has the reason.",

@@ -15,6 +15,7 @@ export interface CrewTables {
   held_files: HeldFilesRow;
   run_workers: RunWorkersRow;
   plan_drafts: PlanDraftRow;
+  setups: SetupRow;
 }
 
 export interface RunRow {
@@ -336,4 +337,20 @@ export interface PlanDraftRow {
   number: string;
   task: string;
   at: string;
+}
+
+export interface SetupRow {
+  id: string;
+  run_id: string;
+  task_id: string | null;
+  hash: string;
+  commands: string;
+  origin: string;
+  state: "running" | "installed" | "reused" | "failed";
+  started_at: string;
+  ended_at: string | null;
+  bytes: number | null;
+  files: number | null;
+  error: string | null;
+  destinations: string | null;
 }
