@@ -68,7 +68,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     if (lease.signal.aborted) return giveBack(crew, fence, verifier, lease);
     if (!setup.ok) {
       const { message, details } = setup.problem;
-      if (isDeliverablesFault(details)) return fail(failedSetup, [String(details?.error)]);
+      if (isDeliverablesFault(details)) return fail(failedSetup(String(details?.error)), []);
       await giveBack(crew, fence, verifier, lease);
       return stop(message);
     }
@@ -253,15 +253,15 @@ const failures = (checks: Checked[]) =>
     .filter((check) => !check.passed)
     .map(({ criterion, detail }) => `the check of criterion ${criterion} failed: ${detail}`);
 
-const failedSetup: SystemFail = {
+const failedSetup = (error: string): SystemFail => ({
   verdict: "FAIL",
   score: 0,
   feedback: "No verifier was started: the dependencies that the deliverable names cannot be installed.",
   objection: `the setup failed on the deliverable, ${noneAsked}`,
-  issues: ["the setup, which succeeds on the accepted work, fails on the deliverable"],
+  issues: [`the setup, which succeeds on the accepted work, fails on the deliverable: ${error}`],
   requiredFixes: ["make package.json and the lockfile agree, or leave them as they were"],
   evidence: [],
-};
+});
 
 const nothingChanged: SystemFail = {
   verdict: "FAIL",

@@ -17,6 +17,7 @@ import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { readDraft } from "../record/plan-draft.ts";
 import type { Planned } from "../record/run-host.ts";
+import { detectedSetup } from "../record/setup-spec.ts";
 import { surveyOf } from "../record/task-context.ts";
 import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
 import { draftTools } from "./draft-tools.ts";
@@ -52,7 +53,7 @@ async function briefAndPlan(
   if (!briefed.ok) return briefed;
   const tasks = await readDraft(crew.app, run);
   const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app), tasks);
-  const system = planInstructions(crewFacts(crew));
+  const system = planInstructions(await crewFacts(crew));
   const ran = await runPlanner(crew, { run, system, prompt, tools: draftTools, delivers: "finish_plan" }, signal);
   return ran.ok || (await readDraft(crew.app, run)).length === 0
     ? ran
@@ -95,8 +96,9 @@ async function runPlanner(
 }
 
 /** Facts about the crew for the planner's prompt. */
-export function crewFacts(crew: Staff): CrewFacts {
+export async function crewFacts(crew: Staff): Promise<CrewFacts> {
   const { config } = crew.app;
+  const detected = await detectedSetup(crew.app);
   const desk = deskTools({ write: true } as Desk);
   return {
     workerTools: [...desk, ...crew.operationsFor("worker")].map(({ name }) => name),
@@ -104,6 +106,7 @@ export function crewFacts(crew: Staff): CrewFacts {
     answerTokens: { worker: answerTokensOf(config.crew, "worker"), pm: answerTokensOf(config.crew, "pm") },
     commandSeconds: config.crew.command_seconds,
     attemptMinutes: config.crew.attempt_minutes,
+    setup: detected && { command: detected.command.join(" "), from: detected.lockfile },
     models: usableProviders(config, "worker"),
   };
 }

@@ -1,5 +1,6 @@
 import { findProgram } from "../../agents/program.ts";
 import { programVersion } from "../../agents/program-version.ts";
+import type { Config } from "../../config/config.ts";
 import type { Git } from "../../store/git/git.ts";
 import type { Plan } from "../rules/plan.ts";
 import {
@@ -34,7 +35,7 @@ export async function setupOf(
 }
 
 /** The setup that the last commit of the person asks for by itself, for planner and doctor. */
-export async function detectedSetup({ git, config }: Pick<CrewApp, "git" | "config">) {
+export async function detectedSetup({ git, config }: { git: Git; config: Config }) {
   const { commit } = await git.head();
   const detected =
     commit && config.crew.setup !== "none" ? await detectedIn(git, await filesIn(git, commit)) : undefined;

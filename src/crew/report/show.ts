@@ -6,6 +6,7 @@ import { tallyOf } from "../../store/queries/attempts.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { type StoredRunTask, tasksOfRun } from "../../store/queries/runs.ts";
+import { setupsOf } from "../../store/queries/setups.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
@@ -29,6 +30,17 @@ export const question = z.object({
   answer: z.string().nullable(),
   answered_by: z.string().nullable().describe("A person's name, or pm-… for the planner"),
   passed_on: z.string().nullable().describe("Why the planner left it to a person"),
+});
+
+const setup = z.object({
+  commands: z.array(z.array(z.string())),
+  origin: z.string().describe("The lockfile that asked for it, or the plan"),
+  task: z.string().nullable().describe("Number of the task whose deliverable needs a setup of its own"),
+  state: z.enum(["running", "installed", "reused", "failed"]),
+  duration_ms: z.number().nullable(),
+  bytes: z.number().nullable().describe("Size of what it installed"),
+  files: z.number().nullable(),
+  error: z.string().nullable(),
 });
 
 /** How much may be spent on the run; null is without limit. */
@@ -61,6 +73,7 @@ const schema = runLine.extend({
     tool_calls: z.number().nullable(),
   }),
   questions: z.array(question),
+  setups: z.array(setup).describe("How its dependencies were installed, oldest first"),
   draft: z
     .array(z.object({ number: z.string(), title: z.string(), depends_on: z.array(z.string()) }))
     .optional()
@@ -86,11 +99,12 @@ export const runDetails = {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
-    const [tasks, tally, contexts, questions] = await Promise.all([
+    const [tasks, tally, contexts, questions, setups] = await Promise.all([
       tasksOfRun(query, id),
       tallyOf(query, id),
       contextsOf(query, { run: id }),
       questionsOf(query, { run: id }),
+      setupsOf(query, id),
     ]);
     const numbers = new Map(tasks.map((row) => [row.task_id, row.number]));
     const dependsOn = new Map(run.plan?.tasks.map((task) => [task.number, task.depends_on]));
@@ -126,6 +140,11 @@ export const runDetails = {
             })),
           }
         : {}),
+      setups: setups.map(({ task_id, commands, origin, state, started_at, ended_at, bytes, files, error }) => ({
+        ...{ commands, origin, state, bytes, files, error },
+        task: task_id === null ? null : (numbers.get(task_id) ?? task_id),
+        duration_ms: ended_at === null ? null : Date.parse(ended_at) - Date.parse(started_at),
+      })),
       failures: tasks.flatMap(failureLine),
       questions: questions.map(({ id, task_id, question, answer, answered_by, passed_on }) => ({
         ...{ id, task: numbers.get(task_id) ?? task_id, question, answer, answered_by, passed_on },

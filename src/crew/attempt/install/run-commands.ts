@@ -62,7 +62,10 @@ export async function runCommands(
     own: [{ from: scratch, to: scratch }],
     ports: network.ports,
     limits: crew.limits,
-    env: { ...certificates, ...network.env, ...managerEnv(scratch, registries, network.env), PATH: path },
+    env: {
+      ...{ ...certificates, ...network.env, ...managerEnv(scratch, registries, network.env), PATH: path },
+      ...pick(environment, ["COREPACK_INTEGRITY_KEYS"]),
+    },
   };
   const until = Date.now() + crew.setup_minutes * 60_000;
   const ran = firstFailure(commands, async (command) => {
@@ -96,7 +99,13 @@ function failureOf(command: readonly string[], ran: CommandResult, minutes: numb
       ? `took longer than ${minutes} minutes (setup_minutes)`
       : (ran.error ?? `exited with code ${ran.exitCode}`);
   const said = stripVTControlCharacters(ran.errorTail.trim() || ran.output.trim());
-  return [`${command.join(" ")} ${how}`, ...(said ? [said.slice(-mostCharacters)] : [])].join(":\n");
+  return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n");
+}
+
+/** npm says what is wrong first, and then how it is used. */
+function shortened(text: string): string {
+  const half = mostCharacters / 2;
+  return text.length <= mostCharacters ? text : `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
 }
 
 /** A path is looked up in the checkout, which a command before it may still create. */
