@@ -229,7 +229,7 @@ test("W16: the planner's tools have at most 2,500 tokens with every field of a p
   expect(tokens).toBeLessThanOrEqual(2500);
   const described = JSON.stringify(tools);
   for (const field of Object.keys(realistic(1))) expect(described).toContain(`"${field}":{`);
-  const told = planInstructions(crewFacts(staffOf(app, playing({}))));
+  const told = planInstructions(await crewFacts(staffOf(app, playing({}))));
   for (const words of [
     "run_command",
     "write_file",

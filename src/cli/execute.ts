@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
+import type { PlannedSetup } from "../crew/attempt/planned-setup.ts";
 import { executeRun } from "../crew/execute-operations.ts";
 import type { Outcome } from "../crew/record/run-host.ts";
 import { runDetails } from "../crew/report/show.ts";
@@ -227,7 +228,9 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
     criteria: task.verification.length,
     limits: snakeKeys(boundsFor("worker", task.estimated_tool_calls ?? null)),
   }));
-  const plan = { run, title: planned.title, worker: by("worker"), qc: by("qc"), tasks };
+  const { plannedSetup } = await import("../crew/attempt/planned-setup.ts");
+  const setup = await plannedSetup(app, run);
+  const plan = { run, title: planned.title, worker: by("worker"), qc: by("qc"), setup, tasks };
   if (options.json) return void writeOut(`${json(plan)}\n`);
   const rows = inertly(tasks).map((task) => [
     task.number,
@@ -239,8 +242,14 @@ async function showPlan(app: App, options: Common, run: string): Promise<void> {
   ]);
   const head = ["task", "after", "attempts", "checked", "tool calls", "title"];
   writeOut(
-    `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n\n${table([head, ...rows])}\n\nDry run: nothing was executed.\n`,
+    `${inertly(plan.title)}\nworkers: ${plan.worker}; verifiers: ${plan.qc}\n${setupText(inertly(setup))}\n\n${table([head, ...rows])}\n\nDry run: nothing was executed.\n`,
   );
+}
+
+function setupText(setup: PlannedSetup | null): string {
+  if (!setup) return "setup: none";
+  const commands = setup.commands.map((command) => command.join(" ")).join("; ");
+  return `setup: ${commands} (from ${setup.origin}), ${setup.is_installed ? "already installed" : "not installed yet"}`;
 }
 
 /** The first Ctrl-C lets agents end and hands their tasks back; the second exits at once. */

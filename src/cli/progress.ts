@@ -25,6 +25,10 @@ export function lineOf(news: News): string {
       return `${news.run} started: ${news.title ?? ""}`;
     case "plan-changed":
       return `the plan of ${news.run} changed:\n${news.reason ?? ""}`;
+    case "setup-started":
+      return `setup started: ${news.title ?? ""}`;
+    case "setup-finished":
+      return `setup ${news.outcome}: ${news.title ?? ""}${why}`;
     case "attempt-started":
       return `${who}${nth} started: ${news.title ?? ""}`;
     case "worker-completed":
@@ -114,7 +118,7 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
-      trouble = troubles.has(news.kind) ? (news.reason ?? "") : "";
+      trouble = troubles.has(news.kind) ? (news.reason ?? "") : news.kind === "setup-started" ? lineOf(news) : "";
       if (news.kind === "plan-changed") {
         // Stays above the table, which is drawn again below it.
         out.write(`${lineOf(news)}\n`);

@@ -3,6 +3,7 @@ import { cleanRuns } from "../crew/clean.ts";
 import { spelled } from "../crew/report/metrics.ts";
 import type { runDetails } from "../crew/report/show.ts";
 import { runUsage } from "../crew/report/usage.ts";
+import { commandLines } from "../crew/rules/setup.ts";
 import { answerQuestion, closeFailedRun, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
@@ -121,8 +122,12 @@ const cleanCommand = (common: () => Common) =>
       return report(common(), cleanRuns, { id, unmerged, dry_run: dryRun }, cleaned);
     });
 
-function cleaned({ deleted, branches, checkouts, kept }: OutputOf<typeof cleanRuns>): string {
-  const gone = [...branches.map((branch) => `branch ${branch}`), ...checkouts.map((folder) => `folder ${folder}`)];
+function cleaned({ deleted, branches, checkouts, setups, kept }: OutputOf<typeof cleanRuns>): string {
+  const gone = [
+    ...branches.map((branch) => `branch ${branch}`),
+    ...checkouts.map((folder) => `folder ${folder}`),
+    ...setups.map(({ folder, bytes }) => `installed dependencies ${folder} (${(bytes / 1e6).toFixed(1)} MB)`),
+  ];
   const stays = kept.map(({ branch, reason }) => `kept branch ${branch}: ${reason}`);
   if (gone.length === 0) return ["nothing to delete", ...stays].join("\n");
   return [...gone.map((one) => `${deleted ? "deleted" : "would delete"} ${one}`), ...stays].join("\n");
@@ -150,6 +155,7 @@ function described(run: Details): string {
     bold(run.title),
     `${run.id}, ${run.state}${run.reason ? `: ${run.reason}` : ""}; ${agents} agents, ${tokens}, ${cost_usd === null ? "cost unknown" : `$${cost_usd.toFixed(4)}`}`,
     `plan: ${run.chain}`,
+    ...run.setups.map(setupLine),
     "",
     table([
       ["task", "state", "attempts", "score", "after", "title"],
@@ -178,6 +184,12 @@ const changeLine = (run: string, { id, state }: NonNullable<Details["plan_change
   state === "open"
     ? `\nplan change ${id} waits for you: scriptorium run replan ${run} --confirm ${id}`
     : `\nthe planner is writing plan change ${id}`;
+
+function setupLine({ commands, origin, task, state, duration_ms, bytes }: Details["setups"][number]): string {
+  const size = bytes === null ? "" : `, ${(bytes / 1e6).toFixed(1)} MB`;
+  const time = duration_ms === null || state === "reused" ? "" : ` in ${(duration_ms / 1000).toFixed(1)} s`;
+  return `setup${task === null ? "" : ` of task ${task}`}: ${commandLines(commands)} (from ${origin}), ${state}${time}${size}`;
+}
 
 type Usage = OutputOf<typeof runUsage>;
 

@@ -74,6 +74,16 @@ export const crewBlock = z
     ...sandboxKeys,
     network: networkMode,
     network_hosts: networkHosts,
+    setup: z
+      .enum(["auto", "none"], { error: "expected auto or none" })
+      .default("auto")
+      .describe(
+        "Dependencies of a run. `auto`: the commands that the plan declares, or else `npm ci`, `pnpm install` or `yarn install` where the repository has a lockfile. `none`: nothing is installed",
+      ),
+    setup_minutes: z.number().min(0.01).max(1440).default(15).describe("Time limit of a setup, in minutes"),
+    registry_hosts: networkHosts.describe(
+      "Hosts that a setup can reach beside the registries of your npm and yarn configuration, such as the package index of another language; each with an optional port (80 and 443 if left out)",
+    ),
     command_seconds: z
       .number()
       .min(1)

@@ -7,6 +7,7 @@ import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { heldIn } from "../store/queries/crew-queue.ts";
 import { runsIn, taskIdsOf } from "../store/queries/runs.ts";
+import { type CachedSetup, cachedSetups, deleteSetup, setupsFolder } from "./attempt/install/cache.ts";
 import { actorOf } from "./operations.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { acceptedBranch } from "./rules/branches.ts";
@@ -16,7 +17,7 @@ const kept = z.object({ branch: z.string(), reason: z.string() });
 export const cleanRuns = operation({
   name: "clean_runs",
   summary:
-    "Delete branches and checkouts of finished runs. Reports stay, and so does accepted work that is not merged.",
+    "Delete branches, checkouts and installed dependencies of finished runs. Reports stay, and so does accepted work that is not merged.",
   effect: "destroys",
   touches: ["run"],
   callers: collaborators,
@@ -36,6 +37,9 @@ export const cleanRuns = operation({
     runs: z.array(z.string()).describe("The runs that had something to delete"),
     branches: z.array(z.string()),
     checkouts: z.array(z.string()).describe("Folders of attempts"),
+    setups: z
+      .array(z.object({ folder: z.string(), bytes: z.number() }))
+      .describe("Installed dependencies that no unfinished run uses"),
     kept: z.array(kept).describe("Branches that stay, with the reason"),
   }),
   async run(app: CrewApp, { id, unmerged, dry_run: dryRun }, caller) {
@@ -44,11 +48,15 @@ export const cleanRuns = operation({
     const found = await Promise.all(runs.value.map((run) => leftovers(app, run, unmerged)));
     const some = found.filter(({ branches, checkouts }) => branches.length + checkouts.length > 0);
     if (!dryRun) for (const one of some) await remove(app, one, actorOf(caller));
+    const setups = await unusedSetups(app, runs.value);
+    const home = setupsFolder(app.config.stateFolder);
+    if (!dryRun) for (const { name } of setups) await deleteSetup(home, name);
     return ok({
       deleted: !dryRun,
       runs: some.map(({ run }) => run),
       branches: found.flatMap(({ branches }) => branches),
       checkouts: found.flatMap(({ checkouts }) => checkouts),
+      setups: setups.map(({ folder, bytes }) => ({ folder, bytes })),
       kept: found.flatMap((one) => one.kept),
     });
   },
@@ -66,6 +74,15 @@ async function oneRun({ db, runs }: CrewApp, id: string): Promise<Result<string[
   return refuse("conflict", `run ${id} is ${run.state}; only a finished run can be cleaned`, {
     next: [{ operation: "cancel_run", input: { id }, to: "end it first" }],
   });
+}
+
+/** Installed dependencies that only the given runs used; runs that no longer exist do not count. */
+async function unusedSetups({ config, runs }: CrewApp, cleaned: string[]): Promise<CachedSetup[]> {
+  const cached = await cachedSetups(setupsFolder(config.stateFolder));
+  const isOver = async (id: string) => cleaned.includes(id) || (await runs.find(id)) === undefined;
+  const unused: CachedSetup[] = [];
+  for (const one of cached) if ((await Promise.all(one.runs.map(isOver))).every(Boolean)) unused.push(one);
+  return unused;
 }
 
 type Leftovers = { run: string; branches: string[]; checkouts: string[]; kept: z.infer<typeof kept>[] };

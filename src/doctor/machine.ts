@@ -7,6 +7,7 @@ import { checkPort } from "./machine/port.ts";
 import { checkRepositoryPrograms } from "./machine/repository-programs.ts";
 import { checkSandbox } from "./machine/sandbox.ts";
 import { checkEmbeddings } from "./machine/search.ts";
+import { checkSetup } from "./machine/setup.ts";
 import { checkTrust } from "./machine/trust.ts";
 
 /** What the workspace, or one that is yet to be created, needs from this machine. Every check has a time limit. */
@@ -15,7 +16,7 @@ export async function checkMachine(config: Config | undefined, env: Environment,
     checkNode(),
     checkGit(folder, env),
     checkDisk(config?.stateFolder ?? folder),
-    ...(config ? [checkTrust(config), checkRepositoryPrograms(config), checkPort(config)] : []),
+    ...(config ? [checkTrust(config), checkRepositoryPrograms(config), checkPort(config), checkSetup(config)] : []),
     // These start programs and ask servers that the configuration names.
     ...(config?.trust.check("agents").ok === false
       ? []

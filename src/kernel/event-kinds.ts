@@ -92,6 +92,8 @@ export const eventKinds = {
   "run-replan-rejected": "A person rejected a change of the plan that the planner had proposed.",
   "run-replan-started": "A person asked the planner to change the plan for tasks that failed.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
+  "run-setup-started": "A setup of a run started. The data has its commands.",
+  "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait":
     "A run waits for something that comes by itself, such as the provider of a model. The data has the reason.",

@@ -19,6 +19,7 @@ export interface CrewTables {
   run_workers: RunWorkersRow;
   plan_drafts: PlanDraftRow;
   plan_changes: PlanChangeRow;
+  setups: SetupRow;
 }
 
 export interface RunRow {
@@ -397,4 +398,20 @@ export interface PlanChangeRow {
   decided_by: string | null;
   decided_at: string | null;
   note: string | null;
+}
+
+export interface SetupRow {
+  id: string;
+  run_id: string;
+  task_id: string | null;
+  hash: string;
+  commands: string;
+  origin: string;
+  state: "running" | "installed" | "reused" | "failed";
+  started_at: string;
+  ended_at: string | null;
+  bytes: number | null;
+  files: number | null;
+  error: string | null;
+  destinations: string | null;
 }

@@ -8,7 +8,7 @@ import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
-import { Time } from "../parts/time.tsx";
+import { bytes, duration, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
@@ -174,6 +174,7 @@ export function RunPage() {
           </div>
         </div>
         <Facts run={run} />
+        <Setups run={run} />
         {run.reason && run.state !== "stopped" && (
           <p className="note">
             <Shown text={run.reason} />
@@ -272,6 +273,29 @@ function Facts({ run }: { run: Run }) {
       {used.tool_calls !== null && <span>{used.tool_calls} tool calls</span>}
     </p>
   );
+}
+
+/** How the dependencies were installed: the last setup of the run, and those of single tasks. */
+function Setups({ run }: { run: Run }) {
+  const last = run.setups.findLast(({ task }) => task === null);
+  const shown = run.setups.filter((one) => one === last || one.task !== null);
+  return shown.map(({ commands, origin, task, state, duration_ms, bytes: size }) => {
+    const command = commands.map((words) => words.join(" ")).join("; ");
+    return (
+      <p className="facts" key={`${task}-${command}-${origin}-${state}`}>
+        <span>
+          Setup{task === null ? "" : ` of task ${task}`}:{" "}
+          <code>
+            <Shown text={command} />
+          </code>{" "}
+          from <Shown text={origin} />
+        </span>
+        <span>{state}</span>
+        {duration_ms !== null && state !== "reused" && <span>{duration(duration_ms)}</span>}
+        {size !== null && <span>{bytes(size)}</span>}
+      </p>
+    );
+  });
 }
 
 function Progress({ run }: { run: Run }) {

@@ -2,7 +2,12 @@ import type { Config } from "../../config/config.ts";
 import type { NetworkMode } from "../../config/network.ts";
 
 /** The network of one agent: its mode, and the hosts that a person listed, each as `host` or `host:port`. */
-export type NetworkPolicy = { mode: NetworkMode; hosts: readonly string[] };
+export type NetworkPolicy = {
+  mode: NetworkMode;
+  hosts: readonly string[];
+  /** Says why a host is refused in `model-only`, if it is not for want of an entry in `network_hosts`. */
+  refusal?: string;
+};
 
 /** The network that is configured for the agents of runs (`crew`) or of jobs (`agent`). */
 export function networkPolicy(config: Config, block: "crew" | "agent"): NetworkPolicy {

@@ -25,12 +25,14 @@ type Options = {
  * are fixed and may lead anywhere. Other names are the agent's choice: they must resolve to public addresses only,
  * and the connection is pinned to these, because a second look-up could have another answer.
  */
-export function networkRules({ policy: { mode, hosts }, programHosts, resolve }: Options) {
+export function networkRules({ policy: { mode, hosts, refusal }, programHosts, resolve }: Options) {
   const listed = [...hosts, ...programHosts].map(parsePattern);
   return async (to: Destination): Promise<Result<Route>> => {
     if (listed.some((matches) => matches(to))) return ok(to);
     if (mode !== "open") {
-      return refuse("denied", `the network of this agent is ${mode}, and ${nameOf(to)} is not in network_hosts`);
+      const why = refusal ?? "is not in network_hosts";
+      const who = refusal ? "" : `the network of this agent is ${mode}, and `;
+      return refuse("denied", `${who}${nameOf(to)} ${why}`);
     }
     const addresses = await addressesOf(to.host, resolve);
     if (!addresses) return refuse("not_found", `${to.host} cannot be resolved`);

@@ -67,6 +67,9 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
 
   "crew.workers": "plain",
   ...sandboxIn("crew"),
+  "crew.setup": "plain",
+  "crew.setup_minutes": "plain",
+  "crew.registry_hosts": agents("lets install scripts reach these hosts"),
   "crew.command_seconds": "plain",
   "crew.attempt_minutes": "plain",
   "crew.idle_minutes": "plain",

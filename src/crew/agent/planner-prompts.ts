@@ -8,6 +8,8 @@ export type CrewFacts = {
   answerTokens: { worker: number; pm: number };
   commandSeconds: number;
   attemptMinutes: number;
+  /** The commands that install dependencies if the plan declares no setup; undefined if none were detected. */
+  setup: { command: string; from: string } | undefined;
   /** Models that a task may name beside the default; empty if there is no choice. */
   models: readonly string[];
 };
@@ -53,7 +55,10 @@ const taskRules = (facts: CrewFacts): string[] => [
   "- A worker sees the title, requirements, steps and files of its task, and the output of its dependencies; nothing else. Write into the requirements the goal, the form of the result, where to look, what not to touch, and when it is done. Put research and alternatives into notes, which workers do not see.",
   "- Give every criterion a check that a program can run. The system runs it in the worker's folder, and its result is final. Leave out a check only where no program can tell.",
   "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely.",
-  "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs: it runs once, before task 0, and is the only part with access to package registries.",
+  facts.setup
+    ? `- Dependencies are installed before task 0 by "${facts.setup.command}", because of ${facts.setup.from}: leave setup out unless the tasks need something else.`
+    : "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs.",
+  "- A setup of yours replaces the detected one. It runs once, in the repository's folder, and is the only part with access to package registries. Only what it leaves in that folder is kept, so vendor what other tools keep in the home: uv sync, go mod vendor, cargo vendor.",
   "- Describe the same role with the same sentence: a preamble is written once per role.",
   "",
   "What workers have:",

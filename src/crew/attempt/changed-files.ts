@@ -2,12 +2,20 @@ import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileNameProblem } from "../../kernel/file-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { moveOut } from "../../store/disk/copy-tree.ts";
 import type { FilteredFiles, StagedFile } from "../../store/git/filtered-files.ts";
 import type { Git } from "../../store/git/git.ts";
 
 export type Changed = { path: string; status: "added" | "changed" | "deleted" };
 
-type Checkout = { folder: string; base: string; gitDir: string; filtered: FilteredFiles };
+type Checkout = {
+  folder: string;
+  base: string;
+  gitDir: string;
+  filtered: FilteredFiles;
+  installed: string[];
+  aside: string;
+};
 
 const largestFile = 20 * 1024 * 1024;
 
@@ -21,6 +29,7 @@ export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<
   const here = git.inCheckout(checkout);
   // A process that was stopped with its agent may have left it.
   await rm(join(gitDir, "index.lock"), { force: true });
+  await setAside(checkout);
   await filtered.release(here);
   const listed = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate"];
   for (const path of split(await here(listed))) {
@@ -34,6 +43,11 @@ export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<
   if (special) return refuse("invalid", `${special.path} is not a regular file; deliver regular files`);
   await filtered.store(here, changes);
   return ok(await here(["write-tree"]));
+}
+
+/** Moves dependencies out of the way: a repository that does not ignore them must not get them as a deliverable. */
+async function setAside({ folder, installed, aside }: Checkout): Promise<void> {
+  for (const [i, path] of installed.splice(0).entries()) await moveOut(folder, path, join(aside, String(i)));
 }
 
 /** Accepts plain files only: a link could point at anything on this machine (T13). */

@@ -8,6 +8,7 @@ import type { Crew } from "./crew.ts";
 import { gateOf, gateReason } from "./gate.ts";
 import { learn } from "./learn.ts";
 import { mergePassed, stopped } from "./merge.ts";
+import { isDeliverablesFault, isSetupFailure } from "./setups.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 import { keepText } from "./text-deliverable.ts";
 import { writeFailureReports } from "./write-reports.ts";
@@ -54,6 +55,9 @@ async function accept(
     const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip }, signal);
     if (!merged.ok) {
       if (signal.aborted) return released(stopped);
+      // The dependencies of the merged files could not be installed, which says nothing about the work.
+      if (isSetupFailure(merged.problem) && !isDeliverablesFault(merged.problem.details))
+        return stop(merged.problem.message);
       const reason = merged.problem.message;
       crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
       return refuseIt(reason);

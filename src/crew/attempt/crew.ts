@@ -4,11 +4,14 @@ import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { News } from "../record/run-host.ts";
+import { setupsFolder } from "./install/cache.ts";
+import { openSetups, type Setups } from "./setups.ts";
 import { type Worktrees, worktrees } from "./worktree.ts";
 
 /** The dependencies of a process that executes runs. */
 export type Crew = Staff & {
   trees: Worktrees;
+  setups: Setups;
   sandbox: Sandbox;
   tell(news: News): void;
 };
@@ -19,13 +22,16 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   if (!sandbox.ok) return sandbox;
   const person = await git.person();
   const { prefix } = await git.place();
-  const trees = worktrees({
+  const common = {
     git,
-    folder: join(config.stateFolder, "worktrees"),
     guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
       (path) => `${prefix}${path}`,
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },
-  });
-  return ok({ ...staff, trees, sandbox: sandbox.value, tell });
+  };
+  const trees = worktrees({ ...common, folder: join(config.stateFolder, "worktrees") });
+  const home = setupsFolder(config.stateFolder);
+  const setupTrees = worktrees({ ...common, folder: join(home, "checkouts") });
+  const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
+  return ok({ ...staff, trees, setups, sandbox: sandbox.value, tell });
 }

@@ -43,6 +43,8 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
   if (!begun.ok) return begun;
   const isOver = async () =>
     (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
+  const prepared = await installFirst(crew, run, options.signal);
+  if (!prepared.ok) return finish(crew, run, options.signal.aborted ? undefined : prepared.problem.message, options);
   const answering = answerQuestions(crew, run, options.signal);
   let stopped: string | undefined;
   try {
@@ -57,6 +59,19 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
     await answering.end();
   }
   return finish(crew, run, stopped, options);
+}
+
+/** Installs what tasks and checks need before the first of them starts; cancelling the run stops it. */
+async function installFirst({ app, setups }: Crew, run: string, signal: AbortSignal) {
+  const cancelled = new AbortController();
+  const timer = setInterval(async () => {
+    if ((await stateOfRun(app.db.read, run).catch(() => undefined)) === "cancelled") cancelled.abort();
+  }, recheckMs);
+  try {
+    return await setups.atStart(run, AbortSignal.any([signal, cancelled.signal]));
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /**

@@ -26,10 +26,14 @@ export async function mergePassed(
   const name = `${detail.task_id}-${attempt.epoch}`;
   return crew.trees.merge(run, tip.commit, message, async (candidate) => {
     const checks = await checksFor(crew, detail, candidate.tree !== tip.tree);
-    const failed = await failing(crew, name, candidate.commit, checks, signal);
+    const at = (commit: string) => ({ name, run, task: detail.task_id, commit });
+    const found = await failing(crew, at(candidate.commit), checks, signal);
+    if (!found.ok) return found;
+    const failed = found.value;
     const own = failed.find((check) => check.number === number);
     // A check that the accepted work fails by itself says nothing about this work.
-    const before = own ? [] : await failing(crew, name, candidate.onto, failed, signal);
+    const alone = own ? ok([]) : await failing(crew, at(candidate.onto), failed, signal);
+    const before = alone.ok ? alone.value : [];
     if (signal.aborted) return refuse("refused", stopped);
     const broken = own ?? failed.find((check) => !before.some((one) => isSame(one, check)));
     return broken ? refuse("conflict", failedAfterMerge(number, broken, broken.detail)) : ok(true);
@@ -49,21 +53,27 @@ async function checksFor({ app }: Crew, { run_id, number }: RunTask, isNew: bool
 /** The checks that fail in a checkout of a commit, with what they printed. */
 async function failing(
   crew: Crew,
-  name: string,
-  commit: string,
+  { name, ...wanted }: { name: string; run: string; task: string; commit: string },
   checks: MergeCheck[],
   signal: AbortSignal,
-): Promise<(MergeCheck & { detail: string })[]> {
-  if (checks.length === 0) return [];
-  const tree = checkout(crew, () => crew.trees.open(`${name}${ofThisProcess()}`, commit));
+): Promise<Result<(MergeCheck & { detail: string })[]>> {
+  if (checks.length === 0) return ok([]);
+  const setup = await crew.setups.ensure(wanted, signal);
+  if (!setup.ok) return setup;
+  const tree = checkout(crew, async () => {
+    const opened = await crew.trees.open(`${name}${ofThisProcess()}`, wanted.commit);
+    await crew.trees.install(opened, setup.value);
+    return opened;
+  });
   try {
     const desk = deskAt(crew, tree.folder, true, name, signal);
     const criteria = checks.map(({ words, check }) => ({ criterion: words, check }));
     const results = await runChecks(criteria, { ...desk, checkMs: desk.commandMs });
-    return results.flatMap(({ criterion, passed, detail }) => {
+    const failed = results.flatMap(({ criterion, passed, detail }) => {
       const check = checks[criterion - 1];
       return passed || !check ? [] : [{ ...check, detail }];
     });
+    return ok(failed);
   } finally {
     await tree.remove();
   }

@@ -17,7 +17,9 @@ import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop, 
 import { checkout } from "./checkout.ts";
 import { type Checked, runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
+import type { Installation } from "./install/cache.ts";
 import { scratchPatch } from "./scratch.ts";
+import { isDeliverablesFault } from "./setups.ts";
 import { heldFilesOf, heldReason, refusedFiles } from "./steering.ts";
 import type { Worktree } from "./worktree.ts";
 
@@ -44,7 +46,13 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const lease = keepLease(app.tasks, { ...fence, leaseMs }, outer, app.db);
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
-  const checked = checkout(crew, async () => trees.open(`${name}-checks`, await at()));
+  let installation: Installation | undefined;
+  const open = async (folder: string) => {
+    const tree = await trees.open(folder, await at());
+    await trees.install(tree, installation);
+    return tree;
+  };
+  const checked = checkout(crew, () => open(`${name}-checks`));
   const fail = async ({ objection, ...said }: SystemFail, causes: string[]): Promise<StageResult> => {
     const judged = await record.failByRule(fence, said, [objection, ...causes], verifier);
     if (!judged.ok) return lost;
@@ -55,6 +63,16 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
     if (files?.decision === "refused") return fail(refusedFiles(files), []);
     if (detail.deliverable === "files" && attempt.files_changed.length === 0) return fail(nothingChanged, []);
     const { criteria } = detail;
+    // A deliverable that changes the lockfile is verified with the dependencies that it names.
+    const setup = await installFor(crew, detail, attempt, lease.signal);
+    if (lease.signal.aborted) return giveBack(crew, fence, verifier, lease);
+    if (!setup.ok) {
+      const { message, details } = setup.problem;
+      if (isDeliverablesFault(details)) return fail(failedSetup(String(details?.error)), []);
+      await giveBack(crew, fence, verifier, lease);
+      return stop(message);
+    }
+    installation = setup.value;
     // Checks run in a checkout of their own: they may leave files behind that were not delivered.
     const desk = deskAt(crew, checked.folder, true, name, lease.signal);
     const checks = await runChecks(criteria, { ...desk, checkMs: desk.commandMs });
@@ -76,7 +94,7 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
 
     const without: string[] = [];
     for (let tries = 1; tries <= maxVerifiers; tries++) {
-      const verification = { detail, attempt, fence, verifier, name, at };
+      const verification = { detail, attempt, fence, verifier, name, open: () => open(name) };
       const asked = await askVerifier(crew, verification, lease, outer);
       if ("stage" in asked) return asked.stage;
       const { verdict, ended } = asked;
@@ -100,17 +118,17 @@ type Verification = {
   fence: Fence & { secret: string };
   verifier: string;
   name: string;
-  at: () => Promise<string> | string;
+  open: () => Promise<Worktree>;
 };
 
 /** Asks one verifier, in a scratch copy of its own. Says how it ended, unless that ends the stage. */
 async function askVerifier(
   crew: Crew,
-  { detail, attempt, fence, verifier, name, at }: Verification,
+  { detail, attempt, fence, verifier, name, open }: Verification,
   lease: ReturnType<typeof keepLease>,
   outer: AbortSignal,
 ): Promise<{ stage: StageResult } | { verdict: Verdict | undefined; ended: string }> {
-  const { app, trees } = crew;
+  const { app } = crew;
   const id = detail.task_id;
   const stopRun = async (reason: string): Promise<{ stage: StageResult }> => {
     await giveBack(crew, fence, verifier, lease);
@@ -121,7 +139,7 @@ async function askVerifier(
   const system = await preambleFor(crew, "qc", detail.qc_role, lease.signal);
   if (!system.ok) return stopRun(system.problem.message);
   const before = new Set((await verdictsOf(app.db.read, { task: id })).map((verdict) => verdict.id));
-  const scratch = checkout(crew, async () => trees.open(name, await at()));
+  const scratch = checkout(crew, open);
   try {
     const ran = await runForTask(
       crew,
@@ -163,6 +181,11 @@ async function askVerifier(
     await scratch.remove();
   }
 }
+
+const installFor = (crew: Crew, { run_id, task_id }: RunTask, { commit_id }: Attempt, signal: AbortSignal) =>
+  commit_id === null
+    ? crew.setups.ofAccepted(run_id, signal)
+    : crew.setups.ensure({ run: run_id, commit: commit_id, task: task_id }, signal);
 
 const diffOf =
   ({ app, trees }: Crew, run: string, commit: string): DeliverableDiff =>
@@ -229,6 +252,16 @@ const failures = (checks: Checked[]) =>
   checks
     .filter((check) => !check.passed)
     .map(({ criterion, detail }) => `the check of criterion ${criterion} failed: ${detail}`);
+
+const failedSetup = (error: string): SystemFail => ({
+  verdict: "FAIL",
+  score: 0,
+  feedback: "No verifier was started: the dependencies that the deliverable names cannot be installed.",
+  objection: `the setup failed on the deliverable, ${noneAsked}`,
+  issues: [`the setup, which succeeds on the accepted work, fails on the deliverable: ${error}`],
+  requiredFixes: ["make package.json and the lockfile agree, or leave them as they were"],
+  evidence: [],
+});
 
 const nothingChanged: SystemFail = {
   verdict: "FAIL",

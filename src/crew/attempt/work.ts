@@ -28,8 +28,9 @@ import {
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
-import { resetUnconfirmed } from "./steering.ts";
-import type { Collected, Worktree } from "./worktree.ts";
+import type { Installation } from "./install/cache.ts";
+import { resetUnconfirmed, steeringFiles } from "./steering.ts";
+import type { Collected, Start, Worktree } from "./worktree.ts";
 
 /** Runs a worker on a claimed task and records its deliverable, or why there is none. */
 export async function work(crew: Crew, claim: Claim, worker: string, outer: AbortSignal): Promise<StageResult> {
@@ -62,13 +63,25 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     return stop(reason);
   };
   const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
+  let prepared: Installation | undefined;
   const tree = checkout(crew, async () => {
     const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
     const opened = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
     if (start.kept) await resetUnconfirmed(crew, detail, start, opened);
+    const own = await crew.setups.ensure(await installedFrom(crew, detail, start), lease.signal);
+    // Dependencies that an earlier attempt broke are for this worker to mend.
+    await trees.install(opened, own.ok ? own.value : prepared);
     return { ...opened, since: start.base };
   });
   try {
+    const setup = await crew.setups.ofAccepted(detail.run_id, lease.signal);
+    if (lease.lost()) return lost;
+    if (!setup.ok && outer.aborted) {
+      await release(stoppedRun);
+      return released(stoppedRun);
+    }
+    if (!setup.ok) return stopRun(setup.problem.message);
+    prepared = setup.value;
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
     if (attempt > 1) await tree.open();
     // Before the context is made: a message that comes in between is then delivered twice, and never lost.
@@ -98,9 +111,8 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     const { result, tools, spent, outOfBudget } = ran.value;
     if (lease.lost()) return lost;
     if (outer.aborted) {
-      const reason = "the run was stopped";
-      await release(reason);
-      return released(reason);
+      await release(stoppedRun);
+      return released(stoppedRun);
     }
     if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
     if (result.ended === "spawn-error") return stopRun(result.error ?? "the worker could not be started");
@@ -144,6 +156,14 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     lease.end();
     await tree.remove();
   }
+}
+
+const stoppedRun = "the run was stopped";
+
+/** Not the files of an earlier attempt if a person has yet to allow some of them, such as an install script. */
+async function installedFrom({ app }: Crew, { run_id, task_id }: RunTask, { base, commit, kept }: Start) {
+  const isFree = kept && (await steeringFiles(app.git, base, commit)).length === 0;
+  return { run: run_id, commit: isFree ? commit : base, task: task_id };
 }
 
 const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({

@@ -1,14 +1,16 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
+import { copyTree } from "../../store/disk/copy-tree.ts";
 import { privateFolder } from "../../store/disk/private.ts";
 import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import type { Beside } from "../agent/desk/place.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
+import type { Installation } from "./install/cache.ts";
 import { excludeText, privateRepository } from "./private-repository.ts";
 
 /** The checkout of one attempt, on a branch of its own. */
@@ -22,6 +24,10 @@ export type Worktree = {
   gitDir: string;
   /** The files that pass through a filter, such as those of LFS. */
   filtered: FilteredFiles;
+  /** What a setup made in it, relative to its top: not part of a deliverable. */
+  installed: string[];
+  /** Where that goes before the deliverable is collected. */
+  aside: string;
 };
 
 /** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
@@ -80,7 +86,32 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     const filtered = await filterFiles(git, { folder, gitDir }, commit);
     const cwd = join(folder, prefix);
     beside.set(cwd, await newDesk(name, { folder, gitDir }, commit));
-    return { folder, cwd, branch, base: commit, gitDir, filtered };
+    return {
+      folder,
+      cwd,
+      branch,
+      base: commit,
+      gitDir,
+      filtered,
+      installed: [],
+      aside: join(desks, name, "installed"),
+    };
+  }
+
+  /** Copies dependencies into a checkout; git and the tools of agents ignore them there, like `.gitignore` would. */
+  async function install(tree: Worktree, installation: Installation | undefined): Promise<void> {
+    if (!installation) return;
+    for (const path of installation.paths)
+      tree.installed.push(...(await copyTree(join(installation.folder, path), tree.folder, path)));
+    const at = beside.get(tree.cwd);
+    if (!at || tree.installed.length === 0) return;
+    const { prefix } = await git.place();
+    const patterns = (start: string) =>
+      tree.installed
+        .flatMap((path) => (path.startsWith(start) ? [`/${escaped(path.slice(start.length))}\n`] : []))
+        .join("");
+    beside.set(tree.cwd, { ...at, exclude: `${at.exclude ?? ""}\n${patterns(prefix)}` });
+    if (at.repository) await appendFile(join(at.repository.gitDir, "info/exclude"), `\n${patterns("")}`);
   }
 
   /** By the workspace inside the checkout. */
@@ -218,7 +249,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 
   return {
     accepted,
+    /** As `accepted`, but creates no branch: undefined in a repository without commits. */
+    tipOrHead: async (run: string) => (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit,
     open,
+    install,
     remove,
     /** What belongs to an open checkout, by the workspace in it. */
     beside: (cwd: string) => beside.get(cwd),
@@ -255,5 +289,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
 }
 
 export type Worktrees = ReturnType<typeof worktrees>;
+
+/** As a pattern of an ignore file. */
+const escaped = (path: string) => path.replace(/[\\*?[\]!# ]/g, "\\$&");
 
 const whyGuarded = "the wiki, sources and settings of Scriptorium are changed through tools or by people";

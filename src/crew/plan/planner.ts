@@ -24,6 +24,7 @@ import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { readDraft } from "../record/plan-draft.ts";
 import type { Planned, Research } from "../record/run-host.ts";
+import { detectedSetup } from "../record/setup-spec.ts";
 import { surveyOf } from "../record/task-context.ts";
 import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
 import { draftTools } from "./draft-tools.ts";
@@ -82,7 +83,7 @@ async function briefAndPlan(
   if (!briefed.ok) return briefed;
   const tasks = await readDraft(crew.app, run);
   const prompt = planPrompt(request, briefed.value, await surveyOf(crew.app), tasks);
-  const system = planInstructions(crewFacts(crew));
+  const system = planInstructions(await crewFacts(crew));
   const { commit } = await crew.app.git.head();
   const ran = await runPlanner(
     crew,
@@ -140,8 +141,9 @@ export async function runPlanner(
 const product = (delivers: string) => (delivers === "submit_research" ? "findings" : "a plan");
 
 /** Facts about the crew for the planner's prompt. */
-export function crewFacts(crew: Staff): CrewFacts {
+export async function crewFacts(crew: Staff): Promise<CrewFacts> {
   const { config } = crew.app;
+  const detected = await detectedSetup(crew.app);
   const desk = deskTools({ write: true } as Desk);
   return {
     workerTools: [...desk, ...crew.operationsFor("worker")].map(({ name }) => name),
@@ -149,6 +151,7 @@ export function crewFacts(crew: Staff): CrewFacts {
     answerTokens: { worker: answerTokensOf(config.crew, "worker"), pm: answerTokensOf(config.crew, "pm") },
     commandSeconds: config.crew.command_seconds,
     attemptMinutes: config.crew.attempt_minutes,
+    setup: detected && { command: detected.command.join(" "), from: detected.lockfile },
     models: usableProviders(config, "worker"),
   };
 }

@@ -42,7 +42,7 @@ async function propose(crew: Staff, change: StoredPlanChange, signal: AbortSigna
   const commit = (await app.git.commitAt(`refs/heads/${acceptedBranch(run)}`)) ?? (await app.git.head()).commit;
   const planning = {
     ...{ run, commit, delivers: "propose_plan", tools: toolsFor(change.id) },
-    ...{ system: replanInstructions(crewFacts(crew)), prompt: replanContext(record.value) },
+    ...{ system: replanInstructions(await crewFacts(crew)), prompt: replanContext(record.value) },
   };
   return runPlanner(crew, planning, signal);
 }

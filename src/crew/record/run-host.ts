@@ -115,6 +115,8 @@ export type News = {
   kind:
     | "run-started"
     | "plan-changed"
+    | "setup-started"
+    | "setup-finished"
     | "attempt-started"
     | "worker-completed"
     | "worker-failed"

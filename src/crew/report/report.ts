@@ -7,6 +7,7 @@ import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { tasksOfRun } from "../../store/queries/runs.ts";
+import { type SetupRecord, setupsOf } from "../../store/queries/setups.ts";
 import { checksOfTask, type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -15,6 +16,7 @@ import { aboutFailure, aboutOutcome } from "../rules/agent-report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { behindIn, failureOf, type Impact, impactOf } from "../rules/failure.ts";
 import type { Run } from "../rules/run.ts";
+import { commandLines } from "../rules/setup.ts";
 import { noneAsked } from "../rules/verdict.ts";
 import { analysisPart } from "./analysis.ts";
 import { failurePart } from "./failure-part.ts";
@@ -37,6 +39,7 @@ type Whole = {
   tasks: Reported[];
   contexts: StoredContext[];
   questions: QuestionRow[];
+  setups: SetupRecord[];
   /** Open proposals of the workspace. */
   proposals: number;
   figures: Figure[];
@@ -89,6 +92,7 @@ export async function reportOf(app: CrewApp, id: string, { factsOnly = false } =
       tasks,
       contexts,
       questions,
+      setups: await setupsOf(query, id),
       proposals: (await app.proposals.list("open")).length,
       figures: measured.ok ? measured.value.figures : [],
       written: written.find((one) => one.about === outcome),
@@ -126,7 +130,8 @@ export function writeReport(whole: Whole): string {
       ]),
     ),
     ...usedPart(whole.contexts),
-    ...networkPart(whole.contexts),
+    ...setupPart(whole.setups),
+    ...networkPart(whole.contexts, whole.setups),
     "",
   ].join("\n\n");
 }
@@ -238,9 +243,23 @@ function usedPart(contexts: StoredContext[]): string[] {
   ];
 }
 
-/** Every destination of the run's agents. Names come from agents. */
-function networkPart(contexts: StoredContext[]): string[] {
-  const rows = contexts.flatMap(({ part, attempt, destinations }) =>
+/** How the dependencies of the run were installed. */
+function setupPart(setups: SetupRecord[]): string[] {
+  if (setups.length === 0) return [];
+  const seconds = ({ started_at, ended_at }: SetupRecord) =>
+    ended_at === null ? "–" : `${((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1)} s`;
+  const rows = setups.map((one) => [
+    ...[commandLines(one.commands), one.origin, one.state, seconds(one)],
+    one.bytes === null ? "–" : `${(one.bytes / 1e6).toFixed(1)} MB`,
+  ]);
+  const errors = setups.flatMap(({ error }) => (error === null ? [] : [fenced("text", error)]));
+  return ["## Setup", table(["commands", "from", "state", "took", "size"], rows), ...errors];
+}
+
+/** Every destination of the run's agents and setups. Names come from agents. */
+function networkPart(contexts: StoredContext[], setups: SetupRecord[]): string[] {
+  const installs = setups.map(({ destinations }) => ({ part: "setup", attempt: null, destinations }));
+  const rows = [...installs, ...contexts].flatMap(({ part, attempt, destinations }) =>
     (destinations ?? []).map((one) => [
       part,
       attempt === null ? "–" : String(attempt),

@@ -7,6 +7,7 @@ import { contextsOf } from "../../store/queries/contexts.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { type StoredRunTask, tasksOfRun } from "../../store/queries/runs.ts";
+import { setupsOf } from "../../store/queries/setups.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
@@ -31,6 +32,17 @@ export const question = z.object({
   answer: z.string().nullable(),
   answered_by: z.string().nullable().describe("A person's name, or pm-… for the planner"),
   passed_on: z.string().nullable().describe("Why the planner left it to a person"),
+});
+
+const setup = z.object({
+  commands: z.array(z.array(z.string())),
+  origin: z.string().describe("The lockfile that asked for it, or the plan"),
+  task: z.string().nullable().describe("Number of the task whose deliverable needs a setup of its own"),
+  state: z.enum(["running", "installed", "reused", "failed"]),
+  duration_ms: z.number().nullable(),
+  bytes: z.number().nullable().describe("Size of what it installed"),
+  files: z.number().nullable(),
+  error: z.string().nullable(),
 });
 
 /** How much may be spent on the run; null is without limit. */
@@ -66,6 +78,7 @@ const schema = runLine.extend({
     tool_calls: z.number().nullable(),
   }),
   questions: z.array(question),
+  setups: z.array(setup).describe("How its dependencies were installed, oldest first"),
   draft: z
     .array(z.object({ number: z.string(), title: z.string(), depends_on: z.array(z.string()) }))
     .optional()
@@ -95,12 +108,13 @@ export const runDetails = {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     const query = app.db.read;
-    const [tasks, tally, contexts, questions, gates] = await Promise.all([
+    const [tasks, tally, contexts, questions, gates, setups] = await Promise.all([
       tasksOfRun(query, id),
       tallyOf(query, id),
       contextsOf(query, { run: id }),
       questionsOf(query, { run: id }),
       waitingGates(query, id),
+      setupsOf(query, id),
     ]);
     const waiting = new Set(gates.map(({ task_id }) => task_id));
     const change = await currentChange(app, id);
@@ -143,6 +157,11 @@ export const runDetails = {
       ...(change
         ? { plan_change: { id: change.id, state: change.state as "drafting" | "open", tasks: change.wanted } }
         : {}),
+      setups: setups.map(({ task_id, commands, origin, state, started_at, ended_at, bytes, files, error }) => ({
+        ...{ commands, origin, state, bytes, files, error },
+        task: task_id === null ? null : (numbers.get(task_id) ?? task_id),
+        duration_ms: ended_at === null ? null : Date.parse(ended_at) - Date.parse(started_at),
+      })),
       failures: tasks.flatMap(failureLine),
       questions: questions.map(({ id, task_id, question, answer, answered_by, passed_on }) => ({
         ...{ id, task: numbers.get(task_id) ?? task_id, question, answer, answered_by, passed_on },

@@ -9,6 +9,7 @@ export const setupLines = (setup: Setup | undefined): string[] =>
   setup === undefined
     ? []
     : [
+        ...(setup.run.length === 0 ? ["- none"] : []),
         ...setup.run.map((command) => `- run ${commandText(command)}`),
         ...setup.inputs.map((path) => `- input ${JSON.stringify(path)}`),
       ];
@@ -16,13 +17,13 @@ export const setupLines = (setup: Setup | undefined): string[] =>
 export function readSetup({ body }: Section, trouble: Trouble): { run: unknown[]; inputs: unknown[] } {
   const setup: { run: unknown[]; inputs: unknown[] } = { run: [], inputs: [] };
   for (const { line: at, text } of body) {
-    if (text.trim() === "") continue;
+    if (text.trim() === "" || /^[-*] none$/.test(text.trim())) continue;
     const found = line.exec(/^[-*] (.*)$/s.exec(text)?.[1]?.trim() ?? "");
     const [list, value] = found?.[1]
       ? (["run", parsed(found[1])] as const)
       : (["inputs", parsed(found?.[2] ?? "")] as const);
     if (!found || value === undefined) {
-      trouble.add(at, 'expected - run ["npm", "ci"] or - input "package-lock.json"');
+      trouble.add(at, 'expected - run ["npm", "ci"], - input "package-lock.json" or - none');
       continue;
     }
     trouble.at(`setup.${list}.${setup[list].length}`, at);

@@ -105,8 +105,14 @@ export const planTask = z.strictObject({
 });
 
 const setup = z.strictObject({
-  run: z.array(command).min(1, "a setup needs at least one command").max(20).describe("Commands, in order; no shell"),
-  inputs: z.array(filePath).max(50).default([]).describe("Files that decide whether it must run again: lockfiles"),
+  run: z.array(command).max(20).describe("Commands, in order; no shell. An empty list installs nothing"),
+  inputs: z
+    .array(filePath)
+    .max(50)
+    .default([])
+    .describe(
+      "Files and folders that decide whether it must run again: lockfiles. Without any, it runs for every commit",
+    ),
 });
 
 const plain = z.strictObject({
@@ -116,7 +122,9 @@ const plain = z.strictObject({
   cites: z.array(line(200)).max(500).default([]).describe("Ids of nodes and entries that the plan is based on"),
   setup: setup
     .optional()
-    .describe("Installs what tasks and checks need, once, with access to package registries: npm ci, uv sync"),
+    .describe(
+      "Installs what tasks and checks need, once, with access to package registries: uv sync, go mod vendor. If left out, npm, pnpm or yarn installs what a lockfile names",
+    ),
   tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
 });
 
