@@ -28,6 +28,8 @@ const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
+const crewMerge = () => import("./crew/merge.ts");
+const crewPullRequest = () => import("./crew/pull-request.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
@@ -132,6 +134,8 @@ export const loaders = {
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
   cancel_run: pick(crewRun, "cancelRun"),
+  merge_run: pick(crewMerge, "mergeRun"),
+  open_pull_request: pick(crewPullRequest, "openPullRequest"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   show_held_files: pick(crewFiles, "showHeldFiles"),

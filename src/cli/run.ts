@@ -9,6 +9,7 @@ import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
 import { cancelCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
+import { mergeCommand, pullRequestCommand } from "./merge.ts";
 import type { OutputOf } from "./output-of.ts";
 import { replanCommand } from "./replan.ts";
 import { type Common, report } from "./session.ts";
@@ -16,7 +17,7 @@ import { bold, table, when } from "./text.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, replan, resume, cancel and clean runs; show and move the focus")
+    .description("list, inspect, replan, resume, merge, cancel and clean runs; show and move the focus")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -63,6 +64,8 @@ export const runCommand = (common: () => Common) =>
     .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
+    .addCommand(mergeCommand(common) as unknown as Command)
+    .addCommand(pullRequestCommand(common) as unknown as Command)
     .addCommand(focusCommand(common) as unknown as Command)
     .addCommand(cleanCommand(common) as unknown as Command);
 

@@ -72,6 +72,7 @@ export const eventKinds = {
   "run-finish": "Every task of a run ended.",
   "run-focus-moved": "A person gave the focus of a run along the pipeline to another role.",
   "run-limited": "The number of tasks of a run that may be claimed at once was set.",
+  "run-merged": "A person merged the accepted work of a run into a branch of theirs.",
   "run-overturn": "A completed run failed because one of its tasks was overturned.",
   "run-plan": "A run got a plan.",
   "run-plan-changed":
@@ -79,6 +80,8 @@ export const eventKinds = {
   "run-plan-drafted": "The planner of a run submitted tasks, or removed some again.",
   "run-planned": "The plan of a run and its tasks were stored.",
   "run-reopen": "The planning of a run that had ended without a plan was resumed.",
+  "run-pushed":
+    "A person pushed the accepted work of a run to a remote. The data has the pull request if one was opened.",
   "run-replan-confirmed":
     "A person confirmed a change of the plan that the planner proposed; failed tasks were reopened.",
   "run-replan-proposed": "The planner proposed a change of the plan for tasks that failed; a person decides.",

@@ -6,6 +6,7 @@ import { foldedPath } from "../../kernel/steering-files.ts";
 import { privateFolder } from "../../store/disk/private.ts";
 import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
+import { mergeTree } from "../../store/git/merge-branch.ts";
 import type { Beside } from "../agent/desk/place.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -122,7 +123,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     const base = await accepted(run);
     const fresh = { base, commit: base, kept: false };
     if (!previous) return fresh;
-    const joined = await mergeTree(base, previous);
+    const joined = await mergeTree(git, base, previous);
     if ("conflicts" in joined || joined.tree === (await treeOf(base))) return fresh;
     const commit = await commitTree(joined.tree, [base, previous], "Continue from the previous attempt");
     return { base, commit, kept: true };
@@ -159,14 +160,6 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     );
   };
 
-  async function mergeTree(ours: string, theirs: string): Promise<{ tree: string } | { conflicts: string[] }> {
-    const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
-    const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
-    if (code === 0) return { tree };
-    if (code !== 1) throw new Error(`git merge-tree failed (${code}): ${stderr.trim()}`);
-    return { conflicts: [...new Set(rest.slice(0, rest.indexOf("")))] };
-  }
-
   /**
    * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
    * conflict changes nothing and names the files.
@@ -176,7 +169,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       const ours = await accepted(run);
       const isIn = await git.run(["merge-base", "--is-ancestor", commit, ours]);
       if (isIn.code === 0) return ok({ commit: ours, already: true });
-      const joined = await mergeTree(ours, commit);
+      const joined = await mergeTree(git, ours, commit);
       if ("conflicts" in joined) {
         const files = joined.conflicts;
         return refuse("conflict", `merge conflict with work accepted since, in ${files.join(", ")}`, { files, ours });

@@ -52,6 +52,7 @@ const schema = runLine.extend({
       score: z.int().nullable(),
       depends_on: z.array(z.string()),
       holder: z.string().nullable(),
+      deliverable: z.enum(["files", "text"]),
     }),
   ),
   used: z.object({
@@ -105,7 +106,7 @@ export const runDetails = {
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
-      tasks: tasks.map(({ number, task }) => ({
+      tasks: tasks.map(({ number, task, deliverable }) => ({
         id: task.id,
         number,
         title: task.title,
@@ -115,6 +116,7 @@ export const runDetails = {
         score: tally.scores.get(task.id) ?? null,
         depends_on: dependsOn.get(number) ?? [],
         holder: task.holder,
+        deliverable,
       })),
       used: {
         agents: contexts.length,
