@@ -30,6 +30,7 @@ const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewMerge = () => import("./crew/merge.ts");
 const crewPullRequest = () => import("./crew/pull-request.ts");
+const crewTake = () => import("./crew/take-operations.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
@@ -152,6 +153,8 @@ export const loaders = {
   task_record: pick(crewReportTaskHistory, "taskRecord"),
   metrics: pick(crewRun, "metrics"),
   release_task: pick(tasks, "releaseTask"),
+  take_task: pick(crewTake, "takeOver"),
+  hand_back_task: pick(crewTake, "handBackTask"),
   overturn_task: pick(crewOverturn, "overturnTask"),
   search: pick(search, "search"),
   recall: pick(search, "recall"),

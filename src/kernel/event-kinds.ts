@@ -124,6 +124,7 @@ export const eventKinds = {
   "task-replanned": "The text or the dependencies of a task changed with its plan.",
   "task-retry": "A task waits for its next attempt.",
   "task-submit": "The worker of a task submitted its output.",
+  "task-take": "A person took over a task of a run to do it by hand.",
   "task-verify": "The verification of a task started.",
   "task-write-refused":
     "A write was refused because its claim had ended, or because the secret of the claim was missing or wrong.",

@@ -3,6 +3,7 @@ import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Staff } from "../agent/staff.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
 import { type Worktrees, worktrees } from "./worktree.ts";
 
@@ -14,12 +15,18 @@ export type Crew = Staff & {
 };
 
 export async function openCrew(staff: Staff, tell: (news: News) => void): Promise<Result<Crew>> {
-  const { config, git } = staff.app;
+  const { config } = staff.app;
   const sandbox = await findSandbox(config.crew.sandbox, config.environment);
   if (!sandbox.ok) return sandbox;
+  const trees = await openTrees(staff.app);
+  return ok({ ...staff, trees, sandbox: sandbox.value, tell });
+}
+
+/** The checkouts of a workspace's runs. */
+export async function openTrees({ config, git }: CrewApp): Promise<Worktrees> {
   const person = await git.person();
   const { prefix } = await git.place();
-  const trees = worktrees({
+  return worktrees({
     git,
     folder: join(config.stateFolder, "worktrees"),
     guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
@@ -27,5 +34,4 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },
   });
-  return ok({ ...staff, trees, sandbox: sandbox.value, tell });
 }

@@ -8,7 +8,7 @@ import {
   restOf,
   runningRuns,
   stateOfRun,
-  stuckAtFiles,
+  stuckAtPeople,
 } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
@@ -209,8 +209,8 @@ async function runStages(
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       // A server waits for the person; a command ends and says what for.
-      const stuck = run === undefined || serving || stages.areRunning() ? [] : await stuckAtFiles(app.db.read, run);
-      if (stuck.length > 0) return `${stuck.map(({ number }) => `task ${number}`).join(", ")} ${waitsForPerson}`;
+      const stuck = run === undefined || serving || stages.areRunning() ? [] : await stuckAtPeople(app.db.read, run);
+      if (stuck.length > 0) return waitsForPerson(stuck);
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }
   } finally {
@@ -253,7 +253,17 @@ function providerOutage(longestMs: number) {
 
 const firstOutageDelayMs = 2000;
 
-const waitsForPerson = "changed files that a person must allow first";
+function waitsForPerson(stuck: { number: string; taskId: string; holder: string | null }[]): string {
+  const files = stuck.filter(({ holder }) => holder === null).map(({ number }) => `task ${number}`);
+  return [
+    ...(files.length > 0 ? [`${files.join(", ")} changed files that a person must allow first`] : []),
+    ...stuck.flatMap(({ number, taskId, holder }) =>
+      holder === null
+        ? []
+        : [`${holder} took over task ${number}; hand it back with: scriptorium task hand-back ${taskId}`],
+    ),
+  ].join("; ");
+}
 
 const jobResults: Record<StageResult["outcome"], JobResult> = {
   done: "done",

@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { privateFolder } from "../../store/disk/private.ts";
-import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
+import { type FilteredFiles, filteredBefore, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { mergeTree } from "../../store/git/merge-branch.ts";
 import type { Beside } from "../agent/desk/place.ts";
@@ -181,8 +182,26 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     }
   }
 
+  /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
+  async function snapshot(name: string, branch: string, message: string): Promise<string | undefined> {
+    const folder = join(home, name);
+    const base = existsSync(folder) ? await git.commitAt(`refs/heads/${branch}`) : undefined;
+    if (base === undefined) return undefined;
+    const tree = {
+      folder,
+      cwd: folder,
+      branch,
+      base,
+      gitDir: await stateOf(name),
+      filtered: await filteredBefore(git),
+    };
+    const found = await collect(tree, base, message);
+    return found.ok ? found.value.commit : undefined;
+  }
+
   return {
     accepted,
+    snapshot,
     open,
     remove,
     /** What belongs to an open checkout, by the workspace in it. */

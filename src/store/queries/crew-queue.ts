@@ -1,4 +1,5 @@
 import type { Query } from "../database.ts";
+import { parseJsonOr } from "../json.ts";
 
 const over = ["completed", "failed", "cancelled"];
 
@@ -32,29 +33,36 @@ export const betweenStages = (query: Query, run: string | undefined, limit: numb
     .limit(limit)
     .execute();
 
-/** The tasks of a run that wait for a person to decide about files, if no other task can go on before that. */
-export async function stuckAtFiles(query: Query, run: string): Promise<{ number: string }[]> {
+/**
+ * The tasks of a run that wait for a person, if no other task can go on before that: to decide about files, or to hand
+ * back a task that they took over, whose `holder` they are.
+ */
+export async function stuckAtPeople(
+  query: Query,
+  run: string,
+): Promise<{ number: string; taskId: string; holder: string | null }[]> {
   const held = await query
     .selectFrom("held_files")
     .select("task_id")
     .where("run_id", "=", run)
     .where("decision", "is", null)
     .execute();
-  if (held.length === 0) return [];
   const open = await query
     .selectFrom("tasks")
     .innerJoin("run_tasks", "run_tasks.task_id", "tasks.id")
-    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "run_tasks.number"])
+    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "tasks.result", "run_tasks.number"])
     .where("tasks.run", "=", run)
     .where("tasks.state", "not in", over)
     .where("tasks.lost_blockers", "=", 0)
     .orderBy("tasks.num")
     .execute();
-  const waiting = new Set(held.map(({ task_id }) => task_id));
-  const isHeld = ({ id, holder, state }: (typeof open)[number]) =>
-    waiting.has(id) && holder === null && state !== "qc_failed";
-  const isStuck = open.every((task) => isHeld(task) || (task.holder === null && task.blockers_left > 0));
-  return isStuck ? open.filter(isHeld) : [];
+  const files = new Set(held.map(({ task_id }) => task_id));
+  const waits = ({ id, holder, state, result }: (typeof open)[number]) =>
+    holder === null
+      ? files.has(id) && state !== "qc_failed"
+      : state === "worker_executing" && parseJsonOr<{ taken_by?: string }>(result, {}).taken_by === holder;
+  const isStuck = open.every((task) => waits(task) || (task.holder === null && task.blockers_left > 0));
+  return isStuck ? open.filter(waits).map(({ id: taskId, number, holder }) => ({ number, taskId, holder })) : [];
 }
 
 /** The open tasks of a run, in the order of the plan. */
