@@ -31,6 +31,9 @@ const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewClean = () => import("./crew/clean.ts");
+const crewMerge = () => import("./crew/merge.ts");
+const crewPullRequest = () => import("./crew/pull-request.ts");
+const crewTake = () => import("./crew/take-operations.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
@@ -138,6 +141,8 @@ export const loaders = {
   pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   close_run: pick(crewRun, "closeFailedRun"),
+  merge_run: pick(crewMerge, "mergeRun"),
+  open_pull_request: pick(crewPullRequest, "openPullRequest"),
   clean_runs: pick(crewClean, "cleanRuns"),
   revert_run: pick(crewRevert, "revertRun"),
   show_held_files: pick(crewFiles, "showHeldFiles"),
@@ -159,6 +164,8 @@ export const loaders = {
   task_record: pick(crewReportTaskHistory, "taskRecord"),
   metrics: pick(crewRun, "metrics"),
   release_task: pick(tasks, "releaseTask"),
+  take_task: pick(crewTake, "takeOver"),
+  hand_back_task: pick(crewTake, "handBackTask"),
   overturn_task: pick(crewOverturn, "overturnTask"),
   search: pick(search, "search"),
   recall: pick(search, "recall"),

@@ -173,7 +173,7 @@ function summary({ run, state, tasks, reason, report, branch }: Outcome): string
     `${tasks.completed} of ${tasks.all} tasks accepted${tasks.lost > 0 ? `, ${tasks.lost} failed or cancelled` : ""}`,
     ...(report ? [`report: ${report}`] : []),
     ...(branch && tasks.completed > 0
-      ? [`accepted work is on the branch ${branch}; merge it with: git merge ${branch}`]
+      ? [`accepted work is on the branch ${branch}; merge it with: scriptorium run merge ${run}`]
       : []),
     ...(state === "stopped" ? [`continue with: scriptorium run resume ${run}`] : []),
   ].join("\n");

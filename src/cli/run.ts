@@ -10,6 +10,7 @@ import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
 import { cancelCommand, pauseCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
+import { mergeCommand, pullRequestCommand } from "./merge.ts";
 import type { OutputOf } from "./output-of.ts";
 import { replanCommand } from "./replan.ts";
 import { type Common, report } from "./session.ts";
@@ -18,7 +19,7 @@ import { transcriptCommand } from "./transcript.ts";
 
 export const runCommand = (common: () => Common) =>
   new Command("run")
-    .description("list, inspect, pause, replan, resume, cancel and clean runs; show and move the focus")
+    .description("list, inspect, pause, replan, resume, merge, cancel and clean runs; show and move the focus")
     .addCommand(
       new Command("list")
         .description(listRuns.summary)
@@ -73,6 +74,8 @@ export const runCommand = (common: () => Common) =>
     .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
+    .addCommand(mergeCommand(common) as unknown as Command)
+    .addCommand(pullRequestCommand(common) as unknown as Command)
     .addCommand(focusCommand(common) as unknown as Command)
     .addCommand(cleanCommand(common) as unknown as Command);
 

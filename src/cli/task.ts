@@ -1,7 +1,9 @@
+import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { updateTodo } from "../crew/operations.ts";
 import { overturnTask } from "../crew/overturn.ts";
 import { steerTask } from "../crew/steer-operations.ts";
+import { handBackTask, takeOver } from "../crew/take-operations.ts";
 import { ok } from "../kernel/result.ts";
 import {
   createTodo,
@@ -22,7 +24,7 @@ import { bold, colouredDiff, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
-    .description("create, claim, approve, release and retry tasks")
+    .description("create, claim, approve, take over, release and retry tasks")
     .addCommand(
       new Command("add")
         .description(createTodo.summary)
@@ -102,6 +104,23 @@ export const taskCommand = (common: () => Common) =>
         ),
     )
     .addCommand(
+      new Command("take")
+        .description(takeOver.summary)
+        .argument("<id>")
+        .option("--here", "check it out in a new folder of the current one (default: in runs/)")
+        .action((id, { here }) =>
+          report(common(), takeOver, { id, ...(here ? { folder: join(shell().cwd, id) } : {}) }, taken),
+        ),
+    )
+    .addCommand(
+      new Command("hand-back")
+        .description(handBackTask.summary)
+        .argument("<id>")
+        .option("--note <text>", "what you did, for the verifier; for a task that delivers a text, the text")
+        .option("--discard", "delete your files and leave the task to agents")
+        .action((id, { note, discard }) => report(common(), handBackTask, { id, note, discard }, handedBack)),
+    )
+    .addCommand(
       new Command("limit")
         .description(limitRun.summary)
         .argument("<run>")
@@ -165,6 +184,19 @@ export const taskCommand = (common: () => Common) =>
           ),
         ),
     );
+
+const taken = ({ id, folder, branch, from, expires_at }: OutputOf<typeof takeOver>) =>
+  [
+    `${id} is yours until ${expires_at.slice(0, 10)}${from ? `; it was taken from ${from}` : ""}`,
+    `its files are in ${folder} (branch ${branch})`,
+    `hand it back with: scriptorium task hand-back ${id} --note "…"`,
+  ].join("\n");
+
+const handedBack = ({ id, run, state, files }: OutputOf<typeof handBackTask>) =>
+  [
+    `${id} is ${wordsFor(state)}${files.length > 0 ? `; changed: ${files.join(", ")}` : ""}`,
+    `continue with: scriptorium run resume ${run}`,
+  ].join("\n");
 
 const overturning = (id: string, reason: string): Confirmation => ({
   word: "overturn",

@@ -6,7 +6,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { heldIn } from "../store/queries/crew-queue.ts";
-import { runsIn, taskIdsOf } from "../store/queries/runs.ts";
+import { mergesOf, runsIn, taskIdsOf } from "../store/queries/runs.ts";
 import { type CachedSetup, cachedSetups, deleteSetup, setupsFolder } from "./attempt/install/cache.ts";
 import { actorOf } from "./operations.ts";
 import type { CrewApp } from "./record/crew-app.ts";
@@ -115,10 +115,18 @@ async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: bo
   const isKept = (branch: string) => stays.some((one) => one.branch === branch);
   return { run, checkouts, kept: stays, branches: branches.map((one) => one.branch).filter((one) => !isKept(one)) };
 
+  /** A squash leaves no trace in the history of the branch, but one in the record. */
+  async function isSquashed(branch: string): Promise<boolean> {
+    const tip = await git.commitAt(`refs/heads/${branch}`);
+    for (const { accepted, commit } of await mergesOf(db.read, run))
+      if (accepted === tip && (await git.isAncestor(commit, "HEAD"))) return true;
+    return false;
+  }
+
   async function reasonToKeep(branch: string, checkedOut: string): Promise<string | undefined> {
     if (checkedOut !== "" && !checkouts.includes(checkedOut)) return `checked out in ${checkedOut}`;
     if (branch !== acceptedBranch(run) || unmerged) return undefined;
-    const merged = (await git.run(["merge-base", "--is-ancestor", branch, "HEAD"])).code === 0;
+    const merged = (await git.isAncestor(branch, "HEAD")) || (await isSquashed(branch));
     return merged ? undefined : "not merged into your branch";
   }
 }

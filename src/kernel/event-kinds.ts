@@ -78,6 +78,7 @@ export const eventKinds = {
   "run-finish": "Every task of a run ended.",
   "run-focus-moved": "A person gave the focus of a run along the pipeline to another role.",
   "run-limited": "The number of tasks of a run that may be claimed at once was set.",
+  "run-merged": "A person merged the accepted work of a run into a branch of theirs.",
   "run-overturn": "A completed run failed because one of its tasks was overturned.",
   "run-pause": "A person paused a run. The data has the reason.",
   "run-plan": "A run got a plan.",
@@ -86,6 +87,8 @@ export const eventKinds = {
   "run-plan-drafted": "The planner of a run submitted tasks, or removed some again.",
   "run-planned": "The plan of a run and its tasks were stored.",
   "run-reopen": "The planning of a run that had ended without a plan was resumed.",
+  "run-pushed":
+    "A person pushed the accepted work of a run to a remote. The data has the pull request if one was opened.",
   "run-replan-confirmed":
     "A person confirmed a change of the plan that the planner proposed; failed tasks were reopened.",
   "run-replan-proposed": "The planner proposed a change of the plan for tasks that failed; a person decides.",
@@ -132,6 +135,7 @@ export const eventKinds = {
   "task-replanned": "The text or the dependencies of a task changed with its plan.",
   "task-retry": "A task waits for its next attempt.",
   "task-submit": "The worker of a task submitted its output.",
+  "task-take": "A person took over a task of a run to do it by hand.",
   "task-verify": "The verification of a task started.",
   "task-write-refused":
     "A write was refused because its claim had ended, or because the secret of the claim was missing or wrong.",

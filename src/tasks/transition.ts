@@ -15,10 +15,13 @@ import type { State, Task } from "./task.ts";
  *   worker_executing ──fail──▶ qc_failed: the worker was stopped or delivered nothing, so no verifier looks at it
  *   qc_passed ──reject──▶ qc_failed: the deliverable does not merge, or it changed after its verdict
  *   any state that is not final ──cancel──▶ cancelled
+ *   any state but completed ──take──▶ worker_executing: a person does the work of a run's task by hand
  *   completed ──overturn──▶ failed: the task turns out to be wrong; tasks in progress behind it ──overturn──▶ pending
  */
 export type Step =
   | { type: "claim"; by: string }
+  /** A person takes the task over, also from an agent that holds it. */
+  | { type: "take"; by: string }
   /** `forced` if another than the holder ended the claim; `from` is then the holder. */
   | { type: "release"; reason: string; forced?: true; from?: string }
   | { type: "submit"; output: string }
@@ -39,6 +42,7 @@ export type Step =
 
 const participles: Record<Step["type"], string> = {
   claim: "claimed",
+  take: "taken over",
   release: "released",
   submit: "submitted",
   finish: "completed",
@@ -54,10 +58,10 @@ const participles: Record<Step["type"], string> = {
   cancel: "cancelled",
 };
 
-const inProgress = { cancel: "cancelled", overturn: "pending" } as const;
+const inProgress = { cancel: "cancelled", overturn: "pending", take: "worker_executing" } as const;
 
 const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
-  pending: { claim: "worker_executing", cancel: "cancelled" },
+  pending: { claim: "worker_executing", take: "worker_executing", cancel: "cancelled" },
   worker_executing: {
     submit: "worker_completed",
     finish: "completed",
@@ -71,8 +75,8 @@ const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   qc_failed: { retry: "preparing_retry", give_up: "failed", ...inProgress },
   preparing_retry: { claim: "worker_executing", ...inProgress },
   completed: { overturn: "failed" },
-  failed: { reopen: "pending" },
-  cancelled: { reopen: "pending" },
+  failed: { reopen: "pending", take: "worker_executing" },
+  cancelled: { reopen: "pending", take: "worker_executing" },
 };
 
 /** The lowest score that passes. */
@@ -100,6 +104,10 @@ export function transition(task: Current, step: Step): Result<Next> {
   switch (step.type) {
     case "claim":
       return ok({ ...next, attempt: task.attempt + 1, epoch: task.epoch + 1, holder: step.by });
+    case "take": {
+      const { stale: _, ...kept } = result;
+      return ok({ ...next, attempt: attemptTaken(task), epoch: task.epoch + 1, holder: step.by, result: kept });
+    }
     case "verify":
       return ok({ ...next, epoch: task.epoch + 1, holder: step.by });
     case "release":
@@ -117,8 +125,15 @@ export function transition(task: Current, step: Step): Result<Next> {
   }
 }
 
+/** An attempt that nobody has judged goes on with the person; a task that was over starts anew. */
+function attemptTaken({ state, attempt, maxRetries }: Current): number {
+  if (state === "failed" || state === "cancelled") return 1;
+  return ["pending", "preparing_retry", "qc_failed"].includes(state) ? Math.min(attempt + 1, maxRetries + 1) : attempt;
+}
+
 function objection(task: Current, step: Step): string | undefined {
-  if (step.type === "claim" && task.blockersLeft > 0)
+  if (step.type === "take" && task.run === null) return "a task that belongs to no run can be claimed; claim it";
+  if ((step.type === "claim" || step.type === "take") && task.blockersLeft > 0)
     return `the task waits for ${task.blockersLeft} of its dependencies`;
   if (step.type === "finish" && task.run !== null)
     return "a task of a run must be verified before it is completed; submit its output";
@@ -139,6 +154,8 @@ function resultOf(step: Step): Record<string, unknown> | undefined {
     case "fail":
       // Nobody judged this attempt: the score and feedback of an earlier one must not pass for its own.
       return { output: step.output.slice(0, longestOutput), score: null, feedback: step.reason };
+    case "take":
+      return { taken_by: step.by };
     case "pass":
     case "reject":
       return { score: step.score, feedback: step.feedback };

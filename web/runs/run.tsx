@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
-import { Ban, Pause, Pencil, Play } from "../parts/icons.tsx";
+import { Ban, Check, Pause, Pencil, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -56,7 +56,19 @@ export function RunPage() {
     onSettled: () => void found.refetch(),
   });
   const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
-  const actions: Record<"execute" | "retry" | "replan" | "pause" | "cancel", Action> = {
+  const merge = useWrite("merge_run", {
+    onDone: ({ already, into, files }) =>
+      say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
+  });
+  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pause" | "cancel", Action> = {
+    merge: {
+      id: "run-merge",
+      label: "Merge accepted work",
+      group: "Run",
+      operation: "merge_run",
+      when: canMerge(run) && !merge.isPending,
+      run: () => merge.mutate({ id, confirm: true }),
+    },
     replan: {
       id: "run-replan",
       label: "Replan failed tasks",
@@ -162,6 +174,15 @@ export function RunPage() {
                 busy={replan.isPending}
               />
             )}
+            {canMerge(run) && (
+              <ActionButton
+                action={actions.merge}
+                icon={<Check size={14} />}
+                size="xs"
+                variant={run.state === "completed" ? "filled" : "default"}
+                busy={merge.isPending}
+              />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -246,6 +267,11 @@ const canReplan = (run: Run | undefined) =>
   ["stopped", "failed"].includes(run.state) &&
   run.failures.length > 0 &&
   run.plan_change === undefined;
+
+const canMerge = (run: Run | undefined) =>
+  run !== undefined &&
+  ["completed", "failed", "stopped"].includes(run.state) &&
+  run.tasks.some(({ state, deliverable }) => state === "completed" && deliverable === "files");
 
 function Planning({ run }: { run: Run }) {
   return (

@@ -29,7 +29,28 @@ export function TaskPage() {
       ),
   });
   const release = useWrite("release_task", { onDone: () => say("Claim released") });
-  const actions: Record<"cancel" | "reopen" | "release", Action> = {
+  const take = useWrite("take_task", { onDone: ({ folder }) => say(`The task is yours; its files are in ${folder}`) });
+  const handBack = useWrite("hand_back_task", {
+    onDone: ({ state }) => say(`Handed back; the task is ${stateWords[state]}. Resume the run if it has stopped`),
+  });
+  const isTaken = task?.holder !== undefined && task.result.taken_by === task.holder;
+  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack", Action> = {
+    take: {
+      id: "task-take",
+      label: "Take over",
+      group: "Page",
+      operation: "take_task",
+      when: task?.run !== undefined && task.state !== "completed" && !isTaken && !task.waits_for && !take.isPending,
+      run: () => take.mutate({ id }),
+    },
+    handBack: {
+      id: "task-hand-back",
+      label: "Hand back",
+      group: "Page",
+      operation: "hand_back_task",
+      when: isTaken && !handBack.isPending,
+      run: () => handBack.mutate({ id }),
+    },
     cancel: {
       id: "task-cancel",
       label: "Cancel task",
@@ -107,7 +128,9 @@ export function TaskPage() {
           </p>
         </div>
         <div className="row-of-buttons">
+          {actions.handBack.when && <ActionButton action={actions.handBack} />}
           {actions.reopen.when && <ActionButton action={actions.reopen} />}
+          {actions.take.when && <ActionButton action={actions.take} variant="default" />}
           {actions.release.when && <ActionButton action={actions.release} variant="default" />}
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
         </div>

@@ -3,6 +3,7 @@ import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Staff } from "../agent/staff.ts";
+import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
 import { setupsFolder } from "./install/cache.ts";
 import { openSetups, type Setups } from "./setups.ts";
@@ -17,21 +18,25 @@ export type Crew = Staff & {
 };
 
 export async function openCrew(staff: Staff, tell: (news: News) => void): Promise<Result<Crew>> {
-  const { config, git } = staff.app;
+  const { config } = staff.app;
   const sandbox = await findSandbox(config.crew.sandbox, config.environment);
   if (!sandbox.ok) return sandbox;
+  const home = setupsFolder(config.stateFolder);
+  const [trees, setupTrees] = await Promise.all([openTrees(staff.app), openTrees(staff.app, join(home, "checkouts"))]);
+  const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
+  return ok({ ...staff, trees, setups, sandbox: sandbox.value, tell });
+}
+
+/** The checkouts of a workspace's runs. */
+export async function openTrees({ config, git }: CrewApp, folder = join(config.stateFolder, "worktrees")) {
   const person = await git.person();
   const { prefix } = await git.place();
-  const common = {
+  return worktrees({
     git,
+    folder,
     guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
       (path) => `${prefix}${path}`,
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },
-  };
-  const trees = worktrees({ ...common, folder: join(config.stateFolder, "worktrees") });
-  const home = setupsFolder(config.stateFolder);
-  const setupTrees = worktrees({ ...common, folder: join(home, "checkouts") });
-  const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
-  return ok({ ...staff, trees, setups, sandbox: sandbox.value, tell });
+  });
 }

@@ -271,5 +271,10 @@ export async function personReason({ db }: CrewApp, run: string): Promise<string
     ...(gates.length > 0
       ? [`${named(gates)} ${gates.length === 1 ? "waits" : "wait"} for the approval of a person: ${approve}`]
       : []),
+    ...waiting.flatMap(({ id, number, holder, why }) =>
+      why === "taken"
+        ? [`${holder} took over task ${number}; hand it back with: scriptorium task hand-back ${id}`]
+        : [],
+    ),
   ].join("; ");
 }

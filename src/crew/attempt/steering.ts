@@ -69,7 +69,7 @@ export function refusedFiles({ files, decided_by, note }: HeldFiles): SystemFail
  * one before it. Nothing else of its work is lost.
  */
 export async function resetUnconfirmed(
-  { app }: Crew,
+  { app }: Pick<Crew, "app">,
   { task_id }: Pick<RunTask, "task_id">,
   { base, commit }: Start,
   checkout: Pick<Worktree, "folder" | "gitDir">,

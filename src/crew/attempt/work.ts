@@ -172,7 +172,10 @@ const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
 });
 
 /** The commit of the last failed attempt, if it left any files. */
-async function lastCommit({ app, trees }: Crew, { task_id, run_id, number }: RunTask): Promise<string | undefined> {
+export async function lastCommit(
+  { app, trees }: Pick<Crew, "app" | "trees">,
+  { task_id, run_id, number }: RunTask,
+): Promise<string | undefined> {
   const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
   if (!failed) return undefined;
   const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);

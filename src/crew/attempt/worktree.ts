@@ -1,12 +1,15 @@
-import { appendFile, mkdir, readdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { copyTree } from "../../store/disk/copy-tree.ts";
-import { privateFolder } from "../../store/disk/private.ts";
-import { type FilteredFiles, filterFiles } from "../../store/git/filtered-files.ts";
+import { privateFile, privateFolder } from "../../store/disk/private.ts";
+import { type FilteredFiles, filteredBefore, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
+import { mergeTree } from "../../store/git/merge-branch.ts";
+import { parseJsonOr } from "../../store/json.ts";
 import type { Beside } from "../agent/desk/place.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
@@ -98,6 +101,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     };
   }
 
+  const installedFile = (name: string) => join(desks, name, "installed.json");
+
   /** Copies dependencies into a checkout; git and the tools of agents ignore them there, like `.gitignore` would. */
   async function install(tree: Worktree, installation: Installation | undefined): Promise<void> {
     if (!installation) return;
@@ -105,6 +110,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       tree.installed.push(...(await copyTree(join(installation.folder, path), tree.folder, path)));
     const at = beside.get(tree.cwd);
     if (!at || tree.installed.length === 0) return;
+    await writeFile(installedFile(basename(tree.folder)), JSON.stringify(tree.installed), privateFile);
     const { prefix } = await git.place();
     const patterns = (start: string) =>
       tree.installed
@@ -155,7 +161,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     const base = await accepted(run);
     const fresh = { base, commit: base, kept: false };
     if (!previous) return fresh;
-    const joined = await mergeTree(base, previous);
+    const joined = await mergeTree(git, base, previous);
     if ("conflicts" in joined || joined.tree === (await treeOf(base))) return fresh;
     const commit = await commitTree(joined.tree, [base, previous], "Continue from the previous attempt");
     return { base, commit, kept: true };
@@ -192,14 +198,6 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     );
   };
 
-  async function mergeTree(ours: string, theirs: string): Promise<{ tree: string } | { conflicts: string[] }> {
-    const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
-    const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
-    if (code === 0) return { tree };
-    if (code !== 1) throw new Error(`git merge-tree failed (${code}): ${stderr.trim()}`);
-    return { conflicts: [...new Set(rest.slice(0, rest.indexOf("")))] };
-  }
-
   /**
    * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
    * conflict changes nothing and names the files, and neither does a candidate that `check` refuses. Merges of one
@@ -233,7 +231,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       const ours = await accepted(run);
       const isIn = await git.run(["merge-base", "--is-ancestor", commit, ours]);
       if (isIn.code === 0) return ok({ commit: ours, already: true });
-      const joined = await mergeTree(ours, commit);
+      const joined = await mergeTree(git, ours, commit);
       if ("conflicts" in joined) {
         const files = joined.conflicts;
         return refuse("conflict", `merge conflict with work accepted since, in ${files.join(", ")}`, { files, ours });
@@ -247,10 +245,30 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     }
   }
 
+  /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
+  async function snapshot(name: string, branch: string, message: string): Promise<string | undefined> {
+    const folder = join(home, name);
+    const base = existsSync(folder) ? await git.commitAt(`refs/heads/${branch}`) : undefined;
+    if (base === undefined) return undefined;
+    const tree = {
+      folder,
+      cwd: folder,
+      branch,
+      base,
+      gitDir: await stateOf(name),
+      filtered: await filteredBefore(git),
+      installed: parseJsonOr<string[]>(await readFile(installedFile(name), "utf8").catch(() => "[]"), []),
+      aside: join(desks, name, "installed"),
+    };
+    const found = await collect(tree, base, message);
+    return found.ok ? found.value.commit : undefined;
+  }
+
   return {
     accepted,
     /** As `accepted`, but creates no branch: undefined in a repository without commits. */
     tipOrHead: async (run: string) => (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit,
+    snapshot,
     open,
     install,
     remove,

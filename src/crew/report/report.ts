@@ -164,7 +164,7 @@ function firstScreen({ run, tasks, contexts, questions, proposals }: Whole): str
       : `Waiting for you:\n\n${waiting.map((one) => `- ${one}`).join("\n")}`,
     ...(files.size === 0
       ? []
-      : [`The accepted files are on the branch \`${branch}\`. Merge them with: \`git merge ${branch}\`.`]),
+      : [`The accepted files are on the branch \`${branch}\`. Merge them with: \`scriptorium run merge ${run.id}\`.`]),
     `Request:\n\n${fenced("text", run.request)}`,
   ];
 }

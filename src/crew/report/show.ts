@@ -68,6 +68,7 @@ const schema = runLine.extend({
       holder: z.string().nullable(),
       gate: z.enum(["person"]).nullable().describe("Who approves its result before it is merged"),
       waits_for_approval: z.boolean(),
+      deliverable: z.enum(["files", "text"]),
     }),
   ),
   used: z.object({
@@ -125,7 +126,7 @@ export const runDetails = {
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
-      tasks: tasks.map(({ number, task, gate }) => ({
+      tasks: tasks.map(({ number, task, gate, deliverable }) => ({
         id: task.id,
         number,
         title: task.title,
@@ -137,6 +138,7 @@ export const runDetails = {
         holder: task.holder,
         gate,
         waits_for_approval: waiting.has(task.id),
+        deliverable,
       })),
       used: {
         agents: contexts.length,

@@ -42,23 +42,45 @@ export async function filterFiles(git: Git, checkout: Checkout, commit: string):
       for (const path of touched) stats.delete(path);
     },
 
-    async store(inCheckout, staged) {
-      if (!hasFilters) return;
-      const present = staged.filter(({ mode }) => mode !== "000000");
-      const filtered = new Set(
-        await filteredPaths(
-          git,
-          present.map(({ path }) => path),
-        ),
-      );
-      const lines: string[] = [];
-      for (const { path, mode, blob } of present.filter((file) => filtered.has(file.path))) {
-        const bytes = await git.readBlob(blob);
-        if (bytes) lines.push(`${mode} ${await git.storedBlob(path, bytes, { write: true })}\t${path}\0`);
-      }
-      if (lines.length > 0) await inCheckout(["update-index", "-z", "--index-info"], lines.join(""));
-    },
+    store: (inCheckout, staged) => storeFiltered(git, hasFilters, inCheckout, staged),
   };
+}
+
+/** The same for a checkout that another process made: every filtered file counts as touched. */
+export async function filteredBefore(git: Git): Promise<FilteredFiles> {
+  const hasFilters = (await git.maybe(["config", "--get-regexp", "^filter\\."])) !== undefined;
+  return {
+    async release(inCheckout) {
+      if (!hasFilters) return;
+      const lines = (await inCheckout(["ls-files", "-v", "-z"])).split("\0");
+      const assumed = lines.filter((line) => line.startsWith("h ")).map((line) => line.slice(2));
+      if (assumed.length > 0)
+        await inCheckout(["update-index", "--no-assume-unchanged", "-z", "--stdin"], listed(assumed));
+    },
+    store: (inCheckout, staged) => storeFiltered(git, hasFilters, inCheckout, staged),
+  };
+}
+
+async function storeFiltered(
+  git: Git,
+  hasFilters: boolean,
+  inCheckout: InCheckout,
+  staged: StagedFile[],
+): Promise<void> {
+  if (!hasFilters) return;
+  const present = staged.filter(({ mode }) => mode !== "000000");
+  const filtered = new Set(
+    await filteredPaths(
+      git,
+      present.map(({ path }) => path),
+    ),
+  );
+  const lines: string[] = [];
+  for (const { path, mode, blob } of present.filter((file) => filtered.has(file.path))) {
+    const bytes = await git.readBlob(blob);
+    if (bytes) lines.push(`${mode} ${await git.storedBlob(path, bytes, { write: true })}\t${path}\0`);
+  }
+  if (lines.length > 0) await inCheckout(["update-index", "-z", "--index-info"], lines.join(""));
 }
 
 /** The regular files of a commit. */

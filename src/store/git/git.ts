@@ -84,8 +84,7 @@ export function gitAt(
     /** The operation that a person is in the middle of, e.g. a rebase; their branch must not move then. */
     async underWay(): Promise<string | undefined> {
       const { gitDir, commonDir } = await this.place();
-      const found = Object.entries(unfinished).find(([file]) => existsSync(join(gitDir, file)));
-      return found?.[1] ?? runningGit([await topOf(), gitDir, commonDir], environment);
+      return unfinishedIn(gitDir) ?? runningGit([await topOf(), gitDir, commonDir], environment);
     },
 
     /** The person who works here, as git knows them; cached for a second, since every edit asks. */
@@ -418,6 +417,16 @@ export function gitAt(
         filters: false,
       }),
 
+    /** Git in a checkout of the person, with their filters: this one or a linked worktree. */
+    async inWorktree(folder: string) {
+      const gitDir = await text(["-C", folder, "rev-parse", "--absolute-git-dir"]);
+      return {
+        gitDir,
+        underWay: () => unfinishedIn(gitDir),
+        run: (args: string[], input?: GitInput) => guarded(["-C", folder, ...args], input, { gitDir }),
+      };
+    },
+
     /** Git in another checkout of the repository, in which no filter runs either. */
     inCheckout({ folder, gitDir }: { folder: string; gitDir: string }) {
       const here = ["-C", folder, "--git-dir", gitDir, "--work-tree", folder];
@@ -471,6 +480,9 @@ export async function newRepository(root: string, environment: Record<string, st
 const pathsAtOnce = 500;
 
 const asAuthor = ({ name, email }: Identity) => ["-c", `user.name=${name}`, "-c", `user.email=${email}`];
+
+const unfinishedIn = (gitDir: string) =>
+  Object.entries(unfinished).find(([file]) => existsSync(join(gitDir, file)))?.[1];
 
 const unfinished: Record<string, string> = {
   "rebase-merge": "a rebase",

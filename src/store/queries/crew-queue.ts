@@ -1,4 +1,5 @@
 import type { Query } from "../database.ts";
+import { parseJsonOr } from "../json.ts";
 
 const over = ["completed", "failed", "cancelled"];
 
@@ -54,9 +55,10 @@ export const betweenStages = (
     .limit(limit)
     .execute();
 
-export type WaitingForPerson = { id: string; number: string; why: "files" | "gate" };
+/** `taken`: a person took the task over, and has not handed it back. */
+export type WaitingForPerson = { id: string; number: string; holder: string | null; why: "files" | "gate" | "taken" };
 
-/** The tasks of a run that wait for a person, about files or at a gate, if no other task can go on before that. */
+/** The tasks of a run that wait for a person, if no other task can go on before that. */
 export async function waitingForPerson(query: Query, run: string): Promise<WaitingForPerson[]> {
   const [files, gates] = await Promise.all(
     (["held_files", "gates"] as const).map(async (table) =>
@@ -65,28 +67,30 @@ export async function waitingForPerson(query: Query, run: string): Promise<Waiti
   );
   const held = new Set(files?.map(({ task_id }) => task_id));
   const gated = new Set(gates?.map(({ task_id }) => task_id));
-  if (held.size + gated.size === 0) return [];
   const open = await query
     .selectFrom("tasks")
     .innerJoin("run_tasks", "run_tasks.task_id", "tasks.id")
-    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "run_tasks.number"])
+    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "tasks.result", "run_tasks.number"])
     .where("tasks.run", "=", run)
     .where("tasks.state", "not in", over)
     .where("tasks.lost_blockers", "=", 0)
     .orderBy("tasks.num")
     .execute();
-  const whyOf = ({ id, holder, state }: (typeof open)[number]): WaitingForPerson["why"] | undefined => {
-    if (holder !== null || state === "qc_failed") return undefined;
+  const whyOf = ({ id, holder, state, result }: (typeof open)[number]): WaitingForPerson["why"] | undefined => {
+    if (holder !== null) return state === "worker_executing" && takenBy(result) === holder ? "taken" : undefined;
+    if (state === "qc_failed") return undefined;
     return held.has(id) ? "files" : gated.has(id) && state === "qc_passed" ? "gate" : undefined;
   };
   const isStuck = open.every((task) => whyOf(task) !== undefined || (task.holder === null && task.blockers_left > 0));
   return isStuck
     ? open.flatMap((task) => {
         const why = whyOf(task);
-        return why ? [{ id: task.id, number: task.number, why }] : [];
+        return why ? [{ id: task.id, number: task.number, holder: task.holder, why }] : [];
       })
     : [];
 }
+
+const takenBy = (result: string) => parseJsonOr<{ taken_by?: string }>(result, {}).taken_by;
 
 /** The open tasks of a run, in the order of the plan. */
 export const openTasks = async (query: Query, run: string): Promise<string[]> =>

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { batches } from "../batches.ts";
 import type { Failure, RunRow, RunTaskRow, StoredCriterion } from "../crew-tables.ts";
 import type { Database, Query } from "../database.ts";
+import { parseJsonOr } from "../json.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 import { findMeta, setMeta } from "./meta.ts";
 import type { StoredTask } from "./tasks.ts";
@@ -181,4 +182,18 @@ export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
         })),
     }))
     .filter(({ run, questions }) => run.reason !== null || questions.length > 0);
+}
+
+export type RecordedMerge = { into: string; accepted: string; commit: string; squash: boolean };
+
+/** Merges of a run's accepted work, oldest first. */
+export async function mergesOf(query: Query, run: string): Promise<RecordedMerge[]> {
+  const rows = await query
+    .selectFrom("events")
+    .select("data")
+    .where("subject", "=", `run:${run}`)
+    .where("kind", "=", "run-merged")
+    .orderBy("seq")
+    .execute();
+  return rows.flatMap(({ data }) => parseJsonOr<RecordedMerge[]>(`[${data}]`, []));
 }

@@ -1,0 +1,103 @@
+import * as z from "zod";
+import { nameOf } from "../kernel/caller.ts";
+import { collaborators, operation } from "../kernel/operation.ts";
+import { ok, refuse } from "../kernel/result.ts";
+import { appendEvent } from "../store/events.ts";
+import { findRemote, pushBranch } from "../store/git/push.ts";
+import { personsProgram, runForgeProgram } from "./forge-program.ts";
+import { acceptedWork } from "./merge.ts";
+import type { CrewApp } from "./record/crew-app.ts";
+import { reportOf } from "./report/report.ts";
+import { addressIn, forgeCommand, forgeOf, forges, repositoryOf } from "./rules/pull-request.ts";
+
+export const openPullRequest = operation({
+  name: "open_pull_request",
+  summary: "Push the accepted work of a run to a remote and open a pull request with gh or glab.",
+  effect: "writes",
+  touches: ["run"],
+  callers: collaborators,
+  group: "runs",
+  http: { method: "post", path: "/runs/{id}/pull-request" },
+  decision: (_app: CrewApp, { confirm }) => confirm,
+  input: z.object({
+    id: z.string().max(64).describe("Id of the run, such as run-…"),
+    remote: z.string().min(1).max(200).optional().describe("Name of the remote; left out, the only one or origin"),
+    base: z
+      .string()
+      .regex(/^[^-\s][^\s]*$/, "expected the name of a branch")
+      .max(250)
+      .optional()
+      .describe("Branch to merge into; left out, the default branch of the remote"),
+    draft: z.boolean().default(false).describe("Open it as a draft"),
+    forge: z
+      .enum(["github", "gitlab"])
+      .optional()
+      .describe("Which forge the remote is; left out, told from its address"),
+    confirm: z.boolean().default(false).describe("Without it, only a preview: nothing is pushed"),
+  }),
+  output: z.object({
+    id: z.string(),
+    remote: z.string(),
+    url: z.string().describe("Address that is pushed to"),
+    branch: z.string(),
+    base: z.string().nullable().describe("Null is the default branch of the remote"),
+    title: z.string(),
+    program: z.string().nullable().describe("The program that opens it; null if none was found"),
+    pushed: z.boolean(),
+    pull_request: z.string().nullable().describe("Address of the pull request"),
+    message: z.string(),
+  }),
+  async run(app: CrewApp, { id, remote: named, base, draft, forge: given, confirm }, caller) {
+    const { environment, root } = app.config;
+    const found = await acceptedWork(app, id);
+    if (!found.ok) return found;
+    const { run, branch } = found.value;
+    const options = { root, env: environment };
+    const remote = await findRemote(options, named);
+    if (!remote.ok) return remote;
+    const { name, url, configured } = remote.value;
+    const forge = given ?? forgeOf(configured) ?? forgeOf(url);
+    const program = forge && personsProgram(forges[forge].program, environment.PATH ?? "", await app.git.top());
+    const shown = {
+      ...{ id, remote: name, url, branch, base: base ?? null, title: run.title },
+      program: forge && program ? forges[forge].program : null,
+    };
+    if (!confirm)
+      return ok({
+        ...shown,
+        pushed: false,
+        pull_request: null,
+        message: `preview: confirm: true pushes ${branch} to ${name} (${url})`,
+      });
+    const report = await reportOf(app, id);
+    if (!report.ok) return report;
+    const pushed = await pushBranch(options, remote.value, branch);
+    if (!pushed.ok) return pushed;
+    const record = (pull_request: string | null) =>
+      app.db.write((tx) => {
+        const data = { remote: name, url, branch, pull_request };
+        const at = app.now().toISOString();
+        return appendEvent(tx, { at, actor: nameOf(caller), kind: "run-pushed", subject: `run:${id}`, data });
+      });
+    if (!forge || !program) {
+      await record(null);
+      const why = forge ? `${forges[forge].program} is not installed` : `it is not known which forge ${name} is`;
+      const message = `${branch} is pushed to ${name}; ${why}, so open the pull request on its website`;
+      return ok({ ...shown, program: null, pushed: true, pull_request: null, message });
+    }
+    const repository = repositoryOf(configured) ?? repositoryOf(url);
+    const request = { repository, branch, base, title: run.title, text: report.value, draft };
+    const { args, input } = forgeCommand(forge, request);
+    const ran = await runForgeProgram(program, args, { cwd: root, env: environment, input });
+    const address = ran.code === 0 ? (addressIn(ran.stdout) ?? addressIn(ran.stderr)) : undefined;
+    await record(address ?? null);
+    if (ran.code !== 0)
+      return refuse(
+        "refused",
+        `${branch} is pushed to ${name}, but ${forges[forge].program} opened no pull request: ${(ran.stderr || ran.stdout).trim().slice(-2000)}`,
+        { pushed: true },
+      );
+    const message = address ? `opened ${address}` : `opened: ${ran.stdout.trim().slice(-500)}`;
+    return ok({ ...shown, program: forges[forge].program, pushed: true, pull_request: address ?? null, message });
+  },
+});

@@ -1,0 +1,160 @@
+import { copyFile, link, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { batches } from "../batches.ts";
+import { crashPoint } from "../disk/crash.ts";
+import type { Git, Identity } from "./git.ts";
+import type { GitOutput } from "./run-git.ts";
+
+export type MergedFile = { path: string; status: "added" | "changed" | "deleted" };
+/** What a merge would do; `already` if the branch has the work. */
+export type BranchMerge = { tip: string; tree: string; files: MergedFile[]; already: boolean };
+
+type Wanted = { into: string; from: string; squash: boolean };
+
+const mostTries = 10;
+const pathsAtOnce = 500;
+
+/** Merges two commits without a work tree: the tree, or the files with conflicts. */
+export async function mergeTree(
+  git: Git,
+  ours: string,
+  theirs: string,
+): Promise<{ tree: string } | { conflicts: string[] }> {
+  const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
+  const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
+  if (code === 0) return { tree };
+  if (code !== 1) throw new Error(`git merge-tree failed (${code}): ${stderr.trim()}`);
+  return { conflicts: [...new Set(rest.slice(0, rest.indexOf("")))] };
+}
+
+/** The merge of a commit into a branch, or the files with conflicts; nothing is changed. */
+export async function planMerge(git: Git, { into, from, squash }: Wanted): Promise<Result<BranchMerge>> {
+  const tip = await git.commitAt(into);
+  const name = into.replace(/^refs\/heads\//, "");
+  if (!tip) return refuse("not_found", `branch ${name} does not exist, or has no commit`);
+  if (await git.isAncestor(from, tip)) return ok({ tip, tree: await git.treeOf(tip), files: [], already: true });
+  if ((await git.run(["merge-base", tip, from])).code !== 0)
+    return refuse("conflict", `branch ${name} and the accepted work have no commit in common; choose another branch`);
+  const joined = await mergeTree(git, tip, from);
+  if ("conflicts" in joined) {
+    const files = joined.conflicts;
+    return refuse("conflict", `merge conflict in ${files.join(", ")}; nothing was changed`, { files });
+  }
+  const files = await changedFiles(git, tip, joined.tree);
+  // A squash leaves no trace of the merged commits: only the files tell that they are there.
+  return ok({ tip, tree: joined.tree, files, already: squash && files.length === 0 });
+}
+
+/**
+ * Merges a commit into one of the person's branches as `git merge` would: the work tree and the index of the checkout
+ * that has the branch follow. Files that the person changed are never overwritten; on any refusal nothing is changed.
+ */
+export async function mergeIntoBranch(
+  git: Git,
+  { message, author, ...wanted }: Wanted & { message: string; author: Identity },
+): Promise<Result<BranchMerge & { commit: string; folder: string | undefined }>> {
+  const { into, from, squash } = wanted;
+  for (let tries = 1; ; tries++) {
+    const planned = await planMerge(git, wanted);
+    if (!planned.ok) return planned;
+    const { tip, tree, files, already } = planned.value;
+    const folder = (await git.text(["for-each-ref", "--format=%(worktreepath)", into])) || undefined;
+    if (already) return ok({ ...planned.value, commit: tip, folder });
+    const commit = await git.commitTree(tree, squash ? [tip] : [tip, from], message, author);
+    const checkout = folder === undefined ? undefined : await checkoutAt(git, folder);
+    const moved = checkout ? await checkout.update(tip, commit, files) : ok(true);
+    if (!moved.ok) return moved;
+    crashPoint("merge-checked-out");
+    if (await git.moveRef(into, commit, tip, { reason: "scriptorium: merge" }))
+      return ok({ ...planned.value, commit, folder });
+    // Someone committed meanwhile: take the files back and merge into the new tip.
+    const back = checkout ? await checkout.update(commit, tip, files) : ok(true);
+    if (!back.ok) return back;
+    if (tries === mostTries) return refuse("conflict", `branch ${into.replace(/^refs\/heads\//, "")} keeps changing`);
+  }
+}
+
+/** A checkout of the person, whose index and files follow from one commit to another. */
+async function checkoutAt(git: Git, folder: string) {
+  const here = await git.inWorktree(folder);
+
+  async function touched(paths: string[]): Promise<string[]> {
+    const options = ["--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching"];
+    const found: string[] = [];
+    for (const batch of batches(paths, pathsAtOnce)) {
+      const { stdout } = await here.run(["--literal-pathspecs", "status", ...options, "--", ...batch]);
+      const lines = stdout.toString("utf8").split("\0");
+      found.push(...lines.filter((line) => line !== "").map((line) => line.slice(3)));
+    }
+    return found;
+  }
+
+  /**
+   * Runs an update of files, and puts them back if it stops half-way. Git replaces files and does not write into them,
+   * so that a second link keeps the old one; git itself could not restore a file whose filter fails.
+   */
+  async function undoable(files: MergedFile[], run: () => Promise<GitOutput>): Promise<GitOutput> {
+    const kept = await mkdtemp(join(here.gitDir, "scriptorium-merge-"));
+    try {
+      const before = files.filter(({ status }) => status !== "added").map(({ path }) => join(folder, path));
+      for (const [at, file] of before.entries())
+        await link(file, join(kept, String(at))).catch(() =>
+          copyFile(file, join(kept, String(at))).catch(() => undefined),
+        );
+      const output = await run();
+      if (output.code === 0) return output;
+      for (const { path, status } of files) if (status === "added") await rm(join(folder, path), { force: true });
+      for (const [at, file] of before.entries()) {
+        await mkdir(dirname(file), { recursive: true });
+        await rename(join(kept, String(at)), file).catch((error: NodeJS.ErrnoException) => {
+          // A file that a sparse checkout leaves out was not there before either.
+          if (error.code !== "ENOENT") throw error;
+        });
+      }
+      return output;
+    } finally {
+      await rm(kept, { recursive: true, force: true });
+    }
+  }
+
+  async function update(from: string, to: string, files: MergedFile[]): Promise<Result<true>> {
+    const busy = here.underWay();
+    if (busy) return refuse("conflict", `${busy} is in progress in ${folder}; finish it first`);
+    const own = await touched(files.map(({ path }) => path));
+    if (own.length > 0)
+      return refuse(
+        "conflict",
+        `uncommitted changes in ${own.join(", ")}, which the merge would overwrite; commit or stash them first`,
+        { files: own },
+      );
+    const { code, stderr } = await undoable(files, async () => {
+      // Entries whose time stamps alone differ would count as changed; a new link changes them.
+      await here.run(["update-index", "-q", "--refresh"]);
+      return here.run(["read-tree", "-m", "-u", from, to]);
+    });
+    return code === 0
+      ? ok(true)
+      : refuse("conflict", `git could not update the files in ${folder}: ${withoutHints(stderr)}`);
+  }
+
+  return { update };
+}
+
+const withoutHints = (stderr: string) =>
+  stderr
+    .split("\n")
+    .filter((line) => !line.startsWith("hint:"))
+    .join("\n")
+    .trim();
+
+async function changedFiles(git: Git, from: string, to: string): Promise<MergedFile[]> {
+  const words = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to]);
+  const files: MergedFile[] = [];
+  for (let at = 0; at + 1 < words.length; at += 2) {
+    const letter = words[at];
+    const status = letter === "A" ? "added" : letter === "D" ? "deleted" : "changed";
+    files.push({ path: words[at + 1] ?? "", status });
+  }
+  return files;
+}

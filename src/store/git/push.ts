@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
+
+/**
+ * Pushes a branch as the person who asked for it: with their keys, credential helpers and proxies, which `run-git.ts`
+ * takes away from every other call. Hooks do not run, and a repository whose own configuration names programs for the
+ * transport is refused: the person can push it in a shell.
+ */
+type Options = { root: string; env: Record<string, string | undefined> };
+
+export type Remote = {
+  name: string;
+  /** As configured; tells which forge it is. */
+  configured: string;
+  /** Where git really pushes to, without a password. */
+  url: string;
+};
+
+const pushMs = 5 * 60_000;
+const keptOutput = 64 * 1024;
+
+/** The remote of this name, or the only one, or `origin`. */
+export async function findRemote(options: Options, name: string | undefined): Promise<Result<Remote>> {
+  const names = (await git(["remote"], options)).stdout.split("\n").filter((one) => one !== "");
+  const chosen = name ?? (names.length === 1 ? names[0] : names.find((one) => one === "origin"));
+  if (names.length === 0) return refuse("not_found", "the repository has no remote; add one with: git remote add");
+  if (chosen === undefined || !names.includes(chosen))
+    return refuse(
+      "not_found",
+      `${name === undefined ? "name the remote" : `remote ${name} does not exist`}; there are ${names.join(", ")}`,
+    );
+  const configured = (await git(["config", "--get", `remote.${chosen}.url`], options)).stdout.trim();
+  const { code, stdout, stderr } = await git(["remote", "get-url", "--push", chosen], options);
+  if (code !== 0) return refuse("not_found", `git does not know where to push to: ${stderr.trim()}`);
+  return ok({ name: chosen, configured: withoutPassword(configured), url: withoutPassword(stdout.trim()) });
+}
+
+/** Settings of the repository's own configuration that would choose a program or a server for the transport. */
+async function foreignSettings(options: Options): Promise<string[]> {
+  const keys =
+    "^(core\\.(sshcommand|askpass|gitproxy)|credential\\..*|credential|remote\\..*\\.(receivepack|uploadpack|vcs|proxy)|http\\..*proxy.*|ssh\\..*)$";
+  const { stdout } = await git(["config", "--show-scope", "-z", "--name-only", "--get-regexp", keys], options);
+  const words = stdout.split("\0");
+  return words.flatMap((word, at) => (at % 2 === 0 && /^(local|worktree)$/.test(word) ? (words[at + 1] ?? []) : []));
+}
+
+/** Pushes without force; another history on the remote is refused. */
+export async function pushBranch(options: Options, remote: Remote, branch: string): Promise<Result<true>> {
+  const foreign = await foreignSettings(options);
+  if (foreign.length > 0)
+    return refuse(
+      "refused",
+      `the repository's own configuration sets ${[...new Set(foreign)].join(", ")}, which may run programs; push yourself: git push ${remote.name} ${branch}`,
+    );
+  const ref = `refs/heads/${branch}`;
+  const args = ["push", "--no-verify", "--no-follow-tags", "--porcelain", remote.name, `${ref}:${ref}`];
+  const { code, stdout, stderr } = await git(args, options);
+  if (code === 0) return ok(true);
+  const why = [...stdout.split("\n").filter((line) => line.startsWith("!")), stderr.trim()].join(" ").trim();
+  return refuse("refused", `git could not push ${branch} to ${remote.name} (${remote.url}): ${why.slice(-2000)}`);
+}
+
+const isolation = [
+  ["core.hooksPath", "/dev/null"],
+  ["core.fsmonitor", "false"],
+  ["protocol.ext.allow", "never"],
+  ["push.recurseSubmodules", "no"],
+  ["submodule.recurse", "false"],
+  ["gc.auto", "0"],
+].flatMap(([key, value]) => ["-c", `${key}=${value}`]);
+
+/** Inherited variables that would point git at another repository or give it other settings. */
+const redirecting =
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|EXEC_PATH|TEMPLATE_DIR|CONFIG|CONFIG_COUNT|CONFIG_PARAMETERS|CONFIG_(KEY|VALUE)_\d+)$/;
+
+function git(args: string[], { root, env }: Options): Promise<{ code: number; stdout: string; stderr: string }> {
+  const passed = Object.entries(env).filter(([name, value]) => value !== undefined && !redirecting.test(name));
+  return new Promise((done, fail) => {
+    const child = spawn("git", [...isolation, "-C", root, ...args], {
+      env: { ...Object.fromEntries(passed), GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: pushMs,
+      killSignal: "SIGKILL",
+    });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (chunk) => (stdout = (stdout + chunk).slice(-keptOutput)));
+    child.stderr.on("data", (chunk) => (stderr = (stderr + chunk).slice(-keptOutput)));
+    child.on("error", fail);
+    child.on("close", (code) => done({ code: code ?? 1, stdout, stderr }));
+  });
+}
+
+const withoutPassword = (url: string) => url.replace(/^(\w[\w+.-]*:\/\/)[^/@]*@/, "$1");
