@@ -15,6 +15,7 @@ export const longTests = [
   "crew-cli",
   "decisions",
   "demo",
+  "discuss.browser",
   "disk-faults",
   "docs-commands",
   "doctor-clean",
