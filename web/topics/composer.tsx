@@ -89,9 +89,9 @@ export function Composer({ path, draft, found, onChange, onClose, onDiscard, onO
           {text.trim() ? "Keep draft" : "Cancel"}
         </Button>
         {text.trim() && (
-          <Button size="xs" variant="subtle" onClick={onDiscard}>
+          <button type="button" className="link-button small" onClick={onDiscard}>
             Discard
-          </Button>
+          </button>
         )}
       </div>
     </form>
