@@ -12,10 +12,10 @@
 import rehypeStringify from "rehype-stringify";
 import { unified } from "unified";
 import { splitHidden } from "../kernel/hidden.ts";
-import { dress, type LinkTo, type PageTo } from "./markdown/dress.ts";
+import { dress, type ImageTo, type LinkTo, type PageTo } from "./markdown/dress.ts";
 import { locate } from "./markdown/locate.ts";
 import { oversized } from "./markdown/measure.ts";
-import { reader, toHtmlTree, withFormulas } from "./markdown/read.ts";
+import { displayFormulas, reader, toHtmlTree, withFormulas } from "./markdown/read.ts";
 import { cleaner } from "./markdown/sanitise.ts";
 import { tangled } from "./markdown/scan.ts";
 import type { Element, HtmlNode, Root } from "./markdown/tree.ts";
@@ -28,6 +28,7 @@ const writer = unified().use(rehypeStringify).freeze();
 export type Settings = {
   linkTo: LinkTo;
   pageTo?: PageTo | undefined;
+  imageTo?: ImageTo | undefined;
   /** Adds source offsets to every text, counted from here. */
   stampFrom?: number | undefined;
 };
@@ -74,14 +75,15 @@ export function parse(given: string): Parsed | Trouble {
   if (tangle) return { trouble: tangle };
   const markdown = reader.parse(kept);
   const trouble = oversized(markdown);
+  if (!trouble) displayFormulas(markdown, kept);
   return trouble ? { trouble } : { text: kept, tree: toHtmlTree.runSync(markdown), note };
 }
 
 type Move = (offset: number) => number;
 
-export function toSafeTree(tree: Root, { linkTo, pageTo }: Settings, move?: Move): Root {
+export function toSafeTree(tree: Root, { linkTo, pageTo, imageTo }: Settings, move?: Move): Root {
   withFormulas.runSync(tree);
-  dress(tree, { linkTo, pageTo, inLink: false, inCode: false });
+  dress(tree, { linkTo, pageTo, imageTo, inLink: false, inCode: false });
   if (move) moveStamps(tree, move);
   return cleaner.runSync(tree);
 }

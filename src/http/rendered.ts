@@ -4,6 +4,8 @@ import * as z from "zod";
 import type { App } from "../app.ts";
 import { bodyStart, findFrontmatter } from "../kernel/markdown/frontmatter.ts";
 import { readYaml } from "../kernel/yaml.ts";
+import { findVersion } from "../store/queries/versions.ts";
+import { readImage } from "../wiki/pages/images.ts";
 import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
@@ -14,7 +16,11 @@ import type { RenderedPage } from "./web-types.ts";
 const front = z.looseObject({ tags: z.union([z.string(), z.array(z.coerce.string())]).optional() });
 const none: string[] = [];
 const text = z.string();
-const several = z.object({ texts: z.array(text).max(500) });
+const several = z.object({
+  texts: z.array(text).max(500),
+  /** The file that relative links start from. */
+  path: z.string().max(1000).optional(),
+});
 /** Rendering cuts a text at 1 MiB. Reading much larger bodies would block the server's thread. */
 const limitBody = bodyLimit({
   maxSize: 4 * 1024 * 1024,
@@ -66,17 +72,17 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (older === undefined) app.topics.recent.add({ path, blob: page.source_sha, text: page.content });
     const html = await inTurn(c, (turn) => renderer.render(request, turn));
     const section = schema.ok && page.entry ? findSection(schema.value, page.entry.id) : undefined;
-    const metadata = page.entry && (await app.entries.fetch(page.entry.id)).metadata;
+    const facts = older === undefined ? await latestFacts(app, page) : await factsOf(app, page.entry?.id, older);
     const shown: RenderedPage = {
       path,
       title: page.title,
       source_sha: page.source_sha,
       html,
       body_from: bodyFrom,
-      tags: tagsOf(page.content, path),
-      lastAuthor: page.lastAuthor,
-      updated_at: metadata?.updatedAt || null,
-      words: metadata?.wordCount ?? text.split(/\s+/).filter(Boolean).length,
+      tags: tagsOf(older === undefined ? page.content : text, path),
+      lastAuthor: facts.author,
+      updated_at: facts.at,
+      words: facts.words ?? text.split(/\s+/).filter(Boolean).length,
       entry: page.entry && { ...page.entry, version: older ?? page.entry.version, latest: page.entry.version },
       section: section ? { description: section.description, writable_by: section.writable_by } : null,
     };
@@ -89,10 +95,26 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     const read = several.safeParse(body);
     if (!read.success) return c.json({ status: "invalid", error: "texts: expected a list of at most 500 texts" }, 400);
     const ids = await knownIds();
+    const { texts, path } = read.data;
+    const base = path === undefined ? {} : { path, wiki: app.config.wiki };
     const htmls = await inTurn(c, (turn) =>
-      Promise.all(read.data.texts.map((text) => renderer.render({ text, ids }, turn))),
+      Promise.all(texts.map((text) => renderer.render({ text, ids, ...base }, turn))),
     );
     return c.json({ htmls });
+  });
+
+  // For the web only, which sends its page secret: an address in an <img> could not, and is not asked for by itself.
+  routes.get("/image", (c) => {
+    const found = readImage(app.config.root, c.req.query("path") ?? "");
+    if (!found.ok) return refusalAnswer(c, found.problem);
+    const { bytes, type } = found.value;
+    return c.body(new Uint8Array(bytes), 200, {
+      "content-type": type,
+      "x-content-type-options": "nosniff",
+      "content-disposition": "attachment",
+      "content-security-policy": "default-src 'none'; sandbox",
+      "cache-control": "no-store",
+    });
   });
 
   routes.post("/comparison", async (c) => {
@@ -127,6 +149,21 @@ function tagsOf(text: string, file: string): string[] {
 
 const earlier = async (app: App, id: string | undefined, version: number) =>
   id === undefined || !Number.isInteger(version) || version < 1 ? undefined : app.entries.contentAt(id, version);
+
+type Facts = { author: string | null; at: string | null; words?: number };
+type ReadPage = { lastAuthor: string | null; entry: { id: string } | null };
+
+async function latestFacts(app: App, { lastAuthor, entry }: ReadPage): Promise<Facts> {
+  if (!entry) return { author: lastAuthor, at: null };
+  const { updatedAt, wordCount } = (await app.entries.fetch(entry.id)).metadata;
+  return { author: lastAuthor, at: updatedAt || null, words: wordCount };
+}
+
+/** Author and time of an earlier version. */
+async function factsOf(app: App, id: string | undefined, version: number): Promise<Facts> {
+  const found = id === undefined ? undefined : await findVersion(app.db.read, id, version);
+  return { author: found?.author ?? null, at: found?.at ?? null };
+}
 
 const noVersion = (c: Context, path: string, version: string | undefined, latest: number | undefined) =>
   c.json(

@@ -110,10 +110,14 @@ export function follow({ queries, from, onState }: Feed): () => void {
 
   async function keepReading(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await read().catch(() => undefined);
+      const isLost = await read().then(
+        () => false,
+        () => true,
+      );
       if (stopped.signal.aborted) return;
-      onState(isSignedOut ? "signed-out" : "offline");
-      if (isSignedOut) return;
+      if (isSignedOut) return onState("signed-out");
+      // The server itself ended the stream: the next answer says whether the session has ended.
+      if (isLost) onState("offline");
       await new Promise((resolve) => {
         setTimeout(resolve, waitMs);
         window.addEventListener("online", resolve, { once: true });

@@ -55,11 +55,11 @@ export const renderedQuery = (path: string, version?: number) =>
   });
 
 /** Texts that are not pages, such as messages and previews: a whole thread takes one request. */
-export const textsQuery = (texts: string[]) =>
+export const textsQuery = (texts: string[], path?: string) =>
   queryOptions({
-    queryKey: ["rendered texts", texts] as const,
+    queryKey: ["rendered texts", texts, path] as const,
     queryFn: async ({ signal }) =>
-      ((await ask("/api/rendered/texts", "post", { texts }, signal)) as { htmls: string[] }).htmls,
+      ((await ask("/api/rendered/texts", "post", { texts, path }, signal)) as { htmls: string[] }).htmls,
     enabled: texts.length > 0,
     placeholderData: keepPreviousData,
   });

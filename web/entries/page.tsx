@@ -1,9 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { type ReactNode, useCallback } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
-import { Code2, History, Pencil, Users } from "../parts/icons.tsx";
+import { BookOpen, Code2, History, Pencil, Users } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading, NotHere } from "../parts/state.tsx";
@@ -34,14 +35,21 @@ export function WorkspacePage() {
 function Page({ path }: { path: string }) {
   const search = useSearch({ strict: false }) as PageSearch;
   const navigate = useNavigate();
-  const view = search.view ?? "read";
   const page = useQuery(renderedQuery(path, search.version));
   const shown = page.data;
   useTitle(shown?.title);
 
-  const show = (next: PageSearch) => void navigate({ to: ".", search: next as never });
   const isLog = shown?.entry?.mode === "log";
   const canWrite = shown?.entry != null && mayCall(isLog ? "append_log" : "commit_entry");
+  const mayNotEdit = search.view === "edit" && shown !== undefined && !canWrite;
+  const view = mayNotEdit ? "read" : (search.view ?? "read");
+
+  // Another topic or tab of the side panel leaves the text where it is; another view begins at its top.
+  const show = useCallback(
+    (next: PageSearch) =>
+      void navigate({ to: ".", search: next as never, resetScroll: view !== "read" || !isReading(next) }),
+    [navigate, view],
+  );
   const actions: Record<"read" | "edit" | "history" | "blame" | "source", Action> = {
     read: { id: "page-read", label: "Read", group: "Page", keys: "v r", when: view !== "read", run: () => show({}) },
     edit: {
@@ -102,29 +110,23 @@ function Page({ path }: { path: string }) {
       <header className="page-top">
         <Crumbs path={path} />
         <div className="page-title">
-          <h1 className="entry-title">
+          <h1 className="entry-title" dir="auto">
             <Shown text={shown.title} />
           </h1>
           <div className="page-actions">
             {view === "read" && search.version === undefined && (
               <PersonaChoice page={shown} persona={search.as} onChoose={(as) => show({ as })} />
             )}
-            {view !== "read" && <ActionButton action={actions.read} variant="default" size="xs" />}
-            {actions.edit.when && (
-              <ActionButton
-                action={actions.edit}
-                icon={<Pencil size={14} />}
-                variant={view === "read" ? "filled" : "default"}
-                size="xs"
-              />
+            <ViewButton action={actions.read} isCurrent={view === "read"} icon={<BookOpen size={14} />} />
+            {(actions.edit.when || view === "edit") && (
+              <ViewButton action={actions.edit} isCurrent={view === "edit"} icon={<Pencil size={14} />} />
             )}
-            <ActionButton action={actions.history} icon={<History size={14} />} variant="default" size="xs" />
-            <ActionButton action={actions.blame} icon={<Users size={14} />} variant="default" size="xs" label="Blame" />
-            <ActionButton
+            <ViewButton action={actions.history} isCurrent={view === "history"} icon={<History size={14} />} />
+            <ViewButton action={actions.blame} isCurrent={view === "blame"} icon={<Users size={14} />} />
+            <ViewButton
               action={actions.source}
+              isCurrent={view === "source"}
               icon={<Code2 size={14} />}
-              variant="default"
-              size="xs"
               label="Source"
             />
           </div>
@@ -151,6 +153,13 @@ function Page({ path }: { path: string }) {
             </span>
           ))}
         </p>
+        {mayNotEdit && (
+          <p className="note" role="status">
+            {entry
+              ? "Only collaborators and admins can edit this page."
+              : "This page is not an entry of the wiki; edit its file."}
+          </p>
+        )}
         {entry && entry.version < entry.latest && (
           <p className="note">
             You are reading version {entry.version}.{" "}
@@ -173,6 +182,25 @@ function Page({ path }: { path: string }) {
     </article>
   );
 }
+
+type ViewProps = { action: Action; isCurrent: boolean; icon: ReactNode; label?: string };
+
+/** One of the views of the page. The current one is marked, and stays focusable. */
+function ViewButton({ action, isCurrent, icon, ...rest }: ViewProps) {
+  return (
+    <ActionButton
+      action={isCurrent ? { ...action, when: true } : action}
+      icon={icon}
+      variant={isCurrent ? "light" : "default"}
+      size="xs"
+      aria-current={isCurrent ? "page" : undefined}
+      {...rest}
+    />
+  );
+}
+
+const isReading = ({ view = "read", version, as }: PageSearch) =>
+  view === "read" && version === undefined && as === undefined;
 
 function missing(path: string, error: Refusal): string {
   if (error.message.includes("version")) return `${error.message[0]?.toUpperCase()}${error.message.slice(1)}.`;

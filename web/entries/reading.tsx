@@ -5,8 +5,10 @@ import { useOperation } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
 import type { PageSearch } from "../routes.tsx";
-import { Discussion, type Draft } from "../topics/discussion.tsx";
+import { Caret } from "../topics/caret.tsx";
+import { Discussion } from "../topics/discussion.tsx";
 import { SelectionBar } from "../topics/selection-bar.tsx";
+import { newDraft, type TopicDraft, useTopicDrafts } from "../topics/topic-drafts.ts";
 import { Contents, type Heading, headingsIn } from "./contents.tsx";
 import { LinkPreview } from "./link-preview.tsx";
 
@@ -16,11 +18,16 @@ type Props = { page: RenderedPage; search: PageSearch; show(next: PageSearch): v
 export function Reading({ page, search, show }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const [headings, setHeadings] = useState<Heading[]>([]);
-  const [draft, setDraft] = useState<Draft>();
+  const [composing, setComposing] = useState<TopicDraft>();
+  const drafts = useTopicDrafts(page.path);
   const isLatest = search.version === undefined;
   const topics = useOperation("list_topics", { source_path: page.path, limit: 100 }, { enabled: isLatest });
   const open = (topics.data?.topics ?? []).filter(({ status }) => status === "open").length;
-  const side = isLatest ? (search.topic ? "talk" : (search.side ?? (open > 0 ? "talk" : "about"))) : "about";
+  const side = isLatest
+    ? search.topic
+      ? "talk"
+      : (search.side ?? (open + drafts.length > 0 ? "talk" : "about"))
+    : "about";
   const tab = (name: "talk" | "about", label: string) => (
     <button type="button" role="tab" aria-selected={side === name} onClick={() => show({ side: name })}>
       {label}
@@ -32,10 +39,12 @@ export function Reading({ page, search, show }: Props) {
         <Rendered
           html={page.html}
           title={page.title}
+          sourceSha={page.source_sha}
           body={body}
           onReady={() => body.current && setHeadings(headingsIn(body.current))}
         />
         <LinkPreview body={body} />
+        {isLatest && <Caret body={body} />}
       </div>
       <aside aria-label="Side panel">
         {isLatest && (
@@ -45,15 +54,22 @@ export function Reading({ page, search, show }: Props) {
           </div>
         )}
         {side === "talk" ? (
-          <Discussion page={page} body={body} search={search} show={show} draft={draft} onDraft={setDraft} />
+          <Discussion
+            page={page}
+            body={body}
+            search={search}
+            show={show}
+            composing={composing}
+            onCompose={setComposing}
+          />
         ) : (
           <>
             <About page={page} headings={headings} />
             {isLatest && (
               <SelectionBar
                 body={body}
-                onDiscuss={(span) => {
-                  setDraft(span);
+                onDiscuss={(passage) => {
+                  setComposing(newDraft(passage));
                   show({ side: "talk" });
                 }}
               />

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 
 /** A dialog for as long as it is rendered. Focus returns to the element that had it before. */
-export function Dialog({ title, ...props }: Omit<ModalProps, "opened">) {
+export function Dialog({ title, "aria-label": label, ...props }: Omit<ModalProps, "opened">) {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {
@@ -13,5 +13,15 @@ export function Dialog({ title, ...props }: Omit<ModalProps, "opened">) {
     [before],
   );
   const shown = typeof title === "string" ? spellHidden(title) : title;
-  return <Modal opened title={shown} returnFocus={false} closeButtonProps={{ "aria-label": "Close" }} {...props} />;
+  return (
+    <Modal
+      opened
+      title={shown}
+      returnFocus={false}
+      closeButtonProps={{ "aria-label": "Close" }}
+      // On the modal itself it would name the wrapper and not the dialog.
+      {...(label === undefined ? {} : { attributes: { content: { "aria-label": label } } })}
+      {...props}
+    />
+  );
 }

@@ -1,13 +1,20 @@
-/** Adds syntax colours and diagrams to a page after it is shown. */
+import { fromPage } from "../client/page-secret.ts";
+
+/** Adds syntax colours, diagrams and images of the workspace to a page after it is shown. */
 export function enrich(root: HTMLElement, signal: AbortSignal): void {
-  const blocks = [...root.querySelectorAll<HTMLElement>("pre > code[class*='language-']:not([data-done])")];
+  const blocks = [
+    ...root.querySelectorAll<HTMLElement>(
+      "pre > code[class*='language-']:not([data-done]), img[data-image]:not([src])",
+    ),
+  ];
   if (blocks.length === 0) return;
   const seen = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
         seen.unobserve(target);
-        void dressUp(target as HTMLElement, signal);
+        if (target instanceof HTMLImageElement) void loadImage(target, signal);
+        else void dressUp(target as HTMLElement, signal);
       }
     },
     { rootMargin: "400px" },
@@ -43,4 +50,27 @@ function pre(block: HTMLElement): HTMLElement {
   const element = document.createElement("pre");
   element.append(block);
   return element;
+}
+
+/** Sent with the page secret, which the browser's own request for an image would lack. */
+async function loadImage(image: HTMLImageElement, signal: AbortSignal): Promise<void> {
+  const path = image.dataset.image ?? "";
+  const failed = (why: string) => {
+    const note = document.createElement("span");
+    note.className = "image-note";
+    note.textContent = `${image.alt || path} (${why})`;
+    image.replaceWith(note);
+  };
+  try {
+    const answer = await fetch(`/api/rendered/image?${new URLSearchParams({ path })}`, { headers: fromPage(), signal });
+    if (!answer.ok) return failed(answer.status === 404 ? "image not found" : "image not shown");
+    const bytes = await answer.blob();
+    const reader = new FileReader();
+    reader.onload = () => {
+      image.src = String(reader.result);
+    };
+    reader.readAsDataURL(bytes);
+  } catch {
+    if (!signal.aborted) failed("image not loaded");
+  }
 }

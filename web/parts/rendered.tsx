@@ -8,6 +8,8 @@ type Props = {
   title?: string;
   /** One of several texts on the page: its headings are not headings of the page, and its ids start with this. */
   within?: string;
+  /** The blob of the text that the positions in the HTML belong to. */
+  sourceSha?: string;
   body?: RefObject<HTMLDivElement | null>;
   onReady?: () => void;
 };
@@ -16,7 +18,7 @@ type Props = {
  * The server's HTML, which it has made safe. It is parsed apart from the document, so that nothing
  * in it loads or runs on the way.
  */
-export function Rendered({ html, title, within, body, onReady }: Props) {
+export function Rendered({ html, title, within, sourceSha, body, onReady }: Props) {
   const own = useRef<HTMLDivElement>(null);
   const place = body ?? own;
   const navigate = useNavigate();
@@ -30,6 +32,9 @@ export function Rendered({ html, title, within, body, onReady }: Props) {
     const first = parsed.firstElementChild;
     if (title !== undefined && first?.tagName === "H1" && first.textContent?.trim() === title.trim()) first.remove();
     if (within !== undefined) subordinate(parsed, within);
+    // Each block in its own direction: a page may quote Hebrew in English.
+    for (const block of parsed.querySelectorAll<HTMLElement>("p, li, h1, h2, h3, h4, h5, h6, blockquote, th, td"))
+      block.dir = "auto";
     place.current.replaceChildren(...parsed.childNodes);
     // A block that scrolls sideways must be focusable, or keyboard users cannot scroll it.
     for (const wide of place.current.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]")) {
@@ -62,7 +67,11 @@ export function Rendered({ html, title, within, body, onReady }: Props) {
     return () => element?.removeEventListener("click", follow);
   }, [navigate, place, isEmpty]);
 
-  return isEmpty ? <p className="empty-text">This page is empty.</p> : <div className="prose" ref={place} />;
+  return isEmpty ? (
+    <p className="empty-text">This page is empty.</p>
+  ) : (
+    <div className="prose" ref={place} dir="auto" data-source-sha={sourceSha} />
+  );
 }
 
 function subordinate(root: HTMLElement, within: string): void {

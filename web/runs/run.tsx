@@ -8,7 +8,7 @@ import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
-import { bytes, duration, Time } from "../parts/time.tsx";
+import { bytes, countOf, duration, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
@@ -293,7 +293,7 @@ function Facts({ run }: { run: Run }) {
       <span>
         <Shown text={run.created_by} />, <Time at={run.created_at} />
       </span>
-      <span>{used.agents} agents</span>
+      <span>{countOf(used.agents, "agent", "agents")}</span>
       {tokens > 0 && <span>{tokens.toLocaleString("en-GB")} tokens</span>}
       {used.cost_usd !== null && <span>${used.cost_usd.toFixed(2)}</span>}
       {used.tool_calls !== null && <span>{used.tool_calls} tool calls</span>}
@@ -394,7 +394,11 @@ function Report({ id }: { id: string }) {
   if (report.error) return <Failed error={report.error} again={() => void report.refetch()} />;
   return (
     <div className="report">
-      {report.data ? <Markdown text={report.data.content} lines={12} /> : <Loading lines={12} />}
+      {report.data ? (
+        <Markdown text={report.data.content} lines={12} path={`runs/${id}/report.md`} />
+      ) : (
+        <Loading lines={12} />
+      )}
     </div>
   );
 }

@@ -4,7 +4,13 @@ import { mayCall } from "../client/call.ts";
 import type { Action } from "./actions.ts";
 import { spellKeys } from "./keys.tsx";
 
-type Props = { action: Action; icon?: ReactNode; label?: string; busy?: boolean } & Omit<ButtonProps, "children">;
+type Props = {
+  action: Action;
+  icon?: ReactNode;
+  label?: string;
+  busy?: boolean;
+  "aria-current"?: "page" | undefined;
+} & Omit<ButtonProps, "children">;
 
 /** An action as a button; absent for whoever may not do it. */
 export function ActionButton({ action, icon, label, busy = false, ...rest }: Props) {

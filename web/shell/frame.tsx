@@ -28,6 +28,18 @@ export function Frame() {
 
   useEffect(() => follow({ queries, from: boot.cursor, onState: setLive }), [queries]);
   useEffect(listenToKeys, []);
+  const menu = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (open !== "nav") return;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      setOpen(undefined);
+      menu.current?.focus();
+    };
+    window.addEventListener("keydown", onKey, { capture: true });
+    return () => window.removeEventListener("keydown", onKey, { capture: true });
+  }, [open]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever was open closes when the page changes
   useEffect(() => setOpen(undefined), [path]);
   const arrived = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
@@ -81,6 +93,7 @@ export function Frame() {
         <button
           type="button"
           className="icon-button"
+          ref={menu}
           aria-label="Menu"
           aria-expanded={open === "nav"}
           onClick={() => setOpen(open === "nav" ? undefined : "nav")}
@@ -113,8 +126,8 @@ export function Frame() {
         )}
         {live === "signed-out" && (
           <p className="offline" role="status">
-            Your session has ended. <a href="/sign-in">Sign in</a> to go on; text that you have not saved is kept in
-            this browser.
+            You are signed out. <a href={`/sign-in?${new URLSearchParams({ to: path })}`}>Sign in</a> to go on. Text
+            that you have not sent is kept in this browser.
           </p>
         )}
         <WarningBanner />

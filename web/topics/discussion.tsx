@@ -8,21 +8,21 @@ import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import type { PageSearch } from "../routes.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
-import { align } from "./align.ts";
-import { Composer } from "./composer.tsx";
+import { useAligned } from "./aligned.ts";
+import { Composer, DraftCard } from "./composer.tsx";
 import { offsetAt, paint, rangesOf, type Span } from "./place.ts";
 import { SelectionBar } from "./selection-bar.tsx";
 import { Thread } from "./thread.tsx";
+import { keepTopicDraft, newDraft, type TopicDraft, useDraftPlaces, useTopicDrafts } from "./topic-drafts.ts";
 
-/** A topic that is being written: on some words, or on the whole page. */
-export type Draft = (Span & { quote: string }) | "page" | undefined;
 type Props = {
   page: RenderedPage;
   body: RefObject<HTMLDivElement | null>;
   search: PageSearch;
   show(next: PageSearch): void;
-  draft: Draft;
-  onDraft(draft: Draft): void;
+  /** The draft that is open in the composer. */
+  composing: TopicDraft | undefined;
+  onCompose(draft: TopicDraft | undefined): void;
 };
 export type Topic = Output<"list_topics">["topics"][number];
 
@@ -37,7 +37,7 @@ const fits = (topic: Topic, filter: Filter) => {
 };
 
 /** The topics of a page, each beside the passage it is about. */
-export function Discussion({ page, body, search, show, draft, onDraft: setDraft }: Props) {
+export function Discussion({ page, body, search, show, composing, onCompose }: Props) {
   const queries = useQueryClient();
   const all = useOperation("list_topics", { source_path: page.path, limit: 100 });
   const [filter, setFilter] = useState<Filter>("open");
@@ -46,13 +46,40 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
     () => (all.data?.topics ?? []).filter((topic) => fits(topic, filter) || topic.id === active).sort(byPlace),
     [all.data, filter, active],
   );
-  const choose = useCallback((id: string | undefined) => show({ side: "talk", topic: id }), [show]);
+  const pointed = useRef(new Map<string, string | undefined>());
+  const choose = useCallback(
+    (id: string | undefined) => {
+      onCompose(undefined);
+      show({ side: "talk", topic: id });
+    },
+    [show, onCompose],
+  );
+  /** Chosen by a click on its card or words: the page stays where it is. */
+  const point = useCallback(
+    (id: string | undefined) => {
+      if (id !== undefined) pointed.current.set(id, undefined);
+      choose(id);
+    },
+    [choose],
+  );
+  const compose = (draft: TopicDraft) => {
+    if (active !== undefined) show({ side: "talk" });
+    onCompose(draft);
+  };
+  const kept = useTopicDrafts(page.path);
+  const drafts = useMemo(
+    () => [...kept.filter(({ id }) => id !== composing?.id), ...(composing ? [composing] : [])],
+    [kept, composing],
+  );
+  const found = useDraftPlaces(page, drafts);
   const reanchor = useWrite("reanchor_topic", { onDone: () => say("Topic anchored to the selection") });
   const chosen = topics.find(({ id }) => id === active);
 
   const step = (by: number) => {
     const at = topics.findIndex(({ id }) => id === active);
-    choose(topics[(at + by + topics.length) % Math.max(1, topics.length)]?.id);
+    const next = topics[(at + by + topics.length) % Math.max(1, topics.length)]?.id;
+    pointed.current.delete(next ?? "");
+    choose(next);
   };
   const actions: Action[] = [
     {
@@ -77,26 +104,55 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
       group: "Discussion",
       keys: "d p",
       operation: "open_topic",
-      run: () => setDraft("page"),
+      run: () => compose(newDraft()),
     },
     {
       id: "topic-close",
       label: "Close topic",
       group: "Discussion",
       keys: "Escape",
-      when: active !== undefined || draft !== undefined,
-      run: () => (draft ? setDraft(undefined) : choose(undefined)),
+      when: active !== undefined || composing !== undefined,
+      run: () => (composing ? onCompose(undefined) : choose(undefined)),
     },
   ];
   useActions(actions);
 
-  usePainted(body, topics, active, draft && draft !== "page" ? draft : undefined, page.html);
-  useChosenByClick(body, topics, choose);
+  const spans = useMemo(() => spansOf(page.source_sha, topics, found), [page.source_sha, topics, found]);
+  const open = composing?.passage ? composing.id : active;
+  usePainted(body, topics, spans, open, page.html);
+  useChosenByClick(body, topics, spans, point);
   const column = useRef<HTMLDivElement>(null);
-  useAligned(column, body, topics, active, draft && draft !== "page" ? draft : undefined, page.html);
+  useAligned({ column, body, spans, open, pointed, html: page.html });
 
   const anchored = topics.filter(({ anchor }) => anchor?.place);
   const loose = topics.filter(({ anchor }) => !anchor?.place);
+  const isLost = ({ id, passage }: TopicDraft) => !passage || found.get(id)?.place === null;
+  const cardOf = (draft: TopicDraft) =>
+    draft.id === composing?.id ? (
+      <Composer
+        key={draft.id}
+        path={page.path}
+        draft={draft}
+        found={found.get(draft.id)}
+        onChange={(next) => {
+          onCompose(next);
+          keepTopicDraft(page.path, next);
+        }}
+        onClose={() => onCompose(undefined)}
+        onDiscard={() => {
+          onCompose(undefined);
+          keepTopicDraft(page.path, { ...draft, text: "" });
+        }}
+        onOpened={(id) => {
+          pointed.current.set(id, draft.id);
+          keepTopicDraft(page.path, { ...draft, text: "" });
+          choose(id);
+        }}
+      />
+    ) : (
+      <DraftCard key={draft.id} draft={draft} onContinue={() => compose(draft)} />
+    );
+  const needsWords = composing?.passage && found.has(composing.id) && !isCertain(found.get(composing.id)?.state);
   return (
     <div className="discussion">
       <div className="discussion-head">
@@ -114,16 +170,16 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
             </button>
           ))}
         </fieldset>
-        {mayCall("open_topic") && draft === undefined && (
-          <button type="button" className="link-button small" onClick={() => setDraft("page")}>
+        {mayCall("open_topic") && composing === undefined && (
+          <button type="button" className="link-button small" onClick={() => compose(newDraft())}>
             Discuss the whole page
           </button>
         )}
       </div>
       {all.error && <Failed error={all.error} again={() => void all.refetch()} />}
       {all.isPending && <Loading lines={3} />}
-      {draft === "page" && <Composer path={page.path} onClose={() => setDraft(undefined)} onOpened={choose} />}
-      {all.data && topics.length === 0 && draft === undefined && (
+      {drafts.filter(isLost).map(cardOf)}
+      {all.data && topics.length === 0 && drafts.length === 0 && (
         <Empty title={filter === "open" ? "No topics yet" : "No topics"}>
           {mayCall("open_topic") ? (
             <p>Select text in the page to open a topic.</p>
@@ -133,39 +189,38 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
         </Empty>
       )}
       {loose.map((topic) => (
-        <Thread key={topic.id} topic={topic} isActive={topic.id === active} onChoose={choose} />
+        <Thread key={topic.id} topic={topic} isActive={topic.id === active} onChoose={point} />
       ))}
       <div className="threads" ref={column}>
-        {draft && draft !== "page" && (
-          <div className="thread-place" data-topic="draft">
-            <Composer
-              path={page.path}
-              sourceSha={page.source_sha}
-              span={draft}
-              onClose={() => setDraft(undefined)}
-              onOpened={choose}
-            />
-          </div>
-        )}
+        {drafts
+          .filter((draft) => !isLost(draft))
+          .map((draft) => (
+            <div key={draft.id} className="thread-place" data-topic={draft.id}>
+              {cardOf(draft)}
+            </div>
+          ))}
         {anchored.map((topic) => (
           <div key={topic.id} className="thread-place" data-topic={topic.id}>
-            <Thread topic={topic} isActive={topic.id === active} onChoose={choose} />
+            <Thread topic={topic} isActive={topic.id === active} onChoose={point} />
           </div>
         ))}
       </div>
       <SelectionBar
         body={body}
         reanchors={chosen?.anchor && chosen.status === "open" ? chosen.id : undefined}
-        onReanchor={(span) => {
+        onReanchor={({ start, end, source_sha }) => {
           if (!chosen) return;
           reanchor.mutate(
-            { id: chosen.id, start: span.start, end: span.end, source_sha: page.source_sha },
+            { id: chosen.id, start, end, source_sha },
             { onSuccess: () => void queries.invalidateQueries({ queryKey: ["list_topics"] }) },
           );
         }}
-        onDiscuss={(span) => {
-          choose(undefined);
-          setDraft(span);
+        label={needsWords ? "Use for draft" : "Discuss"}
+        onDiscuss={(passage) => {
+          if (!composing || !needsWords) return compose(newDraft(passage));
+          const next = { ...composing, passage };
+          onCompose(next);
+          keepTopicDraft(page.path, next);
         }}
       />
     </div>
@@ -174,29 +229,40 @@ export function Discussion({ page, body, search, show, draft, onDraft: setDraft 
 
 const byPlace = (a: Topic, b: Topic) => (a.anchor?.place?.start ?? -1) - (b.anchor?.place?.start ?? -1);
 
+const isCertain = (state: string | undefined) => state === "anchored" || state === "moved";
+
+/** The words of topics and drafts. Offsets are valid only in the text that they were computed for. */
+function spansOf(sourceSha: string, topics: Topic[], found: ReturnType<typeof useDraftPlaces>): Map<string, Span> {
+  const spans = new Map<string, Span>();
+  for (const { id, anchor, source_sha } of topics)
+    if (anchor?.place && source_sha === sourceSha) spans.set(id, anchor.place);
+  for (const [id, { place }] of found) if (place) spans.set(id, place);
+  return spans;
+}
+
 function usePainted(
   body: Props["body"],
   topics: Topic[],
-  active: string | undefined,
-  draft: Span | undefined,
+  spans: Map<string, Span>,
+  open: string | undefined,
   html: string,
 ): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another text of the page has other nodes to paint
   useLayoutEffect(() => {
     const root = body.current;
     if (!root) return;
-    const of = (chosen: Topic[]) => chosen.flatMap(({ anchor }) => (anchor?.place ? rangesOf(root, anchor.place) : []));
+    const of = (ids: string[]) =>
+      ids.flatMap((id) => {
+        const span = spans.get(id);
+        return span ? rangesOf(root, span) : [];
+      });
+    const isDoubtful = ({ anchor }: Topic) => anchor?.state === "needs-review";
+    const others = topics.filter(({ id }) => id !== open);
     const draw = () => {
-      paint(
-        "topic",
-        of(
-          topics.filter(
-            ({ id, anchor, status }) => id !== active && status === "open" && anchor?.state !== "needs-review",
-          ),
-        ),
-      );
-      paint("topic-doubt", of(topics.filter(({ id, anchor }) => id !== active && anchor?.state === "needs-review")));
-      paint("topic-active", [...of(topics.filter(({ id }) => id === active)), ...(draft ? rangesOf(root, draft) : [])]);
+      const sure = others.filter((topic) => topic.status === "open" && !isDoubtful(topic));
+      paint("topic", of(sure.map(({ id }) => id)));
+      paint("topic-doubt", of(others.filter(isDoubtful).map(({ id }) => id)));
+      paint("topic-active", open === undefined ? [] : of([open]));
     };
     draw();
     // Colours in code replace the texts that were painted.
@@ -206,78 +272,30 @@ function usePainted(
       watch.disconnect();
       for (const name of ["topic", "topic-doubt", "topic-active"]) paint(name, []);
     };
-  }, [body, topics, active, draft, html]);
-
-  useEffect(() => {
-    const root = body.current;
-    const place = topics.find(({ id }) => id === active)?.anchor?.place;
-    const [first] = root && place ? rangesOf(root, place) : [];
-    const box = first?.getBoundingClientRect();
-    if (box && (box.top < 0 || box.bottom > innerHeight)) {
-      scrollTo({ top: scrollY + box.top - innerHeight / 3, behavior: "smooth" });
-    }
-  }, [body, active, topics]);
+  }, [body, topics, spans, open, html]);
 }
 
-function useChosenByClick(body: Props["body"], topics: Topic[], choose: (id: string) => void): void {
+function useChosenByClick(
+  body: Props["body"],
+  topics: Topic[],
+  spans: Map<string, Span>,
+  choose: (id: string) => void,
+): void {
   useEffect(() => {
     const root = body.current;
     const onClick = (event: MouseEvent) => {
       if (!root || !getSelection()?.isCollapsed || (event.target as Element).closest("a")) return;
       const offset = offsetAt(root, event.clientX, event.clientY);
       if (offset === undefined) return;
-      const hit = topics
-        .filter(({ anchor }) => anchor?.place && anchor.place.start <= offset && offset <= anchor.place.end)
-        .sort((a, b) => length(a) - length(b))[0];
+      const [hit] = topics
+        .flatMap(({ id }) => ({ id, span: spans.get(id) }))
+        .filter(({ span }) => span && span.start <= offset && offset <= span.end)
+        .sort((a, b) => length(a.span) - length(b.span));
       if (hit) choose(hit.id);
     };
     root?.addEventListener("click", onClick);
     return () => root?.removeEventListener("click", onClick);
-  }, [body, topics, choose]);
+  }, [body, topics, spans, choose]);
 }
 
-const length = ({ anchor }: Topic) => (anchor?.place ? anchor.place.end - anchor.place.start : 0);
-
-/** Moves each card beside its words, and again whenever a card or the text changes its size. */
-function useAligned(
-  column: RefObject<HTMLDivElement | null>,
-  body: Props["body"],
-  topics: Topic[],
-  active: string | undefined,
-  draft: Span | undefined,
-  html: string,
-): void {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another text of the page has other places
-  useLayoutEffect(() => {
-    const place = () => {
-      const [root, list] = [body.current, column.current];
-      if (!root || !list) return;
-      const elements = [...list.querySelectorAll<HTMLElement>("[data-topic]")];
-      const isBeside = matchMedia("(min-width: 72rem)").matches;
-      const top = list.getBoundingClientRect().top;
-      const spans = new Map<string, Span | undefined>(topics.map(({ id, anchor }) => [id, anchor?.place ?? undefined]));
-      spans.set("draft", draft);
-      const cards = elements.map((element) => {
-        const id = element.dataset.topic ?? "";
-        const span = spans.get(id);
-        const [first] = span ? rangesOf(root, span) : [];
-        const wanted = first ? first.getBoundingClientRect().top - top : 0;
-        return { id, wanted, height: element.offsetHeight };
-      });
-      const places = align(cards, draft ? "draft" : active);
-      let end = 0;
-      for (const [at, element] of elements.entries()) {
-        const y = places.get(element.dataset.topic ?? "") ?? 0;
-        element.style.position = isBeside ? "absolute" : "static";
-        element.style.transform = isBeside ? `translateY(${Math.round(y)}px)` : "none";
-        end = Math.max(end, y + (cards[at]?.height ?? 0));
-      }
-      list.style.minHeight = isBeside ? `${Math.round(end)}px` : "0";
-    };
-    place();
-    const watch = new ResizeObserver(place);
-    for (const element of column.current?.querySelectorAll("[data-topic]") ?? []) watch.observe(element);
-    if (body.current) watch.observe(body.current);
-    return () => watch.disconnect();
-  }, [column, body, topics, active, draft, html]);
-}
+const length = (span: Span | undefined) => (span ? span.end - span.start : 0);

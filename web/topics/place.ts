@@ -17,8 +17,8 @@ const stampOf = (element: HTMLElement): Stamped => {
   };
 };
 
-/** The source of the selection, if it lies in the page. */
-export function selectedSpan(root: HTMLElement): (Span & { box: DOMRect }) | undefined {
+/** The source of the selection, if it lies in the page, and the blob of the text that the offsets belong to. */
+export function selectedSpan(root: HTMLElement): (Span & { box: DOMRect; source_sha: string }) | undefined {
   const selection = getSelection();
   if (!selection || selection.isCollapsed || selection.rangeCount === 0) return undefined;
   const range = selection.getRangeAt(0);
@@ -33,7 +33,7 @@ export function selectedSpan(root: HTMLElement): (Span & { box: DOMRect }) | und
   if (inside.length === 0) return undefined;
   const start = Math.min(...inside.map((span) => span.start));
   const end = Math.max(...inside.map((span) => span.end));
-  return { start, end, box: range.getBoundingClientRect() };
+  return { start, end, box: range.getBoundingClientRect(), source_sha: root.dataset.sourceSha ?? "" };
 }
 
 function clip({ element, from, to, isExact }: Stamped, range: Range): Span {

@@ -3,29 +3,24 @@ import { type RefObject, useEffect, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { MapPin, MessageSquarePlus } from "../parts/icons.tsx";
 import { useActions } from "../shell/actions.ts";
-import { type Span, selectedSpan } from "./place.ts";
+import { selectedSpan } from "./place.ts";
+import type { Passage } from "./topic-drafts.ts";
 
-type Chosen = Span & { quote: string };
 type Props = {
   body: RefObject<HTMLElement | null>;
-  onDiscuss(span: Chosen): void;
+  onDiscuss(span: Passage): void;
   /** The topic that could be pointed at the selection instead. */
   reanchors?: string | undefined;
-  onReanchor?: (span: Span) => void;
+  onReanchor?: (passage: Passage) => void;
+  /** Label for a draft that needs other words. */
+  label?: string;
 };
 
 /** The actions on a selection, shown beside it. */
-export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) {
-  const [found, setFound] = useState<Chosen & { left: number; top: number }>();
+export function SelectionBar({ body, onDiscuss, reanchors, onReanchor, label = "Discuss" }: Props) {
+  const [found, setFound] = useState<Passage & { left: number; top: number }>();
   useEffect(() => {
-    const look = () => {
-      const root = body.current;
-      const span = root ? selectedSpan(root) : undefined;
-      if (!span) return setFound(undefined);
-      const { box, start, end } = span;
-      const left = Math.max(8, Math.min(box.left + box.width / 2 - 110, innerWidth - 240));
-      setFound({ start, end, quote: String(getSelection()), left, top: box.top > 60 ? box.top - 44 : box.bottom + 8 });
-    };
+    const look = () => setFound(body.current ? readSelection(body.current) : undefined);
     document.addEventListener("selectionchange", look);
     window.addEventListener("scroll", look, { passive: true });
     return () => {
@@ -34,12 +29,14 @@ export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) 
     };
   }, [body]);
 
-  const done = (act: (span: Chosen) => void) => () => {
-    if (!found) return;
-    const { left: _left, top: _top, ...span } = found;
+  const done = (act: (passage: Passage) => void) => () => {
+    // Read again: the event for the last key may not have come yet.
+    const now = body.current ? readSelection(body.current) : undefined;
+    if (!now) return;
+    const { left: _left, top: _top, ...passage } = now;
     getSelection()?.removeAllRanges();
     setFound(undefined);
-    act(span);
+    act(passage);
   };
   const discuss = done(onDiscuss);
   const anchor = done((span) => onReanchor?.(span));
@@ -73,7 +70,7 @@ export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) 
       onMouseDown={(event) => event.preventDefault()}
     >
       <Button size="xs" leftSection={<MessageSquarePlus size={14} />} onClick={discuss}>
-        Discuss
+        {label}
       </Button>
       {reanchors && (
         <Button size="xs" variant="default" leftSection={<MapPin size={14} />} onClick={anchor}>
@@ -82,4 +79,13 @@ export function SelectionBar({ body, onDiscuss, reanchors, onReanchor }: Props) 
       )}
     </div>
   );
+}
+
+function readSelection(root: HTMLElement): (Passage & { left: number; top: number }) | undefined {
+  const selected = selectedSpan(root);
+  if (!selected) return undefined;
+  const { box, ...span } = selected;
+  const left = Math.max(8, Math.min(box.left + box.width / 2 - 110, innerWidth - 240));
+  const top = box.top > 60 ? box.top - 44 : box.bottom + 8;
+  return { ...span, quote: String(getSelection()), left, top };
 }

@@ -8,7 +8,16 @@ export type LinkTo = (id: string) => string | undefined;
 /** The URL in the web app of a page that a relative link names. */
 export type PageTo = (href: string) => string | undefined;
 
-type Setting = { linkTo: LinkTo; pageTo?: PageTo | undefined; inLink: boolean; inCode: boolean };
+/** The path in the workspace of an image that a relative address names. */
+export type ImageTo = (src: string) => string | undefined;
+
+type Setting = {
+  linkTo: LinkTo;
+  pageTo?: PageTo | undefined;
+  imageTo?: ImageTo | undefined;
+  inLink: boolean;
+  inCode: boolean;
+};
 
 /** Turns `[[…]]` into links, replaces images and unsafe links, makes hidden characters visible. */
 export function dress(parent: Root | Element, setting: Setting): void {
@@ -26,12 +35,13 @@ function dressed(node: HtmlNode, parent: Root | Element, setting: Setting): Html
 
   const { tagName, properties } = node;
   if (typeof properties.title === "string") properties.title = spellHidden(properties.title);
-  if (tagName === "img") return imageLink(properties, setting.inLink);
+  if (tagName === "img") return image(properties, setting);
   if (tagName === "input") return [element("input", { ...properties, ariaLabel: taskLabel(parent) })];
 
   dress(node, {
     linkTo: setting.linkTo,
     pageTo: setting.pageTo,
+    imageTo: setting.imageTo,
     inLink: setting.inLink || tagName === "a",
     inCode: setting.inCode || tagName === "code" || tagName === "pre",
   });
@@ -43,9 +53,21 @@ function dressed(node: HtmlNode, parent: Root | Element, setting: Setting): Html
 function link(node: Element, pageTo: PageTo | undefined): Element {
   const href = String(node.properties.href ?? "");
   const page = pageTo?.(href);
+  // A relative address within the web application leads nowhere: it is a file of the repository.
+  if (page === undefined && isFile(href))
+    return element("span", { className: ["file-link"], title: "file of the repository" }, node.children);
   const target = destination(page ?? href);
   if (!target) return element("span", { className: ["refused-link"], title: "link not allowed" }, node.children);
   return { ...node, properties: { ...node.properties, ...target } };
+}
+
+const isFile = (href: string) => !/^([#/\\]|[a-z][a-z\d+.-]*:)/i.test(href) && href !== "" && URL.canParse(href, here);
+
+/** An image of the workspace has no address here; the web application asks for it when it comes into sight. */
+function image(properties: HtmlProperties, { imageTo, inLink }: Setting): HtmlNode[] {
+  const path = imageTo?.(String(properties.src ?? ""));
+  if (path === undefined) return imageLink(properties, inLink);
+  return [element("img", { alt: spellHidden(String(properties.alt ?? "")), dataImage: path })];
 }
 
 // Images are not loaded: a URL can leak the page's content to the server it names.

@@ -18,6 +18,22 @@ export const withFormulas = unified()
   .use(rehypeKatex, { output: "mathml", strict: "ignore", trust: false, maxExpand: 500 })
   .freeze();
 
+type Markdown = ReturnType<typeof reader.parse>;
+
+/** `$$…$$` alone in a paragraph is a formula on its own line; the parser reads it as inline when it is one line. */
+export function displayFormulas(root: Markdown, text: string): void {
+  const pending: (Markdown | Markdown["children"][number])[] = [root];
+  for (let node = pending.pop(); node; node = pending.pop()) {
+    if (!("children" in node)) continue;
+    const [only, ...more] = node.children;
+    if (node.type !== "paragraph" || more.length > 0 || only?.type !== "inlineMath") {
+      for (const child of node.children) pending.push(child);
+    } else if (text.startsWith("$$", only.position?.start.offset ?? 0)) {
+      only.data = { ...only.data, hProperties: { className: ["language-math", "math-display"] } };
+    }
+  }
+}
+
 type Html = { value: string; position?: Text["position"] };
 
 function showRawHtml(_state: unknown, node: Html, parent: { type: string } | undefined): Element {

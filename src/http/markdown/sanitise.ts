@@ -22,7 +22,7 @@ export const cleaner = unified()
     tagNames: [
       ...["h1", "h2", "h3", "h4", "h5", "h6", "p", "blockquote", "pre", "hr", "ul", "ol", "li", "div", "section"],
       ...["table", "thead", "tbody", "tr", "th", "td"],
-      ...["a", "br", "code", "del", "em", "input", "span", "strong", "sup"],
+      ...["a", "br", "code", "del", "em", "img", "input", "span", "strong", "sup"],
       ...formulaTags,
     ],
     attributes: {
@@ -38,6 +38,8 @@ export const cleaner = unified()
       code: [["className", "raw-html", /^language-[\w+#.-]{1,40}$/]],
       div: [["className", "table-scroll"]],
       h2: [["className", "sr-only"]],
+      // Without src: the browser itself loads nothing.
+      img: ["alt", "dataImage"],
       input: ["checked", "ariaLabel", ["disabled", true], ["type", "checkbox"]],
       li: [["className", "task-list-item"]],
       ol: ["start", ["className", "contains-task-list"]],
@@ -45,7 +47,7 @@ export const cleaner = unified()
       pre: [["className", "raw-html", "plain-text"]],
       section: ["dataFootnotes", ["className", "footnotes"]],
       span: [
-        ["className", "hidden-char", "image-note", "missing-link", "refused-link", "katex", "katex-error"],
+        ["className", "hidden-char", "image-note", "missing-link", "refused-link", "file-link", "katex", "katex-error"],
         "dataS",
         "dataE",
       ],

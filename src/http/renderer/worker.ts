@@ -53,7 +53,13 @@ function settingsFor({ path, wiki }: RenderMessage): Settings {
     const page = known.has(id) ? `/entries/${id}` : `/pages/${target.split("/").map(encodeURIComponent).join("/")}`;
     return page + (match[2] ?? "").replace("#", "#user-content-");
   };
-  return { linkTo, pageTo };
+  const imageTo = (src: string) => {
+    if (path === undefined || !/^[^:?#\\]+\.(?:png|jpe?g|gif|webp|avif|svg)$/i.test(src) || src.startsWith("/"))
+      return undefined;
+    const target = posix.normalize(posix.join(posix.dirname(path), decoded(src)));
+    return target.startsWith("../") ? undefined : target;
+  };
+  return { linkTo, pageTo, imageTo };
 }
 
 function decoded(text: string): string {

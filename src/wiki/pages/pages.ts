@@ -98,10 +98,22 @@ export function pageReader({ root, wiki, git, schema, entries, onDisk, publicati
  * Checks a page's path (R19): relative, plain names separated by /, with a markdown extension. A path is
  * refused rather than normalised, so that a page never has two names.
  */
-export function pagePath(raw: string): Result<string> {
+export const pagePath = (raw: string): Result<string> => checkedPath(raw, pageKind);
+
+/** A kind of file that the workspace shows, by its name. */
+export type FileKind = { name: string; pattern: RegExp; wanted: string; example: string };
+
+const pageKind: FileKind = {
+  name: "page",
+  pattern: /[^/]\.(md|markdown)$/,
+  wanted: "only .md and .markdown files are pages",
+  example: "docs/deploy.md",
+};
+
+export function checkedPath(raw: string, kind: FileKind): Result<string> {
   const bad = (why: string) =>
-    refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is not a valid page path: ${why}`);
-  if (raw === "") return bad("it is empty; expected a path such as docs/deploy.md");
+    refuse("invalid", `${JSON.stringify(raw.slice(0, 120))} is not a valid ${kind.name} path: ${why}`);
+  if (raw === "") return bad(`it is empty; expected a path such as ${kind.example}`);
   if (raw.length > longestPath) return bad(`it is longer than ${longestPath} characters`);
   const problem = fileNameProblem(raw);
   if (problem) return bad(problem);
@@ -113,7 +125,7 @@ export function pagePath(raw: string): Result<string> {
   if (raw.startsWith("/") || raw.startsWith("~")) return bad("it must be relative to the workspace");
   for (const part of raw.split("/")) {
     if (part === "" || part === "." || part === "..") return bad("it has an empty part, . or ..");
-    if (part.startsWith(".")) return bad("files and folders that start with a dot are not pages");
+    if (part.startsWith(".")) return bad(`files and folders that start with a dot are not ${kind.name}s`);
     if (part !== part.trim() || part.endsWith("."))
       return bad("a part of it starts or ends with a space, or ends with a dot");
     if (Buffer.byteLength(part) > longestPart) return bad("a part of it is too long for a file name");
@@ -121,26 +133,26 @@ export function pagePath(raw: string): Result<string> {
     if (/^(con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)(\.|$)/i.test(part))
       return bad(`${part} is a reserved name on Windows`);
   }
-  if (!/[^/]\.(md|markdown)$/.test(raw)) return bad("only .md and .markdown files are pages");
-  return ok(raw);
+  return kind.pattern.test(raw) ? ok(raw) : bad(kind.wanted);
 }
 
 const isAscii = (path: string) => /^[\x20-\x7e]*$/.test(path);
 const separators = (path: string) => path.replace(/[^./\\:]/g, "").length;
 
 /** Reads a file whose path has no link and no sibling that differs only in case or Unicode form. */
-function readInside(root: string, path: string): Result<Buffer> {
+export function readInside(root: string, path: string, kind = "page"): Result<Buffer> {
   const file = join(root, path);
-  const missing = () => refuse("not_found", `page ${path} does not exist${hintFor(root, path)}`);
+  const missing = () =>
+    refuse("not_found", `${kind} ${path} does not exist${kind === "page" ? hintFor(root, path) : ""}`);
   const handle = openPlain(file);
   if (handle === undefined) {
-    return isLink(file) ? refuse("invalid", `${path} is a symbolic link; pages must be regular files`) : missing();
+    return isLink(file) ? refuse("invalid", `${path} is a symbolic link; ${kind}s must be regular files`) : missing();
   }
   try {
     const opened = fstatSync(handle);
     if (!opened.isFile()) return refuse("invalid", `${path} is not a regular file`);
     if (opened.size > mostBytes)
-      return refuse("invalid", `${path} has ${opened.size} bytes; the maximum for a page is ${mostBytes}`);
+      return refuse("invalid", `${path} has ${opened.size} bytes; the maximum is ${mostBytes}`);
     const bytes = readFileSync(handle);
     // Checked after opening: whatever was swapped before, these bytes came from inside the workspace.
     const real = realpathSync.native(file);
