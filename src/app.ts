@@ -23,6 +23,7 @@ import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
 import { pageEffect } from "./review/proposals/page-effect.ts";
+import { pendingDecisions } from "./review/proposals/pending-decisions.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
 import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { approvalSigner } from "./review/proposals/signature.ts";
@@ -188,6 +189,7 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
     links,
     sources: sourceStore({ db, git, publications: published, root, folder: config.sources, now }),
     proposals,
+    pendingDecisions: pendingDecisions({ db, now, log }),
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
@@ -215,6 +217,7 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
     log,
     threads,
     async close() {
+      await app.pendingDecisions.close();
       await app.host.stop();
       await idempotency.idle();
       files?.close();

@@ -14,6 +14,7 @@ const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
+const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleSessions = () => import("./people/session-operations.ts");
@@ -81,8 +82,10 @@ export const loaders = {
   show_proposal: pick(reviewProposals, "showProposal"),
   approve_proposal: pick(reviewProposals, "approveProposal"),
   reject_proposal: pick(reviewProposals, "rejectProposal"),
+  decide_proposal: pick(reviewProposals, "decideProposal"),
+  undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
-  request_revision: pick(reviewProposals, "requestRevision"),
+  request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
   list_jobs: pick(jobs, "listJobs"),
   show_job: pick(jobs, "showJob"),

@@ -13,6 +13,7 @@ export const longTests = [
   "connect-real",
   "crash",
   "crew-cli",
+  "deciding.browser",
   "decisions",
   "demo",
   "disk-faults",

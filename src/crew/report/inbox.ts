@@ -2,8 +2,7 @@ import * as z from "zod";
 import { waitingItems } from "../../config/trust-items.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
-import { snakeKeys } from "../../kernel/wire.ts";
-import { proposal } from "../../review/proposals/operations.ts";
+import { listedProposal, withPending } from "../../review/proposals/operations.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
 import { runsThatWait } from "../../store/queries/runs.ts";
 import type { CrewApp } from "../record/crew-app.ts";
@@ -22,7 +21,7 @@ export const inbox = operation({
   input: z.object({}),
   output: z.object({
     waiting: z.int().describe("Number of decisions"),
-    proposals: z.array(proposal),
+    proposals: z.array(listedProposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped and waiting runs with their reason, and runs with open questions"),
@@ -52,7 +51,7 @@ export const inbox = operation({
     const decisions = runs.map(({ state, questions }) => questions.length + (state === "stopped" ? 1 : 0));
     return ok({
       waiting: decisions.reduce((sum, count) => sum + count, proposals.length + held.length + untrusted.length),
-      proposals: proposals.map(snakeKeys),
+      proposals: proposals.map((one) => withPending(app, one)),
       runs,
       files: held.map(shownFiles),
       settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),
