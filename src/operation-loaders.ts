@@ -142,6 +142,7 @@ export const loaders = {
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
+  check_plan: pick(crewPlan, "checkPlan"),
   save_plan: pick(crewPlan, "savePlan"),
   task_record: pick(crewReportTaskHistory, "taskRecord"),
   metrics: pick(crewRun, "metrics"),

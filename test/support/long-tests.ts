@@ -35,6 +35,7 @@ export const longTests = [
   "own-store",
   "package",
   "pages.browser",
+  "plan.browser",
   "plugin-real",
   "rendering",
   "rendering.browser",

@@ -305,7 +305,7 @@ const heldDecision = z.object({ id: z.string(), pending });
 
 export const decideProposal = operation({
   name: "decide_proposal",
-  summary: "Approve or reject a proposal after 10 seconds, in which undo_decision takes it back.",
+  summary: "Approve or reject a proposal after 10 seconds, unless undo_decision cancels it.",
   guidance:
     "The browser decides this way. The server keeps the decision in memory: if it restarts, the proposal waits again.",
   effect: "writes",

@@ -89,7 +89,7 @@ export function pendingDecisions({ db, now, log }: Deps) {
       return ok(shown(one, now()));
     },
 
-    /** Takes a waiting decision back, or dismisses the reason why one failed. */
+    /** Cancels a waiting decision, or dismisses the reason why one failed. */
     async undo(id: string, by: string): Promise<Result<PendingDecision>> {
       const one = held.get(id);
       if (!one) return refuse("conflict", `no decision about proposal ${id} is waiting; it took effect or was undone`);
