@@ -27,6 +27,7 @@ import { pendingDecisions } from "./review/proposals/pending-decisions.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
 import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { approvalSigner } from "./review/proposals/signature.ts";
+import { proposalSummaries } from "./review/proposals/summaries.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
@@ -190,6 +191,7 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
     sources: sourceStore({ db, git, publications: published, root, folder: config.sources, now }),
     proposals,
     pendingDecisions: pendingDecisions({ db, now, log }),
+    proposalSummaries: proposalSummaries({ db, pages, threads, proposals }),
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),

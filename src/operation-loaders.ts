@@ -79,6 +79,7 @@ export const loaders = {
   inbox: pick(crewReportInbox, "inbox"),
   insert_proposal: pick(reviewProposals, "insertProposal"),
   list_proposals: pick(reviewProposals, "listProposals"),
+  summarize_proposals: pick(reviewProposals, "summarizeProposals"),
   show_proposal: pick(reviewProposals, "showProposal"),
   approve_proposal: pick(reviewProposals, "approveProposal"),
   reject_proposal: pick(reviewProposals, "rejectProposal"),

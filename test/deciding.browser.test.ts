@@ -185,4 +185,28 @@ describe("deciding in a browser", needs("chromium"), () => {
     await page.getByText("requested a revision").waitFor();
     expect(await sideways(page)).toBe(0);
   });
+
+  test("U11: a row of the inbox has the topic, title and size of the change, and a conflict; the proposal says it at the top", async () => {
+    const { app, root, git } = await setUp();
+    const { id } = await propose(app, "docs/one.md", "It ends here.");
+    await propose(app, "docs/two.md", "It ends\u200b there.");
+    writeFileSync(join(root, "docs/one.md"), "# Page one\n\nIt begins here.\n\nSomeone ended it.\n");
+    git("commit", "-qam", "End it");
+    const { link } = await serve(root);
+    const { page, url, faults } = await visit(link, { viewport: { width: 390, height: 800 } });
+    await page.goto(`${url}/inbox`);
+    const row = (name: string) => page.locator("ul.entries > li", { hasText: `docs/${name}.md` });
+    await row("one").getByText("conflicts with the page").waitFor();
+    for (const fact of ["Page one", "Say where it ends.", "It begins here.", "2 lines added, 0 removed", "the agent"])
+      expect(await row("one").textContent()).toContain(fact);
+    expect(await row("one").textContent()).toMatch(/waiting for (less than a|\d+) minute/);
+    expect(await row("two").textContent()).toContain("hidden characters");
+    expect(await row("two").textContent()).not.toContain("conflicts");
+    expect(await sideways(page)).toBe(0);
+    await expectAccessible(page, "the inbox");
+    await page.goto(`${url}/proposals/${id}`);
+    await page.locator(".page-head").getByText("Conflict: the page changed since").waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).isDisabled()).toBe(true);
+    expect(faults).toEqual([]);
+  });
 });

@@ -111,6 +111,43 @@ export const listProposals = operation({
     ok({ proposals: (await app.proposals.list(status, topic_id)).map((one) => withPending(app, one)) }),
 });
 
+const mostSummarized = 50;
+
+export const summarizeProposals = operation({
+  name: "summarize_proposals",
+  summary: "Summarize the newest open proposals: topic, size of the change, and conflicts with the page.",
+  effect: "reads",
+  reads: ["proposal", "entry", "page", "topic"],
+  callers: people,
+  group: "review",
+  http: { method: "get", path: "/inbox/proposals" },
+  input: z.object({}),
+  output: z.object({
+    proposals: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string().nullable().describe("First heading of the page"),
+        topic: z
+          .object({ quote: z.string().nullable(), content: z.string().describe("Beginning of its first message") })
+          .nullable(),
+        change: z
+          .object({
+            added: z.int(),
+            removed: z.int(),
+            conflict: z.boolean().describe("The page changed since, in the same lines"),
+            hidden: z.boolean().describe("The change adds hidden characters"),
+          })
+          .nullable()
+          .describe("null for sections, and if the comparison failed"),
+      }),
+    ),
+  }),
+  async run(app: ReviewApp) {
+    const open = (await app.proposals.list("open")).slice(0, mostSummarized);
+    return ok({ proposals: await Promise.all(open.map((one) => app.proposalSummaries.of(one))) });
+  },
+});
+
 export const showProposal = operation({
   name: "show_proposal",
   summary: "Show a proposal with its diff and effects.",
