@@ -58,7 +58,7 @@ export function Decide({ proposal, onReturned }: Props) {
     },
     approve: {
       id: "approve",
-      label: impact?.base_moved ? "Approve merged text" : "Approve",
+      label: impact?.base_moved && !isStale ? "Approve merged text" : "Approve",
       group: "Decision",
       keys: "mod+enter",
       within: ".decide",

@@ -84,7 +84,12 @@ function Whole({ proposal }: { proposal: Proposal }) {
             messages={proposal.comments.map(({ wants_revision: wantsRevision, ...comment }) => ({
               ...comment,
               id: `comment-${comment.id}`,
-              remark: wantsRevision && <span className="state tone-busy">requested a revision</span>,
+              remark: wantsRevision && (
+                <>
+                  {" "}
+                  <span className="state tone-busy">requested a revision</span>
+                </>
+              ),
             }))}
           />
         </section>
