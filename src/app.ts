@@ -23,9 +23,11 @@ import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
 import { perspectiveStore } from "./review/perspectives/perspectives.ts";
 import { pageEffect } from "./review/proposals/page-effect.ts";
+import { pendingDecisions } from "./review/proposals/pending-decisions.ts";
 import { proposalStore } from "./review/proposals/proposals.ts";
 import { sectionEffect } from "./review/proposals/section-effect.ts";
 import { approvalSigner } from "./review/proposals/signature.ts";
+import { proposalSummaries } from "./review/proposals/summaries.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
 import { openSearch } from "./search/open.ts";
@@ -188,6 +190,8 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
     links,
     sources: sourceStore({ db, git, publications: published, root, folder: config.sources, now }),
     proposals,
+    pendingDecisions: pendingDecisions({ db, now, log }),
+    proposalSummaries: proposalSummaries({ db, pages, threads, proposals }),
     topics: topicStore({ db, nodeOf: links.nodeOf, now, newId }),
     perspectives: perspectiveStore({ db, now }),
     tokens: tokenStore(db, now, newId),
@@ -215,6 +219,7 @@ export async function openApp(given: Config, { log = silent, host }: AppOptions 
     log,
     threads,
     async close() {
+      await app.pendingDecisions.close();
       await app.host.stop();
       await idempotency.idle();
       files?.close();

@@ -14,6 +14,7 @@ const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
+const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleSessions = () => import("./people/session-operations.ts");
@@ -85,11 +86,14 @@ export const loaders = {
   inbox: pick(crewReportInbox, "inbox"),
   insert_proposal: pick(reviewProposals, "insertProposal"),
   list_proposals: pick(reviewProposals, "listProposals"),
+  summarize_proposals: pick(reviewProposals, "summarizeProposals"),
   show_proposal: pick(reviewProposals, "showProposal"),
   approve_proposal: pick(reviewProposals, "approveProposal"),
   reject_proposal: pick(reviewProposals, "rejectProposal"),
+  decide_proposal: pick(reviewProposals, "decideProposal"),
+  undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
-  request_revision: pick(reviewProposals, "requestRevision"),
+  request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
   list_jobs: pick(jobs, "listJobs"),
   show_job: pick(jobs, "showJob"),
@@ -156,6 +160,7 @@ export const loaders = {
   start_run: pick(crewExecute, "startRun"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
+  check_plan: pick(crewPlan, "checkPlan"),
   save_plan: pick(crewPlan, "savePlan"),
   replan_run: pick(crewPlanChange, "replanRun"),
   show_plan_change: pick(crewPlanChange, "showPlanChange"),

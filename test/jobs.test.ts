@@ -344,8 +344,12 @@ test("R3: the next job for a topic sees the earlier revision and what people sai
   });
   await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
   const [first] = await app.proposals.list("open");
-  unwrap(await operations.request_revision.perform(app, { id: first?.id, content: "Say why it is green." }, person()));
-  await over(app, unwrap(await startJob(app, { topic_id: topic })).job_id);
+  const note = { id: first?.id, content: "Say why it is green." };
+  const returned = unwrap(await operations.request_revision.perform(app, note, person()));
+  expect(returned).toMatchObject({ wants_revision: true, not_started: null });
+  await over(app, returned.job_id ?? "");
+  const { messages } = unwrap(await operations.get_topic.perform(app, { id: topic }, person()));
+  expect(messages.at(-1)).toMatchObject({ author: "Ada Lovelace", content: "Say why it is green." });
   expect(earlier[0]).toBe("none");
   expect(earlier[1]).toMatch(/^Revision 1, .*\nAda Lovelace wrote: Say why it is green\.[\s\S]*the green button/);
 });

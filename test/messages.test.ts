@@ -177,7 +177,8 @@ describe("P7: states and races are told in words", () => {
     });
     expect(await answer.json()).toMatchObject({
       status: "conflict",
-      message: `run ${run} changed since it was read; nothing was saved`,
+      message: `the plan of run ${run} changed since it was read; nothing was saved`,
+      latestContent: content,
       next: [{ operation: "show_run", to: "read it again" }],
     });
   });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
+import { requestRevision } from "../src/jobs/revision-operations.ts";
 import type { Caller } from "../src/kernel/caller.ts";
 import { ok, refuse, unwrap } from "../src/kernel/result.ts";
 import type { Effect } from "../src/review/proposals/approve.ts";
@@ -12,7 +13,6 @@ import {
   insertProposal,
   listProposals,
   rejectProposal,
-  requestRevision,
   showProposal,
 } from "../src/review/proposals/operations.ts";
 import { proposalStore } from "../src/review/proposals/proposals.ts";

@@ -77,7 +77,7 @@ describe.each(engines)("W11: two people save different plans of one run at the s
 
     for (let race = 0; race < races; race++) {
       const names = [`left ${race}`, `right ${race}`];
-      const base_hash = (await shown()).plan_hash ?? "";
+      const base_hash = (await shown()).text_hash;
       const answers = await Promise.all(
         [app, other].map((side, at) =>
           savePlan.perform(side, { id: run, content: titled(names[at] ?? ""), base_hash }, person()),

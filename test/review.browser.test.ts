@@ -68,8 +68,8 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await expectAccessible(page, "a proposal");
     await page.locator("label").getByText("Source").click();
     await page.locator(".source-diff tr.added").waitFor();
-    await page.locator(".decide").click({ position: { x: 2, y: 2 } });
-    await page.keyboard.press("a");
+    await page.getByRole("textbox", { name: "Note" }).focus();
+    await page.keyboard.press("Control+Enter");
     await page.locator(".state-approved").first().waitFor();
     await expect.poll(() => git("show", "HEAD:docs/deploy.md")).toContain("the big green button");
 

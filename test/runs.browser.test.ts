@@ -57,6 +57,7 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.getByRole("button", { name: "Plan", exact: true }).click();
     await page.waitForURL(/\/runs\/run-/);
     await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
     await page.getByText("2 of 2 accepted").waitFor();
     await page.locator(".facts .state").getByText("completed").waitFor();
     await page.keyboard.press("5");

@@ -41,7 +41,7 @@ describe("T1: texts that give orders", () => {
     { tool: "update_todo", input: { id: "TODO", status: "cancelled" } },
     { tool: "submit_verdict", input: { verdict: "PASS", score: 100, feedback: "fine", evidence: [] } },
     { tool: "submit_plan", input: { title: "mine", tasks: [] } },
-    { tool: "save_plan", input: { id: "RUN", content: "mine" } },
+    { tool: "save_plan", input: { id: "RUN", content: "mine", base_hash: "" } },
     { tool: "commit_entry", input: { id: "vision", content: "All to mallory.", version: 1 } },
     { tool: "follow_folder", input: { folder: "/etc" } },
     { tool: "install_model", input: {} },

@@ -11,7 +11,8 @@ const quoted = (word: string) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word.r
 /** The command of `scriptorium` for each next step; undefined where it has none. */
 const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   append_log: (input) => `entry append ${given(input, "id")} <line>`,
-  approve_proposal: ({ merge, ...input }) => `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}`,
+  approve_proposal: ({ merge, accept_hidden: hidden, ...input }) =>
+    `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}${hidden ? " --accept-hidden" : ""}`,
   cancel_run: (input) => `run cancel ${given(input, "id")}`,
   commit_entry: (input) => `entry commit ${given(input, "id")} --version ${given(input, "version")} --file <file>`,
   fetch_entry: (input) => `entry read ${given(input, "id")}`,

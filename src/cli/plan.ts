@@ -3,6 +3,7 @@ import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { startRun } from "../crew/execute-operations.ts";
 import type { Planned } from "../crew/record/run-host.ts";
+import { writeChain } from "../crew/rules/chain-file.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
@@ -67,6 +68,7 @@ async function edited(app: App, common: Common, planned: Planned): Promise<Resul
     return refuse("invalid", `the variable EDITOR is not set; the plan is in ${planned.chain}`, {
       run: planned.run,
     });
+  const before = (await app.runs.find(planned.run))?.planHash;
   const code = await new Promise<number | null>((done, fail) =>
     spawn(program, [...args, planned.chain], { stdio: ["inherit", process.stderr, "inherit"] })
       .on("error", fail)
@@ -76,6 +78,13 @@ async function edited(app: App, common: Common, planned: Planned): Promise<Resul
     return refuse("refused", `${program} exited with code ${code}; the plan is in ${planned.chain}`, {
       run: planned.run,
     });
+  const now = await app.runs.find(planned.run);
+  if (now?.plan && now.planHash !== before)
+    return refuse(
+      "conflict",
+      `the plan of run ${planned.run} was saved by someone else while you edited it; your text is in ${planned.chain} and was not saved: merge the two there, then run: scriptorium execute ${planned.run}`,
+      { run: planned.run, latestContent: writeChain({ run: now.id, request: now.request, plan: now.plan }) },
+    );
   const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app, common)));
   if (!read.ok) return read;
   const tasks = (await app.runs.tasks(planned.run)).map(({ number, task }) => ({

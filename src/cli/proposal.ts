@@ -1,5 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import type * as z from "zod";
+import { requestRevision } from "../jobs/revision-operations.ts";
 import { ok } from "../kernel/result.ts";
 import {
   approveProposal,
@@ -8,7 +9,6 @@ import {
   listProposals,
   type proposal,
   rejectProposal,
-  requestRevision,
   showProposal,
 } from "../review/proposals/operations.ts";
 import type { Confirmation } from "./decide.ts";
@@ -66,11 +66,12 @@ export const proposalCommand = (common: () => Common) =>
           "--onto <sha>",
           "approve only if the page is still at this source_sha, as shown by `proposal show --json`",
         )
-        .action((id, { note, merge, onto }) =>
+        .option("--accept-hidden", "approve a text with hidden characters, which `proposal show` lists")
+        .action((id, { note, merge, onto, acceptHidden }) =>
           report(
             common(),
             approveProposal,
-            { id, note, merge, onto },
+            { id, note, merge, onto, accept_hidden: acceptHidden },
             (p) => (p.commit ? `${decided(p)} (commit ${p.commit.slice(0, 12)})` : decided(p)),
             confirmation("approve", id, onto),
           ),
@@ -98,11 +99,10 @@ export const proposalCommand = (common: () => Common) =>
         .argument("<id>")
         .argument("<text...>", "what to change")
         .action((id, words) =>
-          report(
-            common(),
-            requestRevision,
-            { id, content: words.join(" ") },
-            () => `revision of ${id} requested; the next job for its topic reads your comment`,
+          report(common(), requestRevision, { id, content: words.join(" ") }, ({ job_id, not_started }) =>
+            job_id
+              ? `${id} returned; job ${job_id} writes the next revision`
+              : `${id} returned with your note; no agent was started: ${not_started}`,
           ),
         ),
     );

@@ -57,7 +57,11 @@ export async function projectWithRegistry({
     const folder = temporaryFolder();
     writeFiles(folder, { ...lock.files, ...files, "package.json": manifestText(named) });
     const [program = "", ...args] = lock.command;
-    await promisify(execFile)(program, args, { cwd: folder, env: { ...env, ...yarnEnv, ...berryEnv }, timeout: 60_000 });
+    await promisify(execFile)(program, args, {
+      cwd: folder,
+      env: { ...env, ...yarnEnv, ...berryEnv },
+      timeout: 60_000,
+    });
     return {
       "package.json": readFileSync(join(folder, "package.json"), "utf8"),
       [lock.file]: readFileSync(join(folder, lock.file), "utf8"),

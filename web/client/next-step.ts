@@ -30,7 +30,7 @@ const places: Record<NextOperation, string | undefined> = {
   release_task: "press Release claim",
   reopen_topic: "press Reopen",
   reply_topic: "press Reply",
-  request_revision: "press Request revision",
+  request_revision: "press Return with a note",
   search: "open Search",
   show_proposal: "reload the proposal",
   show_run: "reload the page",
@@ -38,7 +38,8 @@ const places: Record<NextOperation, string | undefined> = {
   update_todo: undefined,
 };
 
-const asPlace: Wording = ({ operation }) => places[operation];
+const asPlace: Wording = ({ operation, input }) =>
+  operation === "approve_proposal" && input?.accept_hidden ? "tick the box above Approve" : places[operation];
 
 /** A refusal's message with its next steps, in the words of the browser. */
 export function inBrowserWords(message: string, next: unknown): string {

@@ -5,6 +5,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { nonce } from "../boot.ts";
 import { editing, looks } from "../parts/codemirror.ts";
+import { Shown } from "../parts/shown.tsx";
 import { SourceDiff } from "../parts/source-diff.tsx";
 
 export type Clash = {
@@ -18,13 +19,17 @@ export type Clash = {
 
 type Props = {
   clash: Clash;
+  /** What the others saved. */
+  name?: string;
+  /** Why the last save was refused. */
+  trouble?: string | undefined;
   busy: boolean;
   onSave(content: string, version: number): void;
   onText(mine: string): void;
 };
 
 /** Someone else saved first. Both texts and the one they began from are here; nothing is lost. */
-export function Conflict({ clash, busy, onSave, onText }: Props) {
+export function Conflict({ clash, name = `version ${clash.version}`, trouble, busy, onSave, onText }: Props) {
   const [text, setText] = useState(clash.mine);
   const [start, setStart] = useState(clash.mine);
   const [look, setLook] = useState<"merge" | "theirs" | "mine">("merge");
@@ -32,8 +37,7 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
     <div className="editor conflict">
       <div className="note" role="alert">
         <p>
-          Someone saved version {clash.version} while you were editing. Nothing is overwritten: merge the two on the
-          right, then save.
+          Someone saved {name} while you were editing. Nothing is overwritten: merge the two on the right, then save.
         </p>
         {clash.merged !== undefined && (
           <p>
@@ -76,11 +80,16 @@ export function Conflict({ clash, busy, onSave, onText }: Props) {
       )}
       {look === "theirs" && <SourceDiff before={clash.base} after={clash.theirs} />}
       {look === "mine" && <SourceDiff before={clash.base} after={text} />}
+      {trouble && (
+        <p className="note bad plain" role="alert">
+          <Shown text={trouble} />
+        </p>
+      )}
       <div className="editor-foot">
         <Button loading={busy} onClick={() => onSave(text, clash.version)}>
-          Save on top of version {clash.version}
+          Save on top of {name}
         </Button>
-        <span className="hint">Left: version {clash.version}. Right: yours, to be saved.</span>
+        <span className="hint">Left: {name}. Right: yours, to be saved.</span>
       </div>
     </div>
   );

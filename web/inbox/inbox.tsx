@@ -11,6 +11,7 @@ import { say } from "../parts/toast.tsx";
 import { Questions } from "../runs/questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
+import { ProposalFacts } from "./proposal-facts.tsx";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
@@ -144,8 +145,10 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
           <Shown text={data.description} />
         </p>
       )}
+      {status === "open" && <ProposalFacts id={proposal.id} since={created_at} />}
       <p className="facts">
         <span className={`state state-${status}`}>{status}</span>
+        {proposal.pending && <span className="state tone-busy">decided, not yet in effect</span>}
         {revision_number !== null && <span>revision {revision_number}</span>}
         <span>
           <Shown text={proposed_by ?? "the agent"} />, <Time at={created_at} />

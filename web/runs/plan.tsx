@@ -1,11 +1,17 @@
-import { Button } from "@mantine/core";
-import { useState } from "react";
-import { mayCall } from "../client/call.ts";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useEffect, useRef, useState } from "react";
+import { mayCall, type Output, type Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { type Clash, Conflict } from "../entries/conflict.tsx";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { later } from "../parts/later.tsx";
+import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
+import { countOf } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
+import { ActionButton } from "../shell/action-button.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { dropPlanDraft, keepPlanDraft, loadPlanDraft, type PlanDraft } from "./plan-draft.ts";
 import type { Run } from "./run.tsx";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
@@ -13,56 +19,180 @@ const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) =>
 /** The plan as text, to be changed before it starts, with its graph beside it. */
 export function Plan({ run }: { run: Run }) {
   const plan = useOperation("show_plan", { id: run.id }, { enabled: run.tasks.length > 0 });
-  const [text, setText] = useState<string>();
-  const [trouble, setTrouble] = useState<string>();
-  const save = useWrite("save_plan", {
-    onDone: ({ tasks }) => {
-      setTrouble(undefined);
-      say(`Plan saved (${tasks.length} tasks)`);
-    },
-    onRefused: (refusal) => {
-      setTrouble(refusal.message);
-      return true;
-    },
-  });
   if (run.tasks.length === 0) return <p className="note">No plan yet.</p>;
   if (plan.error) return <Failed error={plan.error} again={() => void plan.refetch()} />;
   if (!plan.data) return <Loading lines={12} />;
-  const { editable } = plan.data;
-  const canEdit = editable && mayCall("save_plan");
+  if (plan.data.editable && mayCall("save_plan")) return <PlanEditor key={run.id} run={run} latest={plan.data} />;
   return (
     <div className="plan">
-      {!editable && <p className="note">The plan is read-only: the run is {run.state}.</p>}
+      {!plan.data.editable && <p className="note">The plan is read-only: the run is {run.state}.</p>}
+      <div className="editor-panes">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that */}
+        <pre className="plan-text" tabIndex={0}>
+          {plan.data.content}
+        </pre>
+        <TaskGraph tasks={run.tasks} />
+      </div>
+    </div>
+  );
+}
+
+type Latest = Output<"show_plan">;
+type PlanClash = Clash & { hash: string };
+
+const fresh = ({ content, text_hash: hash }: Latest): PlanDraft => ({ text: content, base: content, hash });
+
+/** Edits are kept in the browser until they are saved over the text that they began from, or not at all. */
+function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }) {
+  const [begun, setBegun] = useState<PlanDraft>(() => loadPlanDraft(id) ?? fresh(latest));
+  const [text, setText] = useState(begun.text);
+  // The editor keeps its own text: another number makes it begin again, with `begun`.
+  const [edition, setEdition] = useState(0);
+  const [clash, setClash] = useState<PlanClash>();
+  // The hash that one's own save replaced: the query has it until it is read again.
+  const [replaced, setReplaced] = useState("");
+  const [trouble, setTrouble] = useState<string>();
+  const current = useRef(text);
+  current.current = text;
+  const isChanged = text !== begun.base;
+  const begin = (draft: PlanDraft) => {
+    setBegun(draft);
+    setText(draft.text);
+    setEdition((number) => number + 1);
+  };
+
+  const save = useWrite("save_plan", {
+    onDone({ content, text_hash: hash, tasks }, sent) {
+      setTrouble(undefined);
+      setClash(undefined);
+      setReplaced(latest.text_hash);
+      // What was typed while it was being saved stays, as an edit of the saved text.
+      const wasTyping = clash === undefined && current.current !== sent.content;
+      if (wasTyping || (clash === undefined && content === sent.content))
+        setBegun({ text: current.current, base: content, hash });
+      else begin({ text: content, base: content, hash });
+      say(`Plan saved (${tasks.length} tasks)`);
+    },
+    onRefused(refusal) {
+      const theirs = clashOf(refusal);
+      if (theirs === undefined) setTrouble(refusal.message);
+      else setClash({ base: begun.base, mine: clash ? clash.mine : current.current, version: 0, ...theirs });
+      return true;
+    },
+  });
+
+  const isOutdated = latest.text_hash !== begun.hash && latest.text_hash !== replaced;
+  useEffect(() => {
+    if (isChanged) keepPlanDraft(id, { ...begun, text });
+    else dropPlanDraft(id);
+  }, [id, begun, text, isChanged]);
+  useEffect(() => {
+    // Somebody saved another plan. Without edits of one's own there is nothing to decide.
+    if (isOutdated && !isChanged && !save.isPending) {
+      setBegun(fresh(latest));
+      setText(latest.content);
+      setEdition((number) => number + 1);
+    }
+  }, [isOutdated, isChanged, save.isPending, latest]);
+
+  const problems = useProblems(id, text, isChanged && !clash);
+  const action: Action = {
+    id: "plan-save",
+    label: "Save plan",
+    group: "Run",
+    keys: "mod+s",
+    operation: "save_plan",
+    when: isChanged && !save.isPending && !clash,
+    run: () => save.mutate({ id, content: current.current, base_hash: begun.hash }),
+  };
+  useActions([action]);
+
+  if (clash) {
+    return (
+      <Conflict
+        key={clash.hash}
+        clash={clash}
+        name="their plan"
+        trouble={trouble}
+        busy={save.isPending}
+        onSave={(content) => save.mutate({ id, content, base_hash: clash.hash })}
+        onText={(mine) => {
+          keepPlanDraft(id, { ...begun, text: mine });
+          setClash((was) => was && { ...was, mine });
+        }}
+      />
+    );
+  }
+  return (
+    <div className="plan">
+      {isOutdated && isChanged && (
+        <p className="note" role="status">
+          Someone saved another plan while you were editing. Saving shows both texts.
+        </p>
+      )}
+      {begun.text !== begun.base && (
+        <p className="note">
+          These are your unsaved edits.{" "}
+          <button
+            type="button"
+            className="link-button"
+            onClick={() => {
+              dropPlanDraft(id);
+              begin(fresh(latest));
+            }}
+          >
+            Discard edits
+          </button>
+        </p>
+      )}
       {trouble && (
         <p className="note bad plain" role="alert">
-          {trouble}
+          <Shown text={trouble} />
         </p>
       )}
       <div className="editor-panes">
-        {canEdit ? (
-          <CodeEditor key={plan.data.content} value={plan.data.content} onChange={setText} label="The plan" />
-        ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
-          <pre className="plan-text" tabIndex={0}>
-            {plan.data.content}
-          </pre>
-        )}
-        <TaskGraph tasks={run.tasks} />
+        <CodeEditor
+          key={edition}
+          value={begun.text}
+          onChange={setText}
+          label="The plan"
+          onSave={() => action.when && action.run()}
+        />
+        <TaskGraph tasks={tasks} />
       </div>
-      {canEdit && (
-        <div className="editor-foot">
-          <Button
-            loading={save.isPending}
-            disabled={text === undefined || text === plan.data.content}
-            onClick={() =>
-              save.mutate({ id: run.id, content: text ?? "", base_hash: plan.data.plan_hash ?? undefined })
-            }
-          >
-            Save plan
-          </Button>
-          <span className="hint">{plan.data.file}</span>
+      {problems.length > 0 && (
+        <div className="note bad" role="status">
+          <p>{countOf(problems.length, "error", "errors")} in the plan:</p>
+          <ul>
+            {problems.slice(0, 20).map(({ line, message }) => (
+              <li key={`${line} ${message}`}>
+                line {line}: <Shown text={message} />
+              </li>
+            ))}
+          </ul>
         </div>
       )}
+      <div className="editor-foot">
+        <ActionButton action={action} busy={save.isPending} />
+        <span className="hint">
+          {latest.file}. {isChanged && "Your edits are kept in this browser until you save."}
+        </span>
+      </div>
     </div>
   );
+}
+
+/** The other text and its hash, if the refusal says that somebody else saved first. */
+function clashOf({ status, details }: Refusal): { theirs: string; hash: string } | undefined {
+  const { latestContent: theirs, text_hash: hash } = details;
+  return status === 409 && typeof theirs === "string" && typeof hash === "string" ? { theirs, hash } : undefined;
+}
+
+const checkAfterMs = 400;
+
+/** The errors of the text, by line, shortly after the last key. */
+function useProblems(id: string, text: string, isOn: boolean): Output<"check_plan">["problems"] {
+  const [content] = useDebouncedValue(text, checkAfterMs);
+  const checked = useOperation("check_plan", { id, content }, { enabled: isOn && content !== "", keep: true });
+  return isOn ? (checked.data?.problems ?? []) : [];
 }

@@ -1,5 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -17,6 +18,7 @@ import { toneOf } from "../tasks/states.ts";
 import { Failures } from "./failures.tsx";
 import { Questions } from "./questions.tsx";
 import { isShort, Resume } from "./resume.tsx";
+import { RunDialog } from "./run-dialog.tsx";
 import { type Tab, tabs } from "./tabs.ts";
 import { runTone } from "./tones.ts";
 
@@ -45,6 +47,7 @@ export function RunPage() {
           : `Run paused; ${in_progress === 1 ? "1 agent ends its stage" : `${in_progress} agents end their stage`}`,
       ),
   });
+  const [isStarting, setStarting] = useState(false);
   const cancel = useWrite("cancel_run", {
     onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
   });
@@ -94,7 +97,7 @@ export function RunPage() {
       when:
         (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
         !execute.isPending,
-      run: () => execute.mutate({ id }),
+      run: () => (run?.state === "planned" ? setStarting(true) : execute.mutate({ id })),
     },
     pause: {
       id: "run-pause",
@@ -236,6 +239,7 @@ export function RunPage() {
       {tab === "transcript" && <Transcript run={id} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
+      {isStarting && <RunDialog run={id} onClose={() => setStarting(false)} />}
     </div>
   );
 }

@@ -43,7 +43,8 @@ function Waiting({ trust }: { trust: Trust }) {
     id: "allow-settings",
     label: "Allow settings",
     group: "Decision",
-    keys: "a",
+    keys: "mod+enter",
+    within: ".decide",
     operation: "allow_settings",
     when: !allow.isPending,
     run: () => allow.mutate({ hash: trust.hash }),
@@ -63,8 +64,10 @@ function Waiting({ trust }: { trust: Trust }) {
           </ul>
         </section>
       ))}
-      <div className="row-of-buttons">
-        <ActionButton action={action} />
+      <div className="decide">
+        <div className="row-of-buttons">
+          <ActionButton action={action} />
+        </div>
       </div>
     </>
   );

@@ -9,6 +9,8 @@ export type Action = {
   group: "Go to" | "Page" | "Discussion" | "Decision" | "Run" | "View";
   /** One key, or two in a row: "g i". "mod+k" is Ctrl or Command. */
   keys?: string;
+  /** A selector: the keys work only while the focus is in such an element. */
+  within?: string;
   /** The operation it performs: a person whose rank may not call it does not see the action. */
   operation?: OperationName;
   /** Left out, it can always be done now. */
@@ -55,6 +57,9 @@ const typing = (target: EventTarget | null) =>
     /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
     target.closest(".cm-editor") !== null);
 
+const isIn = (target: EventTarget | null, selector: string) =>
+  target instanceof Element && target.closest(selector) !== null;
+
 /** Keys lead to actions; while someone is typing, only those with Ctrl or Command do. */
 export function listenToKeys(): () => void {
   let first = "";
@@ -64,9 +69,10 @@ export function listenToKeys(): () => void {
     const mod = event.ctrlKey || event.metaKey;
     if (!mod && typing(event.target)) return;
     if (!mod && document.querySelector("[role=dialog]")) return;
-    const key = mod ? `mod+${event.key.toLowerCase()}` : event.key;
+    const key = mod ? `mod+${event.shiftKey ? "shift+" : ""}${event.key.toLowerCase()}` : event.key;
     const sequence = Date.now() - firstAt < 1200 ? `${first} ${key}` : key;
-    const found = snapshot.find(({ keys }) => keys === sequence) ?? snapshot.find(({ keys }) => keys === key);
+    const reachable = snapshot.filter(({ within }) => within === undefined || isIn(event.target, within));
+    const found = reachable.find(({ keys }) => keys === sequence) ?? reachable.find(({ keys }) => keys === key);
     first = key;
     firstAt = Date.now();
     if (!found) return;

@@ -1,6 +1,10 @@
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-const spell = (key: string) => key.replace("mod+", isMac ? "⌘" : "Ctrl ").replace("Enter", "↵");
+const spell = (key: string) =>
+  key
+    .replace("mod+", isMac ? "⌘" : "Ctrl ")
+    .replace("shift+", isMac ? "⇧" : "Shift ")
+    .replace("enter", "↵");
 
 export const spellKeys = (keys: string) =>
   keys

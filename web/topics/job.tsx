@@ -16,6 +16,7 @@ export function JobState({ id }: { id: string }) {
   const job = shown.data;
   if (!job) return null;
   const isLive = job.status === "queued" || job.status === "running";
+  const didFail = job.status === "failed" || job.status === "timed_out";
   const tone = isLive ? "busy" : job.status === "succeeded" ? "good" : "bad";
   return (
     <div className="job">
@@ -33,6 +34,12 @@ export function JobState({ id }: { id: string }) {
         <p className="job-message">
           <Shown text={job.message} />
         </p>
+      )}
+      {job.error_tail && didFail && !isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
+        <pre className="job-log" tabIndex={0}>
+          <Shown text={job.error_tail.trim()} />
+        </pre>
       )}
       <Destinations of={job.destinations} />
       <div className="row-of-buttons">

@@ -25,7 +25,6 @@ export function TopicWork({ topic }: { topic: Topic }) {
     id: "topic-ask",
     label: didFail ? "Try again" : "Ask agent",
     group: "Discussion",
-    keys: "a",
     operation: "start_job",
     when: topic.status === "open" && !isBusy && !start.isPending,
     run: () => start.mutate({ kind: "incorporate", topic_id: topic.id, source_path: topic.source_path }),

@@ -2,8 +2,7 @@ import * as z from "zod";
 import { waitingItems } from "../../config/trust-items.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
-import { snakeKeys } from "../../kernel/wire.ts";
-import { proposal } from "../../review/proposals/operations.ts";
+import { listedProposal, withPending } from "../../review/proposals/operations.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
@@ -27,7 +26,7 @@ export const inbox = operation({
   input: z.object({}),
   output: z.object({
     waiting: z.int().describe("Number of decisions"),
-    proposals: z.array(proposal),
+    proposals: z.array(listedProposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
       .describe("Stopped, failed and waiting runs with their reason, and runs with open questions"),
@@ -81,7 +80,7 @@ export const inbox = operation({
       waiting: [...decisions, proposals.length, changes.length, held.length, gates.length, untrusted.length].reduce(
         (a, b) => a + b,
       ),
-      proposals: proposals.map(snakeKeys),
+      proposals: proposals.map((one) => withPending(app, one)),
       runs,
       plan_changes: changes.map(({ id, run_id: run, title, wanted: tasks, reason, proposed_at }) => ({
         ...{ id, run, title, tasks, reason, proposed_at },

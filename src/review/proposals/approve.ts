@@ -13,7 +13,13 @@ import {
 import { type Approver, type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
 import { type SignApproval, statementOf } from "./signature.ts";
 
-export type ApprovalOptions = { note?: string | undefined; merge?: boolean | undefined; onto?: string | undefined };
+export type ApprovalOptions = {
+  note?: string | undefined;
+  merge?: boolean | undefined;
+  onto?: string | undefined;
+  /** The person has seen the hidden characters of the text. */
+  acceptHidden?: boolean | undefined;
+};
 
 /**
  * The effect of approving one kind of proposal:
@@ -124,6 +130,16 @@ export function proposalDecisions({ db, publications, effects, now, sign }: Deps
   }
 
   return {
+    /** Whether an approval would be refused now. Changes nothing. */
+    async checkApproval(id: string, by: Approver, options: ApprovalOptions): Promise<Result<WholeProposal>> {
+      const found = await findOpen(id);
+      if (!found.ok) return found;
+      const plan = await effectOf(found.value.kind).prepare(found.value, by, options);
+      return plan.ok ? found : plan;
+    },
+
+    findOpen,
+
     async approve(id: string, by: Approver, options: ApprovalOptions = {}): Promise<Result<Proposal>> {
       const found = await findOpen(id);
       if (!found.ok) return found;

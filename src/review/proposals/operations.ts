@@ -7,13 +7,20 @@ import { noSuch } from "../../store/no-such.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { type Preview, previewTopics, refindTopics } from "../topics/refind-topics.ts";
+import type { ApprovalOptions } from "./approve.ts";
 import { type Impact, impactInput, impactTask } from "./impact.ts";
 import { approvalCommit } from "./page-effect.ts";
-import type { Proposal, WholeProposal } from "./proposal.ts";
+import type { PendingDecision, PendingDecisions } from "./pending-decisions.ts";
+import type { Approver, Proposal, WholeProposal } from "./proposal.ts";
 import { proposePage } from "./propose.ts";
 
 const id = z.string().max(64).describe("Id of the proposal, such as p-…");
 const note = z.string().trim().max(4000).optional();
+const onto = z.string().max(64).optional().describe("The source_sha that you saw; a different one is a conflict");
+const acceptHidden = z
+  .boolean()
+  .default(false)
+  .describe("You checked the hidden characters that show_proposal lists; without it a text with new ones is refused");
 const status = z.enum(["open", "approved", "rejected", "superseded"]);
 
 export const proposal = z.object({
@@ -33,7 +40,21 @@ export const proposal = z.object({
   job_id: z.string().nullable(),
 });
 
-const comment = z.object({
+const pending = z.object({
+  decision: z.enum(["approve", "reject"]),
+  by: z.string(),
+  at: z.string(),
+  until: z.string().describe("When it takes effect"),
+  remaining_ms: z.int(),
+  problem: z.string().nullable().describe("Why it did not take effect; the proposal is open again"),
+});
+
+/** A proposal with the decision about it that can still be undone. */
+export const listedProposal = proposal.extend({
+  pending: pending.nullable().describe("A decision made in a browser of this server that has not taken effect yet"),
+});
+
+export const comment = z.object({
   id: z.string(),
   author: z.string(),
   content: z.string(),
@@ -85,9 +106,46 @@ export const listProposals = operation({
     status: status.optional(),
     topic_id: z.string().max(64).optional().describe("Only proposals for this topic"),
   }),
-  output: z.object({ proposals: z.array(proposal) }),
+  output: z.object({ proposals: z.array(listedProposal) }),
   run: async (app: ReviewApp, { status, topic_id }) =>
-    ok({ proposals: (await app.proposals.list(status, topic_id)).map(snakeKeys) }),
+    ok({ proposals: (await app.proposals.list(status, topic_id)).map((one) => withPending(app, one)) }),
+});
+
+const mostSummarized = 50;
+
+export const summarizeProposals = operation({
+  name: "summarize_proposals",
+  summary: "Summarize the newest open proposals: topic, size of the change, and conflicts with the page.",
+  effect: "reads",
+  reads: ["proposal", "entry", "page", "topic"],
+  callers: people,
+  group: "review",
+  http: { method: "get", path: "/inbox/proposals" },
+  input: z.object({}),
+  output: z.object({
+    proposals: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string().nullable().describe("First heading of the page"),
+        topic: z
+          .object({ quote: z.string().nullable(), content: z.string().describe("Beginning of its first message") })
+          .nullable(),
+        change: z
+          .object({
+            added: z.int(),
+            removed: z.int(),
+            conflict: z.boolean().describe("The page changed since, in the same lines"),
+            hidden: z.boolean().describe("The change adds hidden characters"),
+          })
+          .nullable()
+          .describe("null for sections, and if the comparison failed"),
+      }),
+    ),
+  }),
+  async run(app: ReviewApp) {
+    const open = (await app.proposals.list("open")).slice(0, mostSummarized);
+    return ok({ proposals: await Promise.all(open.map((one) => app.proposalSummaries.of(one))) });
+  },
 });
 
 export const showProposal = operation({
@@ -107,7 +165,7 @@ export const showProposal = operation({
       .optional()
       .describe("topics_cursor of an earlier answer, for the next 100 topics"),
   }),
-  output: proposal.extend({
+  output: listedProposal.extend({
     content: z.string().optional().describe("The entire proposed content of the page"),
     comments: z.array(comment),
     impact: impact.optional(),
@@ -117,10 +175,10 @@ export const showProposal = operation({
     const found = await app.proposals.find(id);
     if (!found) return noSuch(app.db.read, "proposal", id);
     const comments = (await app.proposals.comments(id)).map(snakeKeys);
-    if (found.kind !== "page") return ok({ ...brief(found), comments });
+    if (found.kind !== "page") return ok({ ...withPending(app, brief(found)), comments });
     const impact = await foresee(app, found, cursor);
     if (!impact.ok) return impact;
-    return ok({ ...brief(found), content: found.text, comments, impact: impact.value });
+    return ok({ ...withPending(app, brief(found)), content: found.text, comments, impact: impact.value });
   },
 });
 
@@ -262,17 +320,86 @@ export const approveProposal = operation({
     id,
     note: note.describe("A note for the record"),
     merge: z.boolean().default(false).describe("The page changed since: approve the merged text that was shown"),
-    onto: z.string().max(64).optional().describe("The source_sha that you saw; a different one is a conflict"),
+    onto,
+    accept_hidden: acceptHidden,
   }),
   output: proposal.extend({ commit: z.string().nullable().optional().describe("Id of the git commit") }),
-  async run(app: ReviewApp, { id, ...asked }, caller) {
+  run: (app: ReviewApp, { id, accept_hidden, ...asked }, caller) =>
+    approve(app, id, approver(caller), { ...asked, acceptHidden: accept_hidden }),
+});
+
+async function approve(app: ReviewApp, id: string, by: Approver, options: ApprovalOptions) {
+  await followPage(app, id);
+  const approved = await app.proposals.approve(id, by, options);
+  if (!approved.ok) return approved;
+  if (approved.value.kind !== "page") return ok(snakeKeys(approved.value));
+  await refindTopics(app, approved.value.subject);
+  const commit = await approvalCommit(app.git, approved.value.subject, id, app.config.bookBranch);
+  return ok({ ...snakeKeys(approved.value), commit });
+}
+
+const heldDecision = z.object({ id: z.string(), pending });
+
+export const decideProposal = operation({
+  name: "decide_proposal",
+  summary: "Approve or reject a proposal after 10 seconds, unless undo_decision cancels it.",
+  guidance:
+    "The browser decides this way. The server keeps the decision in memory: if it restarts, the proposal waits again.",
+  effect: "writes",
+  touches: ["proposal", "page", "entry", "section", "topic"],
+  callers: collaborators,
+  group: "review",
+  http: { method: "post", path: "/proposals/{id}/decision" },
+  decision: true,
+  input: z.object({
+    id,
+    decision: z.enum(["approve", "reject"]),
+    note: note.describe("A note for the record, or the reason for the author"),
+    merge: z.boolean().default(false).describe("The page changed since: approve the merged text that was shown"),
+    onto,
+    accept_hidden: acceptHidden,
+  }),
+  output: heldDecision,
+  async run(app: ReviewApp, { id, decision, note, merge, onto, accept_hidden }, caller) {
+    const by = approver(caller);
+    if (decision === "reject") {
+      const found = await app.proposals.findOpen(id);
+      if (!found.ok) return found;
+      return held(app, id, { decision, by: by.name, apply: () => app.proposals.reject(id, by, note) });
+    }
     await followPage(app, id);
-    const approved = await app.proposals.approve(id, approver(caller), asked);
-    if (!approved.ok) return approved;
-    if (approved.value.kind !== "page") return ok(snakeKeys(approved.value));
-    await refindTopics(app, approved.value.subject);
-    const commit = await approvalCommit(app.git, approved.value.subject, id, app.config.bookBranch);
-    return ok({ ...snakeKeys(approved.value), commit });
+    const options = { note, merge, onto, acceptHidden: accept_hidden };
+    const found = await app.proposals.checkApproval(id, by, options);
+    if (!found.ok) return found;
+    const { kind, subject } = found.value;
+    const page = kind === "page" && onto === undefined ? await app.pages.read(subject) : undefined;
+    // Ten seconds are long enough for another change of the page, which nobody would have seen.
+    const pinned = page?.ok ? { ...options, onto: page.value.blob } : options;
+    return held(app, id, { decision, by: by.name, apply: () => approve(app, id, by, pinned) });
+  },
+});
+
+async function held(app: ReviewApp, id: string, decision: Parameters<PendingDecisions["hold"]>[1]) {
+  const made = await app.pendingDecisions.hold(id, decision);
+  return made.ok ? ok({ id, pending: shownPending(made.value) }) : made;
+}
+
+export const undoDecision = operation({
+  name: "undo_decision",
+  summary: "Undo a decision of decide_proposal before it takes effect.",
+  effect: "writes",
+  touches: ["proposal"],
+  callers: collaborators,
+  group: "review",
+  http: { method: "delete", path: "/proposals/{id}/decision" },
+  decision: true,
+  input: z.object({ id }),
+  output: heldDecision,
+  async run(app: ReviewApp, { id }, caller) {
+    const found = await app.proposals.find(id);
+    if (!found) return noSuch(app.db.read, "proposal", id);
+    const undone = await app.pendingDecisions.undo(id, nameOf(caller));
+    return undone.ok ? ok({ id, pending: shownPending(undone.value) }) : undone;
   },
 });
 
@@ -311,23 +438,19 @@ export const commentProposal = operation({
   },
 });
 
-export const requestRevision = operation({
-  name: "request_revision",
-  summary: "Request another revision of a page's proposal; the next job sees this proposal and the comment.",
-  effect: "writes",
-  touches: ["proposal"],
-  callers: collaborators,
-  group: "review",
-  http: { method: "post", path: "/proposals/{id}/revision" },
-  input: z.object({ id, content: words.describe("What should be different, in markdown") }),
-  output: comment,
-  async run(app: ReviewApp, { id, content }, caller) {
-    const made = await app.proposals.comment(id, approver(caller), content, true);
-    return made.ok ? ok(snakeKeys(made.value)) : made;
-  },
-});
-
 const approver = (caller: Caller) =>
   caller.kind === "person" && caller.email ? { name: caller.name, email: caller.email } : { name: nameOf(caller) };
 
-const brief = ({ text: _text, baseText: _baseText, ...rest }: WholeProposal) => snakeKeys<Proposal>(rest);
+const brief = ({ text: _text, baseText: _baseText, ...rest }: WholeProposal): Proposal => rest;
+
+const shownPending = ({ problem, ...rest }: PendingDecision): z.infer<typeof pending> => ({
+  ...snakeKeys(rest),
+  problem: problem?.message ?? null,
+});
+
+export function withPending(app: ReviewApp, one: Proposal): z.infer<typeof listedProposal> {
+  const found = app.pendingDecisions.of(one.id);
+  // The proposal is decided before the last steps of its approval are done.
+  const pending = found && (one.status === "open" || found.problem) ? shownPending(found) : null;
+  return { ...snakeKeys(one), pending };
+}

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { removeHidden } from "../../kernel/hidden.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Threads } from "../../kernel/threads/threads.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
@@ -17,6 +18,8 @@ import { type Approval, type Author, approvalData, approvalTrailers, type EntryS
 import { mergeLinesTask } from "../../wiki/merge/merge-task.ts";
 import type { Page, PageReader } from "../../wiki/pages/pages.ts";
 import type { Effect } from "./approve.ts";
+import { hiddenRefusal } from "./hidden-text.ts";
+import { impactInput, impactTask } from "./impact.ts";
 import { approvedText, nameProblem, needsMerge } from "./page-proposal.ts";
 import type { Approver, WholeProposal } from "./proposal.ts";
 
@@ -69,6 +72,8 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       if (!merged.ok) return merged;
       const text = approvedText(proposal, page.value, options, merged.value);
       if (!text.ok) return text;
+      const seen = options.acceptHidden ? ok(true) : await checkHidden(deps.threads, proposal, page.value);
+      if (!seen.ok) return seen;
       return ok({ path, entry: entry?.id, text: text.value, base: blob, author: onTopOf(author.value, ready.value) });
     },
 
@@ -99,6 +104,15 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       if (committed && (deps.onDisk || !entry)) await recorder.drain(5000);
     },
   };
+}
+
+/** Refuses new lines with characters that the diff shows only as code points. */
+async function checkHidden(threads: Threads, proposal: WholeProposal, page: Page): Promise<Result<unknown>> {
+  if (removeHidden(proposal.text) === proposal.text) return ok(true);
+  const impact = await threads.run(impactTask, impactInput(proposal, page));
+  if (!impact.ok) return impact;
+  const hidden = impact.value.hidden.map(({ line, characters }) => ({ where: `line ${line}`, characters }));
+  return hidden.length > 0 ? hiddenRefusal(proposal.id, hidden) : ok(true);
 }
 
 async function mergedText(threads: Threads, proposal: WholeProposal, page: Page): Promise<Result<string | undefined>> {

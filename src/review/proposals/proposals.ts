@@ -1,6 +1,6 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { advisoryLock } from "../../store/advisory-lock.ts";
-import type { Database } from "../../store/database.ts";
+import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
 import type { Publications } from "../../store/publications.ts";
@@ -13,6 +13,7 @@ import {
   listProposals,
   supersedeProposals,
 } from "../../store/queries/proposals.ts";
+import { addMessage } from "../../store/queries/topics.ts";
 import type { ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
 import { type Effect, proposalDecisions } from "./approve.ts";
 import { type Approver, type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
@@ -128,6 +129,7 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
         const kind = wantsRevision ? "revision-requested" : "proposal-commented";
         const data = { comment_id: row.id, topic_id: found.topic_id };
         await appendEvent(tx, { at, actor: by.name, kind, subject: `proposal:${id}`, data });
+        if (wantsRevision && found.topic_id !== null) await tellTopic(tx, found.topic_id, { by: by.name, text, at });
       });
       return ok(commentOf(row));
     },
@@ -147,6 +149,14 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
       return row && wholeProposal(row);
     },
   };
+}
+
+/** The note is part of the discussion: the next agent and everybody in the topic reads it there. */
+async function tellTopic(tx: Query, topic: string, { by, text, at }: { by: string; text: string; at: string }) {
+  const seq = await addMessage(tx, { topic_id: topic, author: by, author_kind: "person", text, created_at: at });
+  if (seq === undefined) return;
+  const data = { seq, by: "person" };
+  await appendEvent(tx, { at, actor: by, kind: "topic-replied", subject: `topic:${topic}`, data });
 }
 
 export type ProposalStore = ReturnType<typeof proposalStore>;

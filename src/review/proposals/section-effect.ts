@@ -7,6 +7,7 @@ import type { EntryStore } from "../../wiki/entry.ts";
 import { applySection } from "../../wiki/new-section.ts";
 import type { Schema } from "../../wiki/schema.ts";
 import type { Effect } from "./approve.ts";
+import { hiddenFields, hiddenRefusal } from "./hidden-text.ts";
 import type { Approver, WholeProposal } from "./proposal.ts";
 
 type Deps = Omit<Parameters<typeof applySection>[1], "stage" | "format"> & {
@@ -19,7 +20,9 @@ type SectionPlan = { proposal: WholeProposal; approver: Approver; format: Object
 
 /** Approving a new section writes it into schema.yaml (K11) and commits its entry, empty, as version 1. */
 export const sectionEffect = ({ git, entries, schema, ...deps }: Deps): Effect<SectionPlan> => ({
-  async prepare(proposal, approver) {
+  async prepare(proposal, approver, { acceptHidden }) {
+    const hidden = acceptHidden ? [] : hiddenFields(proposal.data);
+    if (hidden.length > 0) return hiddenRefusal(proposal.id, hidden);
     const read = await schema();
     return read.ok ? ok({ proposal, approver, format: await git.objectFormat() }) : read;
   },
