@@ -1,44 +1,13 @@
-import { useSyncExternalStore } from "react";
-import { boot } from "../boot.ts";
+import { clearDraft, loadDraft, saveDraft, useDraft } from "../client/draft.ts";
 
-/** Unsaved edits of a plan, kept in this browser per person and run. `base` is the text they began from. */
+/** Unsaved edits of a plan. `base` is the text they began from. */
 export type PlanDraft = { text: string; base: string; hash: string };
 
-const keyOf = (run: string) => `scriptorium plan ${boot.person.name} ${run}`;
-const listeners = new Set<() => void>();
+const keyOf = (run: string) => `plan ${run}`;
 
-export function loadPlanDraft(run: string): PlanDraft | undefined {
-  return parsed(localStorage.getItem(keyOf(run)));
-}
-
-function parsed(stored: string | null): PlanDraft | undefined {
-  try {
-    const { text, base, hash } = JSON.parse(stored ?? "{}") as Partial<PlanDraft>;
-    return text !== undefined && base !== undefined && hash !== undefined ? { text, base, hash } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function keepPlanDraft(run: string, draft: PlanDraft): void {
-  localStorage.setItem(keyOf(run), JSON.stringify(draft));
-  for (const listener of listeners) listener();
-}
-
-export function dropPlanDraft(run: string): void {
-  localStorage.removeItem(keyOf(run));
-  for (const listener of listeners) listener();
-}
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener);
-  window.addEventListener("storage", listener);
-  return () => {
-    listeners.delete(listener);
-    window.removeEventListener("storage", listener);
-  };
-};
+export const loadPlanDraft = (run: string) => loadDraft<PlanDraft>(keyOf(run));
+export const keepPlanDraft = (run: string, draft: PlanDraft) => saveDraft(keyOf(run), draft);
+export const dropPlanDraft = (run: string) => clearDraft(keyOf(run));
 
 /** Whether this browser has unsaved edits of the plan. */
-export const useHasPlanDraft = (run: string): boolean =>
-  useSyncExternalStore(subscribe, () => localStorage.getItem(keyOf(run)) !== null);
+export const useHasPlanDraft = (run: string) => useDraft<PlanDraft | undefined>(keyOf(run), undefined).isKept;

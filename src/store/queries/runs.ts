@@ -141,7 +141,10 @@ export const failedRuns = (query: Query): Promise<RunRow[]> =>
     .where("meta.key", "is", null)
     .orderBy("runs.created_at", "desc")
     .orderBy("runs.id", "desc")
+    .limit(mostFailed)
     .execute();
+
+const mostFailed = 50;
 
 /** Closes a failed run until it fails again. False if it is closed. */
 export async function closeRun(tx: Query, { id, ended_at }: Pick<RunRow, "id" | "ended_at">): Promise<boolean> {
