@@ -71,8 +71,9 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
       const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
       fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
     });
-    child.on("close", (code) => {
+    child.on("close", (code, signal) => {
       clearTimeout(timer);
+      if (signal && !exceeded) stderr = `${stderr}\n${endedBy(signal)}`.trim();
       if (exceeded) fail(new GitError(`git ${commandIn(args)} ${exceeded}`, undefined, stderr));
       else done({ code: code ?? 1, stdout: Buffer.concat(stdout), stderr });
     });
@@ -82,6 +83,9 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     child.stdin.end();
   });
 }
+
+/** Git does not ignore the signal of a limit on the size of files (ulimit -f), as Node does. */
+const endedBy = (signal: string) => (signal === "SIGXFSZ" ? "file too large" : `ended by ${signal}`);
 
 /** The error for an exit code that the caller did not expect. */
 export const failedGit = (args: string[], { code, stderr }: GitOutput) =>
