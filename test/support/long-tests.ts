@@ -16,6 +16,7 @@ export const longTests = [
   "decisions",
   "demo",
   "disk-faults",
+  "disk-places",
   "docs-commands",
   "doctor-clean",
   "doctor-damage",

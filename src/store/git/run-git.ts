@@ -58,6 +58,13 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     };
     const timer = setTimeout(() => stop(`timed out after ${timeoutMs / 1000} s`), timeoutMs);
 
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
+      const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
+      fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
+    });
+    // Without a file descriptor for its pipes (EMFILE) there are none; the error follows.
+    if (!(child.stdout as unknown)) return;
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > maxBytes) stop(`printed more than ${maxBytes} bytes`);
@@ -65,11 +72,6 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     });
     child.stderr.on("data", (chunk: Buffer) => {
       stderr = (stderr + chunk.toString("utf8")).slice(-keptStderr);
-    });
-    child.on("error", (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
-      fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
     });
     child.on("close", (code, signal) => {
       clearTimeout(timer);
