@@ -104,7 +104,7 @@ test("V2: in a clone without trees every command says the command that completes
   put(bare.root, { "src/code.txt": "later\n" });
   bare.git("commit", "-qam", "Later");
   bare.git("config", "uploadpack.allowFilter", "true");
-  const work = join(bare.root, "../work");
+  const work = join(bare.root, "../treeless");
   gitAt(join(bare.root, ".."), "clone", "-q", "--filter=tree:0", `file://${bare.root}`, work);
   const before = readdirSync(work);
   const refused = await scriptorium(init, { cwd: work, env });

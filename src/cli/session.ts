@@ -120,7 +120,9 @@ export function fail(common: Common, error: unknown, face = forPeople): void {
   if (storage) return complain(common, storage, face);
   const known = machineTrouble(error);
   const message = known ?? `unexpected error: ${error instanceof Error ? error.message : String(error)}`;
-  if (common.json) writeOut(`${json({ status: "failed", error: message })}\n`);
+  const isStorage = (error as { code?: unknown }).code === "SQLITE_CANTOPEN";
+  const status = isStorage ? { status: "storage", reason: "read_only" } : { status: "failed" };
+  if (common.json) writeOut(`${json({ ...status, error: message })}\n`);
   writeErr(`${face.program}: ${inert(message)}\n`);
   if (shell().env.SCRIPTORIUM_DEBUG && error instanceof Error) writeErr(`${error.stack}\n`);
   else if (!known) writeErr("scriptorium: set SCRIPTORIUM_DEBUG=1 for a stack trace\n");

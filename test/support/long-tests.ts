@@ -21,6 +21,7 @@ export const longTests = [
   "demo",
   "discuss.browser",
   "disk-faults",
+  "disk-places",
   "docs-commands",
   "doctor-clean",
   "doctor-damage",

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
 import { temporaryFolder, testEnvironment } from "./workspace.ts";
 
 /** Git as a person runs it, with their own configuration. */
@@ -82,6 +83,24 @@ const supports = (...options: string[]) => {
     return false;
   }
 };
+
+/** An ext4 file system whose root ignores case, mounted below a folder; undefined where that is not possible. */
+function casefolded(home: string): string | undefined {
+  const [image, folder] = [join(home, "image"), join(home, "casefold")];
+  const quiet = { stdio: "ignore" } as const;
+  try {
+    mkdirSync(folder);
+    execFileSync("truncate", ["-s", "64M", image], quiet);
+    execFileSync("mkfs.ext4", ["-q", "-O", "casefold", "-E", "encoding=utf8", image], quiet);
+    execFileSync("mount", ["-o", "loop", image, folder], quiet);
+  } catch {
+    return undefined;
+  }
+  onTestFinished(() => void execFileSync("umount", [folder], quiet));
+  mkdirSync(join(folder, "inside"));
+  execFileSync("chattr", ["+F", join(folder, "inside")], quiet);
+  return join(folder, "inside");
+}
 
 const rot13 = "tr a-zA-Z n-za-mN-ZA-M";
 const failingHook = "#!/bin/sh\necho a hook ran >&2\nexit 1\n";
@@ -271,6 +290,80 @@ export const layouts: Layout[] = [
   },
   { name: "split index", config: "[core]\n\tsplitIndex = true\n" },
   { name: "index version 4 and feature.manyFiles", config: "[feature]\n\tmanyFiles = true\n" },
+  {
+    name: "git's folder elsewhere, with core.worktree",
+    make(home, git) {
+      const work = plain(join(home, "work"), git, `--separate-git-dir=${join(home, "elsewhere.git")}`);
+      git(work, "config", "core.worktree", work);
+      return work;
+    },
+  },
+  {
+    name: "a worktree whose .git names its folder by a relative path",
+    make(home, git) {
+      const main = plain(join(home, "main"), git);
+      git(main, "worktree", "add", "-q", "-b", "side", join(home, "side"));
+      writeFileSync(join(home, "side/.git"), "gitdir: ../main/.git/worktrees/side\n");
+      return join(home, "side");
+    },
+  },
+  {
+    name: "objects in another repository, by alternates",
+    make(home, git) {
+      plain(join(home, "origin"), git);
+      git(home, "clone", "-q", "--shared", "origin", "work");
+      return join(home, "work");
+    },
+  },
+  {
+    name: "branches and tags that are called like our folders and files",
+    make(home, git) {
+      const work = plain(join(home, "work"), git);
+      for (const name of ["wiki", "sources", "docs/guide.md"]) {
+        git(work, "branch", name);
+        git(work, "tag", name);
+      }
+      return work;
+    },
+  },
+  {
+    name: "pages whose names differ in their Unicode form only",
+    make(home, git) {
+      const work = plain(join(home, "work"), git);
+      put(work, { "docs/caf\u00e9.md": "# NFC\n", "docs/cafe\u0301.md": "# NFD\n" });
+      git(work, "add", "-A");
+      git(work, "commit", "-qm", "Add twins");
+      return work;
+    },
+  },
+  {
+    name: "packed refs, no reflogs, and gc after every command of the person",
+    config: "[core]\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 1\n\tautoDetach = false\n\tpruneExpire = now\n",
+    enter: ({ git }) => void git("pack-refs", "--all"),
+  },
+  {
+    name: "a submodule beside the wiki that has changes of its own",
+    config: "[status]\n\tsubmoduleSummary = true\n[submodule]\n\trecurse = true\n[diff]\n\tignoreSubmodules = dirty\n",
+    make(home, git) {
+      const inner = plain(join(home, "inner"), git);
+      const outer = plain(join(home, "outer"), git);
+      git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner, "vendor");
+      git(outer, "commit", "-qm", "Add a submodule");
+      put(outer, { "vendor/src/code.txt": "changed there\n" });
+      return outer;
+    },
+  },
+  {
+    name: "a folder that ignores case",
+    needs: () => casefolded(temporaryFolder()) !== undefined,
+    make(home, git) {
+      const folder = casefolded(home) ?? home;
+      const work = plain(join(folder, "Work"), git);
+      git(work, "mv", "docs/guide.md", "docs/Guide.md");
+      git(work, "mv", "docs/Guide.md", "docs/guide.md");
+      return join(folder, "work");
+    },
+  },
   {
     name: "no commit yet",
     make(home, git) {

@@ -58,6 +58,13 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     };
     const timer = setTimeout(() => stop(`timed out after ${timeoutMs / 1000} s`), timeoutMs);
 
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
+      const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
+      fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
+    });
+    // Without a file descriptor for its pipes (EMFILE) there are none; the error follows.
+    if (!(child.stdout as unknown)) return;
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > maxBytes) stop(`printed more than ${maxBytes} bytes`);
@@ -66,13 +73,9 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     child.stderr.on("data", (chunk: Buffer) => {
       stderr = (stderr + chunk.toString("utf8")).slice(-keptStderr);
     });
-    child.on("error", (error: NodeJS.ErrnoException) => {
+    child.on("close", (code, signal) => {
       clearTimeout(timer);
-      const missing = "git is not installed; Scriptorium needs it for the history of the wiki";
-      fail(error.code === "ENOENT" ? new GitError(missing, undefined, "") : error);
-    });
-    child.on("close", (code) => {
-      clearTimeout(timer);
+      if (signal && !exceeded) stderr = `${stderr}\n${endedBy(signal)}`.trim();
       if (exceeded) fail(new GitError(`git ${commandIn(args)} ${exceeded}`, undefined, stderr));
       else done({ code: code ?? 1, stdout: Buffer.concat(stdout), stderr });
     });
@@ -82,6 +85,9 @@ export function runGit(args: string[], options: Options): Promise<GitOutput> {
     child.stdin.end();
   });
 }
+
+/** Git does not ignore the signal of a limit on the size of files (ulimit -f), as Node does. */
+const endedBy = (signal: string) => (signal === "SIGXFSZ" ? "file too large" : `ended by ${signal}`);
 
 /** The error for an exit code that the caller did not expect. */
 export const failedGit = (args: string[], { code, stderr }: GitOutput) =>

@@ -1,3 +1,5 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import { Refused } from "../../kernel/result.ts";
 import { createPrivately } from "../disk/private.ts";
 import { loadBinding, type SqliteBinding } from "./binding.ts";
@@ -100,8 +102,26 @@ function withCode<T>(work: () => T): T {
     return work();
   } catch (error) {
     const { errcode } = error as { errcode?: number };
-    if (errcode !== undefined)
-      (error as { code?: string }).code = codes[errcode] ?? codes[errcode & 0xff] ?? "SQLITE_ERROR";
+    if (errcode !== undefined) {
+      const code = codes[errcode] ?? codes[errcode & 0xff] ?? "SQLITE_ERROR";
+      (error as { code?: string }).code = (code === "SQLITE_CANTOPEN" && openProblem()) || code;
+    }
     throw error;
   }
 }
+
+/** SQLite does not say why it cannot open its files: too many are open if as many others cannot be opened either. */
+function openProblem(): string | undefined {
+  const opened: number[] = [];
+  try {
+    while (opened.length < filesOfDatabase) opened.push(openSync(devNull, "r"));
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  } finally {
+    for (const file of opened) closeSync(file);
+  }
+}
+
+/** The database, its log, the index of the log, and the folder that is synchronised. */
+const filesOfDatabase = 4;
