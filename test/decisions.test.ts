@@ -52,14 +52,17 @@ const decisions = [
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
 
-/** Tested with what they decide about, in hostile-workspace.test.ts, steering.test.ts, doctor-fix.test.ts and focus.test.ts. */
+/** Tested with what they decide about: hostile-workspace, steering, doctor-fix, focus, gates and steer.test.ts. */
 const otherDecisions = [
   "acknowledge_finding",
   "allow_files",
   "allow_settings",
+  "approve_task",
   "doctor_fix",
   "move_focus",
   "refuse_files",
+  "return_task",
+  "steer_task",
 ] as const satisfies OperationName[];
 
 type Case = { input: Record<string, unknown>; command: string[] };

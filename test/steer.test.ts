@@ -1,7 +1,11 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
+import { configuredAgents } from "../src/crew/agent/parts.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
+import { agentProgram } from "./support/agent-program.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import { crewMind } from "./support/crew-mind.ts";
@@ -140,4 +144,30 @@ test("O5: only a person with proof steers, and the command says where the messag
     }),
   );
   expect(told[0]).toContain(": Read the handbook");
+});
+
+test("O5: an agent that is a program gets the message over MCP, in a field of the next answer of its tools", async () => {
+  const folder = agentProgram(`
+    let said;
+    for (let i = 0; i < 40 && !said; i++) {
+      said = (await use("search_files", { pattern: "word" + i })).messages_from_people;
+      await new Promise((done) => setTimeout(done, 200));
+    }
+    await use("submit_output", { output: "I read: " + JSON.stringify(said) });`);
+  const made = await newWorkspace();
+  const worker = { runner: "command", command: [process.execPath, join(folder, "agent.mjs"), "{mcp_config}"] };
+  appendFileSync(made.file("scriptorium.yaml"), `crew: ${JSON.stringify({ sandbox: "none", agents: { worker } })}\n`);
+  made.git("commit", "-qam", "Configure the crew");
+  const app = await made.open();
+  const configured = configuredAgents(app.config);
+  const verifying = playing({ qc: passes });
+  const run = await newRun(app, [planned("0")]);
+  const execution = executed(app, run, (part) => (part === "worker" ? configured(part) : verifying(part)));
+  const id = await taskOf(app, run, "0");
+  const calls = async () => unwrap(await operations.task_record.perform(app, { id }, person())).calls.length;
+  await expect.poll(calls, { timeout: 30_000 }).toBeGreaterThan(0);
+  unwrap(await steer(app, id, "Count to ten."));
+  expect(await execution).toMatchObject({ state: "completed" });
+  const { attempts } = unwrap(await operations.task_record.perform(app, { id }, person()));
+  expect(attempts[0]?.output).toContain('[{"from":"Ada Lovelace","content":"Count to ten."}]');
 });

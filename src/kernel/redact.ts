@@ -1,7 +1,7 @@
 const secretName = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL/i;
 /** Shorter values are words that occur in any text. */
 const shortest = 8;
-const inAddress = /(\w+:\/\/[^\s/:@]*):[^\s/@]+@/g;
+const inAddress = /(:\/\/[^\s/:@]{0,100}):[^\s/@]{1,200}@/g;
 
 /** Replaces the values of secret variables, the given secrets, and passwords in addresses. */
 export function redactor(
