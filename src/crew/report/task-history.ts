@@ -10,7 +10,9 @@ import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { stepsOf } from "../record/steps.ts";
 import { aboutFailure, reportKinds } from "../rules/agent-report.ts";
+import { step } from "../rules/step.ts";
 import { sectionsText } from "./analysis.ts";
 import { question } from "./show.ts";
 
@@ -45,6 +47,7 @@ const attempt = z.object({
   decisions: z.array(z.unknown()),
   files_changed: z.array(z.unknown()),
   stopped_because: z.string().nullable(),
+  steps: z.array(step).describe("The worker's own list of steps, as it last set it"),
   used: z.object({
     ms: count,
     input_tokens: count,
@@ -152,13 +155,14 @@ export const taskRecord = operation({
     const row = await runTask(query, id);
     if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);
     const of = { task: id };
-    const [attempts, verdicts, contexts, calls, questions, reports] = await Promise.all([
+    const [attempts, verdicts, contexts, calls, questions, reports, steps] = await Promise.all([
       attemptsOf(query, of),
       verdictsOf(query, of),
       contextsOf(query, of),
       toolCallsOf(query, of),
       questionsOf(query, of),
       agentReportsOf(query, of),
+      stepsOf(query, id),
     ]);
     const lastEpoch = attempts.findLast(({ phase }) => phase !== "abandoned")?.epoch ?? 0;
     const checks = await Promise.all(attempts.map(({ epoch }) => checksOf(query, id, epoch)));
@@ -194,6 +198,7 @@ export const taskRecord = operation({
         decisions: one.decisions,
         files_changed: one.files_changed,
         stopped_because: one.stopped_because,
+        steps: steps.get(one.epoch) ?? [],
         used: {
           ms: one.duration_ms,
           input_tokens: one.input_tokens,
