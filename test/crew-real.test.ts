@@ -49,7 +49,7 @@ async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"]) {
 }
 
 describe(
-  "R8, O4, O11, S12: real agent CLIs carry out a whole run against a model on loopback",
+  "R8, O4, O11, S12: real agent CLIs execute a whole run against a model on loopback",
   needs("bubblewrap"),
   () => {
     test.for<[string, Crew]>([
