@@ -29,7 +29,7 @@ const installing = { timeout: 900_000 };
 type Crew = { worker: CrewCli; qc: CrewCli };
 
 /** A workspace whose crew is made of real CLIs, in the sandbox, with a planned run. */
-async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"]) {
+async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"], more: Record<string, unknown> = {}) {
   const bins: Partial<Record<CrewCli, string>> = {};
   for (const cli of new Set([worker, qc])) bins[cli] = await agentCli(cli, skip);
   const made = await newWorkspace();
@@ -38,7 +38,7 @@ async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"]) {
   const { url, heard } = await modelServer(crewMindOf(secret));
   const agents = { all: agentOf(worker, bins[worker] ?? ""), qc: agentOf(qc, bins[qc] ?? "") };
   const crew = { sandbox: "bubblewrap", network: "model-only", agents };
-  const blocks = { agent: blockOf(bins), claims: { lease_seconds: 10 }, crew };
+  const blocks = { agent: blockOf(bins), crew, ...more };
   const lines = Object.entries(blocks).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
   appendFileSync(made.file("scriptorium.yaml"), lines.join(""));
   made.git("commit", "-qam", "Configure the crew");
@@ -49,7 +49,7 @@ async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"]) {
 }
 
 describe(
-  "R8, O4, O11, S12: real agent CLIs carry out a whole run against a model on loopback",
+  "R8, O4, O11, S12: real agent CLIs execute a whole run against a model on loopback",
   needs("bubblewrap"),
   () => {
     test.for<[string, Crew]>([
@@ -106,7 +106,9 @@ test("C4, V9: a run of Codex whose command and agents are killed at random momen
   ...installing,
   ...needs("bubblewrap"),
 }, async ({ skip }) => {
-  const { app, git, how, root, run } = await crewOf({ worker: "codex", qc: "codex" }, skip);
+  const { app, git, how, root, run } = await crewOf({ worker: "codex", qc: "codex" }, skip, {
+    claims: { lease_seconds: 10 },
+  });
   const mark = run;
   const env = { ...how.env, [markName]: mark };
   const execute = () => start("scriptorium.js", ["execute", run, "--workers", "2", "--json"], root, env);

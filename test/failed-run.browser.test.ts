@@ -53,5 +53,15 @@ describe("a failed run in a browser", needs("chromium"), () => {
       if (process.env.SHOTS)
         await page.screenshot({ path: `${process.env.SHOTS}/report-${width}-${colorScheme}.png`, fullPage: true });
     }
+
+    const { page, faults, url } = await visit(link, { viewport: { width: 390, height: 900 } });
+    await page.goto(`${url}/inbox`);
+    await page.getByText("The run failed:").waitFor();
+    await page.getByText(/task 1\.1 failed: .*the tests pass/).waitFor();
+    await page.getByRole("link", { name: "Open run to retry it" }).waitFor();
+    await expectAccessible(page, "the inbox with a failed run");
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    await page.getByText("Nothing to review").waitFor();
+    expect(faults).toEqual([]);
   });
 });

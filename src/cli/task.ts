@@ -1,19 +1,11 @@
 import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
-import { updateTodo } from "../crew/operations.ts";
+import { getTaskContext, updateTodo } from "../crew/operations.ts";
 import { overturnTask } from "../crew/overturn.ts";
 import { steerTask } from "../crew/steer-operations.ts";
 import { handBackTask, takeOver } from "../crew/take-operations.ts";
 import { ok } from "../kernel/result.ts";
-import {
-  createTodo,
-  getTaskContext,
-  limitRun,
-  listTodos,
-  lockTodo,
-  releaseTask,
-  unlockTodo,
-} from "../tasks/operations.ts";
+import { createTodo, limitRun, listTodos, lockTodo, releaseTask, unlockTodo } from "../tasks/operations.ts";
 import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import type { Confirmation } from "./decide.ts";
 import { approveCommand, returnCommand } from "./gates.ts";
@@ -243,6 +235,7 @@ function described(
     result: Record<string, unknown>;
     dependencies: { id: string; title: string; state: string }[];
     blocked_by?: { id: string; title: string; state: string }[];
+    steps?: { text: string; status: string }[];
   },
 ): string {
   return [
@@ -251,5 +244,6 @@ function described(
     ...(t.description ? ["", t.description] : []),
     ...t.dependencies.map((d) => `  after ${d.id} (${wordsFor(d.state)}): ${d.title}`),
     ...(t.blocked_by ?? []).map((b) => `  blocked by ${b.id} (${wordsFor(b.state)}): ${b.title}`),
+    ...(t.steps ? ["", "steps of its worker:", ...t.steps.map((one) => `  ${one.status.padEnd(7)} ${one.text}`)] : []),
   ].join("\n");
 }

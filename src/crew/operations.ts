@@ -12,8 +12,10 @@ import type { CrewApp } from "./record/crew-app.ts";
 import { type Fence, hashOf } from "./record/facts.ts";
 import { askQuestion } from "./record/questions.ts";
 import { seenBy } from "./record/seen.ts";
+import { stepsOf } from "./record/steps.ts";
 import { contextFor } from "./record/task-context.ts";
 import { plan } from "./rules/plan.ts";
+import { step } from "./rules/step.ts";
 
 const taskId = z
   .string()
@@ -312,13 +314,16 @@ export const getTaskContext = operation({
     kind: z.enum(["pm", "worker", "qc"]).optional(),
     context: z.string().optional().describe("The context of that agent"),
     parts: z.array(z.object({ name: z.string(), characters: z.int(), tokens: z.int() })).optional(),
+    steps: z.array(step).optional().describe("For people: the list of steps that the last worker of the task set"),
   }),
   async run(app: CrewApp, { id, kind }, caller) {
     const part = caller.kind === "agent" ? caller.crew?.part : undefined;
     if (part && kind && part !== "pm" && part !== kind)
       return refuse("denied", `you can read only the context of your own part, ${part}`);
     const base = await tasks.getTaskContext.perform(app, { id }, caller);
-    if (!base.ok || kind === undefined) return base;
+    if (!base.ok) return base;
+    const steps = caller.kind === "person" ? [...(await stepsOf(app.db.read, id)).values()].at(-1) : undefined;
+    if (kind === undefined) return ok({ ...base.value, ...(steps ? { steps } : {}) });
     const context = await contextFor(app, id, kind);
     if (!context.ok) return context;
     return ok({ ...base.value, kind, context: context.value.text, parts: context.value.parts });

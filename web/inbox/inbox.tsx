@@ -237,9 +237,7 @@ function FailedRun({ run: { id, reason } }: { run: Run }) {
         <strong>The run failed{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
       </p>
       <div className="row-of-buttons">
-        <Button component={Link} to={`/runs/${id}`} size="xs">
-          Open run
-        </Button>
+        <Link to={`/runs/${id}`}>Open run to retry it</Link>
         {mayCall("close_run") && (
           <Button size="xs" variant="default" loading={close.isPending} onClick={() => close.mutate({ id })}>
             Dismiss

@@ -68,6 +68,14 @@ export function TaskRecord({ id, state }: { id: string; state: string }) {
                   {" "}
                   {context.parts.map(({ name, tokens }) => `${name} ${tokens}`).join(", ")}
                 </span>
+                {context.compactions.length > 0 && (
+                  <span className="muted">
+                    {" "}
+                    compacted {context.compactions.length} times,{" "}
+                    {context.compactions.reduce((sum, { characters }) => sum + characters, 0).toLocaleString("en-GB")}{" "}
+                    characters removed
+                  </span>
+                )}
                 <Destinations of={context.destinations} />
               </li>
             ))}
@@ -122,6 +130,9 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
         <p className="note bad">
           <Shown text={attempt.stopped_because} />
         </p>
+      )}
+      {attempt.steps.length > 0 && (
+        <List title="Steps of the worker" items={attempt.steps.map(({ text, status }) => `${text} (${status})`)} />
       )}
       {attempt.output && (
         <details>

@@ -11,7 +11,9 @@ import { runTask } from "../../store/queries/runs.ts";
 import { steeringOf } from "../../store/queries/steering.ts";
 import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { stepsOf } from "../record/steps.ts";
 import { aboutFailure, reportKinds, sectionsText } from "../rules/agent-report.ts";
+import { step } from "../rules/step.ts";
 import { question } from "./show.ts";
 
 const count = z.number().nullable();
@@ -45,6 +47,7 @@ const attempt = z.object({
   decisions: z.array(z.unknown()),
   files_changed: z.array(z.unknown()),
   stopped_because: z.string().nullable(),
+  steps: z.array(step).describe("The worker's own list of steps, as it last set it"),
   used: z.object({
     ms: count,
     input_tokens: count,
@@ -168,7 +171,7 @@ export const taskRecord = operation({
     const row = await runTask(query, id);
     if (!row) return refuse("not_found", `task ${id} belongs to no run; its own page has all there is`);
     const of = { task: id };
-    const [attempts, verdicts, contexts, calls, questions, reports, steering] = await Promise.all([
+    const [attempts, verdicts, contexts, calls, questions, reports, steering, steps] = await Promise.all([
       attemptsOf(query, of),
       verdictsOf(query, of),
       contextsOf(query, of),
@@ -176,6 +179,7 @@ export const taskRecord = operation({
       questionsOf(query, of),
       agentReportsOf(query, of),
       steeringOf(query, id),
+      stepsOf(query, id),
     ]);
     const lastEpoch = attempts.findLast(({ phase }) => phase !== "abandoned")?.epoch ?? 0;
     const checks = await Promise.all(attempts.map(({ epoch }) => checksOf(query, id, epoch)));
@@ -211,6 +215,7 @@ export const taskRecord = operation({
         decisions: one.decisions,
         files_changed: one.files_changed,
         stopped_because: one.stopped_because,
+        steps: steps.get(one.epoch) ?? [],
         used: {
           ms: one.duration_ms,
           input_tokens: one.input_tokens,

@@ -125,6 +125,18 @@ export const callsBy = (query: Query, { task, epoch, part, context }: CallsBy): 
     .orderBy("at")
     .execute();
 
+/** The lists of steps that the workers of a task set, oldest first. */
+export const stepCalls = (query: Query, task: string): Promise<Pick<ToolCallRow, "epoch" | "input">[]> =>
+  query
+    .selectFrom("tool_calls")
+    .select(["epoch", "input"])
+    .where("task_id", "=", task)
+    .where("name", "=", "todo_write")
+    .where("part", "=", "worker")
+    .where("ok", "=", 1)
+    .orderBy("at")
+    .execute();
+
 export const insertToolCall = (tx: Query, call: StoredToolCall) =>
   tx
     .insertInto("tool_calls")
