@@ -280,6 +280,7 @@ describe("discussing in place", needs("chromium"), () => {
     const chosen = ((await page.evaluate("String(getSelection())")) as string).trim();
     expect(chosen.split(/\s+/)).toHaveLength(3);
     expect(await scrolled(page)).toBe(at);
+    await page.locator(".selection-bar").waitFor();
     await page.keyboard.press("Enter");
     await message(page).fill("By keyboard?");
     expect((await painted(page)).join("").trim()).toBe(chosen);

@@ -56,7 +56,7 @@ describe("reading in a browser", needs("chromium"), () => {
     }`);
     const { sessions } = (await ask(url, "/api/sessions", { token })).json();
     for (const { id } of sessions) await ask(url, `/api/sessions/${id}`, { method: "DELETE", token });
-    await page.getByText("You are signed out.").waitFor();
+    await page.getByText("Your session has ended.").waitFor();
     expect(await page.evaluate("window.seen.some((text) => text.includes('not reachable'))")).toBe(false);
     expect(await page.getByRole("link", { name: "Sign in" }).getAttribute("href")).toBe(
       "/sign-in?to=%2Fentries%2Fnotes",

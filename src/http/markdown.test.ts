@@ -119,6 +119,23 @@ describe("T16: images and links", () => {
     expect(html).toContain(`>${label}</a> <span class="image-note">(image not loaded)</span>`);
   });
 
+  test("U11, T16: an image of the workspace has no address that the browser would load", () => {
+    const html = renderMarkdown("![a \u202e](img/a.png) [![b](img/b.png)](https://c.test)", {
+      linkTo: () => undefined,
+      imageTo: (src) => `docs/${src}`,
+    });
+    expect(html).toContain('data-image="docs/img/a.png"');
+    expect(html).toContain('data-image="docs/img/b.png"');
+    expect(html).not.toContain("src=");
+    expect(html).not.toContain("\u202e");
+  });
+
+  test("U11: one line of $$ is a formula of its own, and one inside a sentence is not", () => {
+    expect(render("$$a^2$$")).toContain('display="block"');
+    expect(render("> $$a^2$$")).toContain('display="block"');
+    for (const inline of ["so $$a^2$$ it is", "$a^2$"]) expect(render(inline)).not.toContain('display="block"');
+  });
+
   test("T16: an image inside a link leaves one link", () => {
     const html = render("[![badge](https://a.test/b.svg)](https://c.test)");
     expect(html.match(/<a /g)).toHaveLength(1);

@@ -126,7 +126,7 @@ export function Frame() {
         )}
         {live === "signed-out" && (
           <p className="offline" role="status">
-            You are signed out. <a href={`/sign-in?${new URLSearchParams({ to: path })}`}>Sign in</a> to go on. Text
+            Your session has ended. <a href={`/sign-in?${new URLSearchParams({ to: path })}`}>Sign in</a> to go on. Text
             that you have not sent is kept in this browser.
           </p>
         )}

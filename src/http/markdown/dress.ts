@@ -54,7 +54,7 @@ function link(node: Element, pageTo: PageTo | undefined): Element {
   const href = String(node.properties.href ?? "");
   const page = pageTo?.(href);
   // A relative address within the web application leads nowhere: it is a file of the repository.
-  if (page === undefined && isFile(href))
+  if (pageTo && page === undefined && isFile(href))
     return element("span", { className: ["file-link"], title: "file of the repository" }, node.children);
   const target = destination(page ?? href);
   if (!target) return element("span", { className: ["refused-link"], title: "link not allowed" }, node.children);
@@ -66,7 +66,7 @@ const isFile = (href: string) => !/^([#/\\]|[a-z][a-z\d+.-]*:)/i.test(href) && h
 /** An image of the workspace has no address here; the web application asks for it when it comes into sight. */
 function image(properties: HtmlProperties, { imageTo, inLink }: Setting): HtmlNode[] {
   const path = imageTo?.(String(properties.src ?? ""));
-  if (path === undefined) return imageLink(properties, inLink);
+  if (path === undefined || spellHidden(path) !== path) return imageLink(properties, inLink);
   return [element("img", { alt: spellHidden(String(properties.alt ?? "")), dataImage: path })];
 }
 

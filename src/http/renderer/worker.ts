@@ -45,11 +45,14 @@ function answerTo(message: RenderMessage): RenderAnswer {
 function settingsFor({ path, wiki }: RenderMessage): Settings {
   const linkTo = (id: string) => (known.has(id) ? `/entries/${id}` : undefined);
   const pageTo = (href: string) => {
-    const match = /^([^:?#]+\.(?:md|markdown))(#.*)?$/.exec(href);
+    const match = /^([^:?#]+)(#.*)?$/.exec(href);
     if (!match?.[1] || path === undefined || match[1].startsWith("/")) return undefined;
     const target = posix.normalize(posix.join(posix.dirname(path), decoded(match[1])));
     if (target.startsWith("../")) return undefined;
-    const id = target.startsWith(`${wiki}/`) ? target.slice((wiki?.length ?? 0) + 1).replace(/\.\w+$/, "") : "";
+    const isPage = /\.(md|markdown)$/.test(target);
+    const name = target.replace(/\.(md|markdown)$/, "");
+    const id = name.startsWith(`${wiki}/`) ? name.slice((wiki?.length ?? 0) + 1) : "";
+    if (!isPage && !known.has(id)) return undefined;
     const page = known.has(id) ? `/entries/${id}` : `/pages/${target.split("/").map(encodeURIComponent).join("/")}`;
     return page + (match[2] ?? "").replace("#", "#user-content-");
   };

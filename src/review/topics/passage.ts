@@ -11,7 +11,7 @@ export const longestQuote = 20_000;
 /** Offsets in the text of the page that has this blob. */
 export type Passage = Span & { source_sha: string };
 
-/** "lost": the page never had that text, or nobody has it any more. */
+/** "lost": the page never had that text, or neither git, the database nor this process has it. */
 export type Located = Refound | { state: "lost" };
 
 /** Finds a passage of an earlier text of the page in its present text. */

@@ -152,7 +152,10 @@ export function readInside(root: string, path: string, kind = "page"): Result<Bu
     const opened = fstatSync(handle);
     if (!opened.isFile()) return refuse("invalid", `${path} is not a regular file`);
     if (opened.size > mostBytes)
-      return refuse("invalid", `${path} has ${opened.size} bytes; the maximum is ${mostBytes}`);
+      return refuse(
+        "invalid",
+        `${path} has ${opened.size} bytes; the maximum for ${kind === "image" ? "an image" : "a page"} is ${mostBytes}`,
+      );
     const bytes = readFileSync(handle);
     // Checked after opening: whatever was swapped before, these bytes came from inside the workspace.
     const real = realpathSync.native(file);
