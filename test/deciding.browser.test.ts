@@ -70,6 +70,12 @@ describe("deciding in a browser", needs("chromium"), () => {
     expect(await help.locator("dl > div", { hasText: "Reject" }).textContent()).toMatch(/SHIFT ↵$/);
     await page.keyboard.press("Escape");
 
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find anything" }).fill("Decision");
+    await page.getByRole("option", { name: /Write a note/ }).waitFor();
+    expect(await page.getByRole("option", { name: /Approve|Reject/ }).count()).toBe(0);
+    await page.keyboard.press("Escape");
+
     await page.getByRole("textbox", { name: "Note" }).fill("Well said.");
     await page.keyboard.press("Control+Enter");
     await page.getByText("It takes effect in").waitFor();

@@ -23,7 +23,9 @@ export function Palette({ onClose }: { onClose(): void }) {
   const [chosen, setChosen] = useState(0);
   const [wanted] = useDebouncedValue(text.trim(), 150);
   const list = useRef<HTMLDivElement>(null);
-  const actions = useAvailable();
+  const available = useAvailable();
+  // A decision needs the focus in its panel or a click: Enter on a search result must not make it.
+  const actions = useMemo(() => available.filter(({ within }) => within === undefined), [available]);
   const entries = useOperation("list_entries", { all: true });
   const pages = useOperation("list_pages", { others: true });
   const tasks = useOperation("list_todos", { limit: 200 });
