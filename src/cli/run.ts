@@ -2,8 +2,8 @@ import { Command } from "@commander-js/extra-typings";
 import { cleanRuns } from "../crew/clean.ts";
 import { spelled } from "../crew/report/metrics.ts";
 import type { runDetails } from "../crew/report/show.ts";
-import { commandLines } from "../crew/rules/setup.ts";
 import { runUsage } from "../crew/report/usage.ts";
+import { commandLines } from "../crew/rules/setup.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
@@ -112,7 +112,9 @@ const cleanCommand = (common: () => Common) =>
     });
 
 function cleaned({ deleted, branches, checkouts, setups, kept }: OutputOf<typeof cleanRuns>): string {
-  const gone = [...branches.map((branch) => `branch ${branch}`), ...checkouts.map((folder) => `folder ${folder}`),
+  const gone = [
+    ...branches.map((branch) => `branch ${branch}`),
+    ...checkouts.map((folder) => `folder ${folder}`),
     ...setups.map(({ folder, bytes }) => `installed dependencies ${folder} (${(bytes / 1e6).toFixed(1)} MB)`),
   ];
   const stays = kept.map(({ branch, reason }) => `kept branch ${branch}: ${reason}`);

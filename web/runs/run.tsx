@@ -203,7 +203,8 @@ function Setups({ run }: { run: Run }) {
     return (
       <p className="facts" key={`${task}-${command}-${origin}-${state}`}>
         <span>
-          Setup{task === null ? "" : ` of task ${task}`}: <code>
+          Setup{task === null ? "" : ` of task ${task}`}:{" "}
+          <code>
             <Shown text={command} />
           </code>{" "}
           from <Shown text={origin} />

@@ -1,17 +1,23 @@
 import { lstat, mkdir, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { moveOut } from "../../store/disk/copy-tree.ts";
 import { privateFolder } from "../../store/disk/private.ts";
+import type { CrewApp } from "../record/crew-app.ts";
+import type { News } from "../record/run-host.ts";
 import { type SetupSpec, setupOf } from "../record/setup-spec.ts";
 import { recordSetup } from "../record/setups.ts";
 import { cacheNames, commandLines } from "../rules/setup.ts";
-import type { Crew } from "./crew.ts";
 import { type Installation, setupCache } from "./install/cache.ts";
 import { runCommands } from "./install/run-commands.ts";
 import type { Worktrees } from "./worktree.ts";
 
-type Deps = Pick<Crew, "app" | "sandbox" | "tell"> & {
+type Deps = {
+  app: CrewApp;
+  sandbox: Sandbox;
+  tell(news: News): void;
+  /** The folder of the cache. */
   home: string;
   /** Checkouts of runs. */
   trees: Worktrees;

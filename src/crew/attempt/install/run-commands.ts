@@ -50,7 +50,9 @@ export async function runCommands(
     access: async () => ({ servers: [], env: {}, args: [] }),
     loginHosts: [],
   });
-  const certificates = certificatesOf(environment);
+  // Only npm reads its cafile; every program that runs on Node reads the variable.
+  const [cafile] = registries.read;
+  const certificates = { ...(cafile ? { NODE_EXTRA_CA_CERTS: cafile } : {}), ...certificatesOf(environment) };
   const programs = commands.flatMap(([name = ""]) => findProgram(name, path, "/") ?? []).map(installation);
   const access: SandboxAccess = {
     ...place,
