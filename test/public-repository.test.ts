@@ -10,7 +10,7 @@ import { setupsOf } from "../src/store/queries/setups.ts";
 import { initWorkspace } from "../src/wiki/init.ts";
 import { executed, newRun, type Play, passes, planned, playing } from "./support/crew.ts";
 import { needs, skippedFor } from "./support/programs.ts";
-import { gitIn, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import { gitIn, personsNetwork, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const repository = process.env.SCRIPTORIUM_PUBLIC_REPOSITORY;
 const command = (process.env.SCRIPTORIUM_PUBLIC_TEST ?? "npm test").split(" ");
@@ -29,7 +29,7 @@ test(
     unwrap(await initWorkspace(root, "crew", testEnvironment()));
     git("add", "-A");
     git("commit", "--quiet", "--allow-empty", "-m", "Add a workspace");
-    const env = { ...testEnvironment(), ...certificates() };
+    const env = { ...testEnvironment(), ...personsNetwork() };
     const app = await openApp(unwrap(loadConfig(root, env)));
     const source = git("ls-files", "src/*.ts").split("\n")[0] ?? "";
     const isGreen = [{ criterion: "the tests pass", check: { run: command, exits: 0 } }];
@@ -73,11 +73,3 @@ test(
     await app.close();
   },
 );
-
-/** The person's own: the registry may be behind a proxy with certificates of its own. */
-const certificates = () =>
-  Object.fromEntries(
-    ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY"].flatMap(
-      (name) => (process.env[name] ? [[name, process.env[name] as string]] : []),
-    ),
-  );

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -13,8 +13,8 @@ import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { setupsOf } from "../src/store/queries/setups.ts";
 import { executed, newRun, type Play, passes, planned, playing, writes } from "./support/crew.ts";
 import { greeting, projectWithRegistry } from "./support/packages.ts";
-import { needs } from "./support/programs.ts";
-import { newWorkspace, person, sampledEngines } from "./support/workspace.ts";
+import { long, needs } from "./support/programs.ts";
+import { newWorkspace, person, sampledEngines, temporaryFolder } from "./support/workspace.ts";
 
 const npmTest = [{ criterion: "the tests pass", check: { run: ["npm", "test"], exits: 0 } }];
 const printing = (text: string) => [
@@ -71,7 +71,7 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
     },
   );
 
-  test("W5: two runs at once install once, and a third installs nothing", async () => {
+  test("W5: two runs at once install once, and a third installs nothing", long, async () => {
     const { app, open, home, registry } = await projectWithRegistry();
     const other = await open({ HOME: home });
     const runs = await Promise.all([app, other].map((one) => newRun(one, [task("0")])));
@@ -103,51 +103,61 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
     expect(await executed(app, again, accepting())).toMatchObject({ state: "completed" });
   });
 
-  test("W5: a task that changes the lockfile is verified with the dependencies that it names, and so are the tasks after it", async () => {
-    const { app, locked } = await projectWithRegistry();
-    const worker: Play = async (scene) => {
-      if (scene.number === "1.1")
-        for (const [path, content] of Object.entries(await locked({ greeting: "2.0.0" })))
-          await scene.use("write_file", { path, content });
-      else await scene.use("write_file", { path: `out/${scene.number}.txt`, content: "x\n" });
-      await scene.use("submit_output", { output: `made ${scene.number}` });
-    };
-    const run = await newRun(app, [
-      task("0", printing("greeting 1.0.0"), { deliverable: "files" }),
-      task("1.1", printing("greeting 2.0.0")),
-      task("1.2", printing("greeting 2.0.0"), { depends_on: ["1.1"] }),
-    ]);
-    expect(await executed(app, run, accepting(worker))).toMatchObject({ state: "completed" });
-    const setups = await setupsOf(app.db.read, run);
-    expect(setups.map(({ state, task_id }) => [state, task_id === null])).toEqual([
-      ["installed", true],
-      ["installed", false],
-      // Installed again from the accepted work: nothing that an agent wrote is trusted before it is accepted.
-      ["installed", true],
-    ]);
-  });
+  test(
+    "W5: a task that changes the lockfile is verified with the dependencies that it names, and so are the tasks after it",
+    long,
+    async () => {
+      const { app, locked } = await projectWithRegistry();
+      const worker: Play = async (scene) => {
+        if (scene.number === "1.1")
+          for (const [path, content] of Object.entries(await locked({ greeting: "2.0.0" })))
+            await scene.use("write_file", { path, content });
+        else await scene.use("write_file", { path: `out/${scene.number}.txt`, content: "x\n" });
+        await scene.use("submit_output", { output: `made ${scene.number}` });
+      };
+      const run = await newRun(app, [
+        task("0", printing("greeting 1.0.0"), { deliverable: "files" }),
+        task("1.1", printing("greeting 2.0.0")),
+        task("1.2", printing("greeting 2.0.0"), { depends_on: ["1.1"] }),
+      ]);
+      expect(await executed(app, run, accepting(worker))).toMatchObject({ state: "completed" });
+      const setups = await setupsOf(app.db.read, run);
+      expect(setups.map(({ state, task_id }) => [state, task_id === null])).toEqual([
+        ["installed", true],
+        ["installed", false],
+        // Installed again from the accepted work: nothing that an agent wrote is trusted before it is accepted.
+        ["installed", true],
+      ]);
+    },
+  );
 
-  test("W5: a deliverable whose dependencies cannot be installed is rejected with what npm said, and corrected", async () => {
-    const { app, git } = await projectWithRegistry();
-    const worker: Play = async ({ number, retry, told, use }) => {
-      if (number === "1.1" && !retry) {
-        const content = git("show", "HEAD:package.json").replace('"greeting": "1.0.0"', '"greeting": "2.0.0"');
-        await use("write_file", { path: "package.json", content });
-      }
-      if (number === "1.1" && retry) {
-        expect(told).toMatch(/npm ci.*can only install packages when your package\.json and package-lock\.json/s);
-        await use("write_file", { path: "package.json", content: `${git("show", "HEAD:package.json")}\n` });
-      }
-      if (number !== "0") await use("write_file", { path: "out.txt", content: "x\n" });
-      await use("submit_output", { output: `made ${number}` });
-    };
-    const run = await newRun(app, [task("0"), task("1.1", printing("greeting 1.0.0"))]);
-    const outcome = await executed(app, run, accepting(worker));
-    expect(outcome).toMatchObject({ state: "completed" });
-    const attempts = (await attemptsOf(app.db.read, { run })).filter(({ attempt }) => attempt > 1);
-    expect(attempts).toHaveLength(1);
-    expect((await setupsOf(app.db.read, run)).map(({ state }) => state)).toEqual(["installed", "failed"]);
-  });
+  test(
+    "W5: a deliverable whose dependencies cannot be installed is rejected with what npm said, and corrected",
+    long,
+    async () => {
+      const { app, git } = await projectWithRegistry();
+      const worker: Play = async ({ number, retry, told, use }) => {
+        if (number === "1.1" && !retry) {
+          const content = git("show", "HEAD:package.json").replace('"greeting": "1.0.0"', '"greeting": "2.0.0"');
+          await use("write_file", { path: "package.json", content });
+        }
+        if (number === "1.1" && retry) {
+          expect(told).toContain("npm ci exited with code 1");
+          await use("write_file", { path: "package.json", content: `${git("show", "HEAD:package.json")}\n` });
+        }
+        if (number !== "0") await use("write_file", { path: "out.txt", content: "x\n" });
+        await use("submit_output", { output: `made ${number}` });
+      };
+      const run = await newRun(app, [task("0"), task("1.1", printing("greeting 1.0.0"))]);
+      const outcome = await executed(app, run, accepting(worker));
+      expect(outcome).toMatchObject({ state: "completed" });
+      const attempts = (await attemptsOf(app.db.read, { run })).filter(({ attempt }) => attempt > 1);
+      expect(attempts).toHaveLength(1);
+      // The next worker's checkout tries them once more, and falls back to those of the accepted work.
+      const failed = { state: "failed", error: expect.stringContaining("package-lock.json") };
+      expect(await setupsOf(app.db.read, run)).toMatchObject([{ state: "installed", error: null }, failed, failed]);
+    },
+  );
 
   test("W5: a setup that fails stops the run before its first attempt, says why, and the run goes on once it is mended", async () => {
     const { app, file } = await projectWithRegistry();
@@ -170,7 +180,7 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
     expect(installed(app)).toEqual([]);
   });
 
-  test("W5: dependencies of a repository that does not ignore them are not delivered", async () => {
+  test("W5: dependencies of a repository that does not ignore them are not delivered", long, async () => {
     const { app, git } = await projectWithRegistry({ files: { ".gitignore": ".scriptorium/\n" } });
     const run = await newRun(app, [task("0"), task("1.1")]);
     const seen: unknown[] = [];
@@ -198,12 +208,15 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
     expect(await setupsOf(app.db.read, again)).toMatchObject([{ state: "reused" }]);
   });
 
-  test("T19, T32, T34, W5: an install script sees no home, no token, no state folder and no other host", async () => {
-    const other = createServer((_request, response) => response.end("reached"));
-    await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
-    onTestFinished(() => void other.close());
-    const { port } = other.address() as AddressInfo;
-    const script = `
+  test(
+    "T19, T32, T34, W5: an install script sees no home, no token, no state folder and no other host",
+    long,
+    async () => {
+      const other = createServer((_request, response) => response.end("reached"));
+      await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+      onTestFinished(() => void other.close());
+      const { port } = other.address() as AddressInfo;
+      const script = `
       const fs = require("fs"), http = require("http");
       const attempt = (work) => { try { return String(work()); } catch (error) { return error.code ?? error.message; } };
       const root = process.env.INIT_CWD.split("/.scriptorium/")[0];
@@ -223,44 +236,44 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
         });
         asked.on("error", (error) => { throw error; });
       }`;
-    let home = "";
-    const curious = (place: string) => ({
-      ...greeting("1.0.0", { scripts: { postinstall: "node look.js" } }),
-      files: {
-        "index.js": "exports.version = '1.0.0';\n",
-        "look.js": script.replace("HOME", JSON.stringify(place)).replace("PORT", String(port)),
-      },
-    });
-    // The script has to know where the person's home is; it is made before the registry.
-    mkdirSync((home = join("/tmp", `scriptorium-test-home-${process.pid}`)), { recursive: true });
-    writeFileSync(join(home, ".npmrc"), "//registry.invalid/:_authToken=SECRET\n");
-    const { app, registry, token } = await projectWithRegistry({ packages: [curious(home)] });
-    const check = [{ criterion: "seen", check: { run: ["cat", "node_modules/greeting/seen.json"], exits: 0 } }];
-    const run = await newRun(app, [task("0", check)]);
-    let seen: unknown;
-    const worker: Play = async (scene) => {
-      const shown = await scene.use("run_command", { run: ["cat", "node_modules/greeting/seen.json"] });
-      seen = JSON.parse(String(shown.output));
-      await writes()(scene);
-    };
-    expect(await executed(app, run, accepting(worker))).toMatchObject({ state: "completed" });
-    expect(seen).toEqual({
-      home: "ENOENT",
-      database: "ENOENT",
-      made: "ENOENT",
-      write: "EROFS",
-      variables: false,
-      direct: "ECONNREFUSED",
-      proxy: 403,
-    });
-    const inSandbox = registry.requests.filter(({ authorization }) => authorization?.includes(token));
-    expect(inSandbox.length).toBeLessThan(registry.requests.length);
-    const [setup] = await setupsOf(app.db.read, run);
-    expect(setup?.destinations).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ destination: registry.host, allowed: true }),
-        expect.objectContaining({ destination: "elsewhere.invalid:80", allowed: false }),
-      ]),
-    );
-  });
+      const curious = (place: string) => ({
+        ...greeting("1.0.0", { scripts: { postinstall: "node look.js" } }),
+        files: {
+          "index.js": "exports.version = '1.0.0';\n",
+          "look.js": script.replace("HOME", JSON.stringify(place)).replace("PORT", String(port)),
+        },
+      });
+      // The script has to know where the person's home is; it is made before the registry.
+      const home = temporaryFolder();
+      writeFileSync(join(home, ".npmrc"), "//registry.invalid/:_authToken=SECRET\n");
+      const { app, registry, token } = await projectWithRegistry({ packages: [curious(home)] });
+      const check = [{ criterion: "seen", check: { run: ["cat", "node_modules/greeting/seen.json"], exits: 0 } }];
+      const run = await newRun(app, [task("0", check)]);
+      let seen: unknown;
+      const worker: Play = async (scene) => {
+        const shown = await scene.use("run_command", { run: ["cat", "node_modules/greeting/seen.json"] });
+        seen = JSON.parse(String(shown.output));
+        await writes()(scene);
+      };
+      expect(await executed(app, run, accepting(worker))).toMatchObject({ state: "completed" });
+      expect(seen).toEqual({
+        home: "ENOENT",
+        database: "ENOENT",
+        made: "ENOENT",
+        write: "EROFS",
+        variables: false,
+        direct: "ECONNREFUSED",
+        proxy: 403,
+      });
+      const inSandbox = registry.requests.filter(({ authorization }) => authorization?.includes(token));
+      expect(inSandbox.length).toBeLessThan(registry.requests.length);
+      const [setup] = await setupsOf(app.db.read, run);
+      expect(setup?.destinations).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ destination: registry.host, allowed: true }),
+          expect.objectContaining({ destination: "elsewhere.invalid:80", allowed: false }),
+        ]),
+      );
+    },
+  );
 });

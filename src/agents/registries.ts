@@ -3,7 +3,7 @@ import { hostAndPort } from "./network/policy.ts";
 import { findProgram } from "./program.ts";
 import { programOutput } from "./program-version.ts";
 
-/** The package registries of the person, and how a package manager in a sandbox is told of them. */
+/** The package registries of the person, and the settings with which a package manager in a sandbox finds them. */
 export type Registries = {
   /** As `host:port`. */
   hosts: string[];

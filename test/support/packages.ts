@@ -45,9 +45,13 @@ export async function projectWithRegistry({
 }: Options = {}) {
   const registry = await startRegistry(packages);
   const home = temporaryFolder();
-  writeFiles(home, { ".npmrc": `registry=${registry.url}\n//${registry.host}/:_authToken=${token}\n` });
+  const server = registry.url.replace(/\/$/, "");
+  writeFiles(home, {
+    ".yarnrc.yml": `npmRegistryServer: "${server}"\nunsafeHttpWhitelist: [127.0.0.1]\n`,
+    ".npmrc": `registry=${registry.url}\n//${registry.host}/:_authToken=${token}\n`,
+  });
   const env = { ...testEnvironment(), HOME: home, PATH: [lock.path, testEnvironment().PATH].filter(Boolean).join(":") };
-  const yarnEnv = { YARN_REGISTRY: registry.url, YARN_NPM_REGISTRY_SERVER: registry.url.replace(/\/$/, "") };
+  const yarnEnv = { YARN_REGISTRY: registry.url, YARN_NPM_REGISTRY_SERVER: server };
   const berryEnv = { YARN_UNSAFE_HTTP_WHITELIST: "127.0.0.1", YARN_ENABLE_IMMUTABLE_INSTALLS: "false" };
   const manifestText = (named: Record<string, string>) =>
     `${JSON.stringify({ name: "project", private: true, scripts: { test: "node test.js" }, dependencies: named, ...manifest }, null, 2)}\n`;

@@ -58,6 +58,12 @@ export const testEnvironment = (): Record<string, string> => ({
   XDG_STATE_HOME: join(inject("templates"), "state"),
 });
 
+/** How the person who runs the tests reaches the network: their registry may need a proxy or certificates. */
+export const personsNetwork = (): Record<string, string> => {
+  const names = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY"];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+};
+
 export const untrusted = { SCRIPTORIUM_TRUSTED_FOLDERS: "" };
 
 export const gitIn =

@@ -17,6 +17,7 @@ type Deps = {
   app: CrewApp;
   sandbox: Sandbox;
   tell(news: News): void;
+  /** The folder of the cache. */
   home: string;
   /** Checkouts of runs. */
   trees: Worktrees;

@@ -29,7 +29,7 @@ export type Worktree = {
   filtered: FilteredFiles;
   /** What a setup made in it, relative to its top: not part of a deliverable. */
   installed: string[];
-  /** Where that goes before the deliverable is collected. */
+  /** Where that is moved when the deliverable is collected. */
   aside: string;
 };
 

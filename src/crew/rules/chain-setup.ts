@@ -14,10 +14,15 @@ export const setupLines = (setup: Setup | undefined): string[] =>
         ...setup.inputs.map((path) => `- input ${JSON.stringify(path)}`),
       ];
 
-export function readSetup({ body }: Section, trouble: Trouble): { run: unknown[]; inputs: unknown[] } {
+export function readSetup({ body, line: heading }: Section, trouble: Trouble): { run: unknown[]; inputs: unknown[] } {
   const setup: { run: unknown[]; inputs: unknown[] } = { run: [], inputs: [] };
+  let isNone = false;
   for (const { line: at, text } of body) {
-    if (text.trim() === "" || /^[-*] none$/.test(text.trim())) continue;
+    if (text.trim() === "") continue;
+    if (/^[-*] none$/.test(text.trim())) {
+      isNone = true;
+      continue;
+    }
     const found = line.exec(/^[-*] (.*)$/s.exec(text)?.[1]?.trim() ?? "");
     const [list, value] = found?.[1]
       ? (["run", parsed(found[1])] as const)
@@ -29,5 +34,10 @@ export function readSetup({ body }: Section, trouble: Trouble): { run: unknown[]
     trouble.at(`setup.${list}.${setup[list].length}`, at);
     setup[list].push(value);
   }
+  if (isNone === setup.run.length > 0)
+    trouble.add(
+      heading,
+      isNone ? "expected commands, or - none, not both" : "expected at least one command, or - none",
+    );
   return setup;
 }

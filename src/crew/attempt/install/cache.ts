@@ -60,8 +60,6 @@ export function setupCache(home: string) {
   };
 }
 
-export type SetupCache = ReturnType<typeof setupCache>;
-
 export type CachedSetup = { name: string; folder: string; bytes: number; runs: string[] };
 
 /** Every result, with the runs that used it. */

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { installation } from "../../../agents/agent-sandbox.ts";
@@ -9,6 +9,7 @@ import { type Registries, registriesOf } from "../../../agents/registries.ts";
 import type { Sandbox, SandboxAccess } from "../../../agents/sandbox/access.ts";
 import type { Config } from "../../../config/config.ts";
 import type { DestinationUse } from "../../../kernel/destination-use.ts";
+import { storable } from "../../../kernel/storable.ts";
 import { privateFile, privateFolder } from "../../../store/disk/private.ts";
 
 type Place = Pick<SandboxAccess, "folder" | "repository"> & {
@@ -50,7 +51,9 @@ export async function runCommands(
     access: async () => ({ servers: [], env: {}, args: [] }),
     loginHosts: [],
   });
-  const certificates = certificatesOf(environment);
+  // Only npm reads its cafile; every program that runs on Node reads the variable.
+  const [cafile] = registries.read;
+  const certificates = { ...(cafile ? { NODE_EXTRA_CA_CERTS: cafile } : {}), ...certificatesOf(environment) };
   const programs = commands.flatMap(([name = ""]) => findProgram(name, path, "/") ?? []).map(installation);
   const access: SandboxAccess = {
     ...place,
@@ -68,10 +71,16 @@ export async function runCommands(
     },
   };
   const until = Date.now() + crew.setup_minutes * 60_000;
-  const ran = firstFailure(commands, async (command) => {
+  const ran = firstFailure(commands, async (command, i) => {
     const argv = [...network.relay, ...command] as [string, ...string[]];
-    const result = await runBounded(sandbox, argv, access, { run, wallMs: Math.max(1, until - Date.now()), signal });
-    return failureOf(command, result, crew.setup_minutes);
+    // Beside the scratch folder, which the commands can write to.
+    const logFile = `${scratch}-${i}.log`;
+    await rm(logFile, { force: true });
+    const options = { run, wallMs: Math.max(1, until - Date.now()), signal, logFile };
+    const result = await runBounded(sandbox, argv, access, options);
+    const said = await readFile(logFile, "utf8").catch(() => result.output);
+    await rm(logFile, { force: true });
+    return failureOf(command, result, said, crew.setup_minutes);
   });
   const [failure, destinations] = await ran.then(
     async (found) => [found, await network.close()] as const,
@@ -84,21 +93,26 @@ export async function runCommands(
   return { failure: failure && refused ? `${failure}\n${refused}` : failure, destinations };
 }
 
-async function firstFailure<T>(all: readonly T[], run: (one: T) => Promise<string | undefined>) {
-  for (const one of all) {
-    const failure = await run(one);
+async function firstFailure<T>(all: readonly T[], run: (one: T, i: number) => Promise<string | undefined>) {
+  for (const [i, one] of all.entries()) {
+    const failure = await run(one, i);
     if (failure !== undefined) return failure;
   }
   return undefined;
 }
 
-function failureOf(command: readonly string[], ran: CommandResult, minutes: number): string | undefined {
+function failureOf(
+  command: readonly string[],
+  ran: CommandResult,
+  output: string,
+  minutes: number,
+): string | undefined {
   if (ran.ended === "exit" && ran.exitCode === 0 && !ran.error) return undefined;
   const how =
     ran.ended === "timeout"
       ? `took longer than ${minutes} minutes (setup_minutes)`
       : (ran.error ?? `exited with code ${ran.exitCode}`);
-  const said = stripVTControlCharacters(ran.errorTail.trim() || ran.output.trim());
+  const said = storable(stripVTControlCharacters(output)).trim();
   return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n");
 }
 
