@@ -43,7 +43,7 @@ async function accept(
   };
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
   if (tip && isJudged) {
-    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip }, signal);
+    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip, signal });
     if (!merged.ok) {
       if (signal.aborted) return released(stopped);
       const reason = merged.problem.message;

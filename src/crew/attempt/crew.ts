@@ -2,13 +2,26 @@ import { join } from "node:path";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
+import type { Attempt } from "../../store/queries/attempts.ts";
+import type { RunTask } from "../../store/queries/runs.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { News } from "../record/run-host.ts";
-import { type Worktrees, worktrees } from "./worktree.ts";
+import { type Merged, type Worktrees, worktrees } from "./worktree.ts";
+
+/** An attempt that passed, with the commit and tree that were verified. */
+export type PassedWork = {
+  detail: RunTask;
+  title: string;
+  attempt: Attempt;
+  tip: { commit: string; tree: string };
+  signal: AbortSignal;
+};
 
 /** The dependencies of a process that executes runs. */
 export type Crew = Staff & {
   trees: Worktrees;
+  /** The merge queue of each run. */
+  merges: Map<string, (passed: PassedWork) => Promise<Result<Merged>>>;
   sandbox: Sandbox;
   tell(news: News): void;
 };
@@ -27,5 +40,5 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
     ),
     author: config.agent?.author ?? { name: "Scriptorium crew", email: person?.email ?? "" },
   });
-  return ok({ ...staff, trees, sandbox: sandbox.value, tell });
+  return ok({ ...staff, trees, merges: new Map(), sandbox: sandbox.value, tell });
 }
