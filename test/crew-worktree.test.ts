@@ -72,11 +72,14 @@ describe("worktrees", () => {
     const commits = [];
     for (const tree of [first, second, third]) commits.push(unwrap(await trees.collect(tree, tree.base, "w")).commit);
     const [one = "", two = "", three = ""] = commits;
-    unwrap(await trees.merge(run, one, "merge 1.1"));
-    const merged = unwrap(await trees.merge(run, two, "merge 1.2"));
+    unwrap(await trees.merge(run, [{ commit: one, message: "merge 1.1" }]));
+    const merged = unwrap(await trees.merge(run, [{ commit: two, message: "merge 1.2" }]));
     expect(git("show", `${merged.commit}:a.txt`)).toBe("ONE\ntwo\nTHREE");
-    expect(unwrap(await trees.merge(run, two, "again"))).toEqual({ commit: merged.commit, already: true });
-    expect(await trees.merge(run, three, "merge 1.3")).toMatchObject({
+    expect(unwrap(await trees.merge(run, [{ commit: two, message: "again" }]))).toEqual({
+      commit: merged.commit,
+      already: true,
+    });
+    expect(await trees.merge(run, [{ commit: three, message: "merge 1.3" }])).toMatchObject({
       ok: false,
       problem: { code: "conflict", details: { files: ["a.txt"] } },
     });
@@ -95,7 +98,8 @@ describe("worktrees", () => {
 
     const other = await attempt("1.2");
     write(other, "half.txt", "another half\n");
-    unwrap(await trees.merge(run, unwrap(await trees.collect(other, other.base, "other")).commit, "m"));
+    const delivered = unwrap(await trees.collect(other, other.base, "other"));
+    unwrap(await trees.merge(run, [{ commit: delivered.commit, message: "m" }]));
     const base = await trees.accepted(run);
     expect(await trees.startFor(run, commit)).toEqual({ base, commit: base, kept: false });
   });

@@ -46,7 +46,8 @@ const share = (part: number, whole: number) => (100 * part) / whole;
 /** `count` counts the tokens of a text. */
 export async function compare(place: Place, size: Size, sandbox: Sandbox, count: Count): Promise<Table> {
   const crew = await runCrew(place, size, sandbox, count);
-  const solo = await runSolo(place, size, sandbox, count);
+  const solo = await runSolo(place, size, { sandbox, count, looksAround: true });
+  const told = await runSolo(place, size, { sandbox, count, looksAround: false });
   const pm = crew.sent.filter(({ part }) => part === "pm");
   const first = crew.sent.filter(({ part, isFirst }) => part === "worker" && isFirst);
   const peak = (of: (one: Sent) => number) => Math.max(...pm.map(of));
@@ -63,6 +64,7 @@ export async function compare(place: Place, size: Size, sandbox: Sandbox, count:
   const cheaper = 100 - share(cachedCostOf(crew.sent), cachedCostOf(solo.sent));
   const rows: Row[] = [
     { what: "one agent", figures: { ...figuresOf(solo), compactions: solo.compactions } },
+    { what: "one agent, no study first", figures: { ...figuresOf(told), compactions: told.compactions } },
     { what: "crew", figures: { ...figuresOf(crew), compactions: crew.compactions } },
     { what: "fewer input tokens", figures: {}, target: atLeast(80, fewer, "%") },
     { what: "as many right", figures: {}, target: holds("≥ one agent", crew.right >= solo.right) },
@@ -100,6 +102,7 @@ export async function compare(place: Place, size: Size, sandbox: Sandbox, count:
   ];
   const notes = [
     `cost with cache: in uncached tokens, reads at 0.1 and writes at 1.25; uncached it is the input tokens`,
+    "no study first: it is given the tasks and reads only their modules, which somebody has to find out for it",
     `both err at ${errRate * 100} % of tasks; the one agent runs each task's check itself and corrects`,
   ];
   return { question: `${size.name}: ${size.tasks} tasks, ${size.files} files`, rows, notes };
@@ -166,10 +169,12 @@ async function runCrew(place: Place, size: Size, sandbox: Sandbox, count: Count)
 const countIn = (json: unknown) =>
   Array.isArray(json) ? json.length : (JSON.parse(String(json ?? "[]")) as []).length;
 
+type Solo = { sandbox: Sandbox; count: Count; looksAround: boolean };
+
 /** The same model, the same tools, one conversation that is compacted as a crew's are, nobody who verifies. */
-async function runSolo(place: Place, size: Size, sandbox: Sandbox, count: Count) {
+async function runSolo(place: Place, size: Size, { sandbox, count, looksAround }: Solo) {
   const { made, app } = await workspaceFor(place, size, sandbox);
-  const { runner, sent } = await modelFor(place, soloMind(size), count);
+  const { runner, sent } = await modelFor(place, soloMind(size, looksAround), count);
   const { signal } = new AbortController();
   const desk: Desk = {
     folder: made.root,

@@ -127,10 +127,10 @@ function* lookAround({ files }: Size): Generator<Answer, void> {
  * One careful agent for everything, in one conversation: it reads what the planner reads, and for each task what a
  * worker reads; it makes the same edits and the same mistakes, runs the task's check itself, and corrects what is wrong.
  */
-export const soloMind = (size: Size) => playing(() => solo(size));
+export const soloMind = (size: Size, looksAround: boolean) => playing(() => solo(size, looksAround));
 
-function* solo(size: Size): Script {
-  yield* lookAround(size);
+function* solo(size: Size, looksAround: boolean): Script {
+  if (looksAround) yield* lookAround(size);
   for (let n = 1; n < size.tasks; n++) {
     yield read(n);
     let before = "not yet";

@@ -52,7 +52,7 @@ async function accept(
   }
   if (gate?.decision === "returned") return refuseIt(returnReason(gate));
   if (tip && isJudged) {
-    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip }, signal);
+    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip, signal });
     if (!merged.ok) {
       if (signal.aborted) return released(stopped);
       // The dependencies of the merged files could not be installed, which says nothing about the work.

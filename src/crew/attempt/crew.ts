@@ -2,17 +2,30 @@ import { join } from "node:path";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { ok, type Result } from "../../kernel/result.ts";
+import type { Attempt } from "../../store/queries/attempts.ts";
+import type { RunTask } from "../../store/queries/runs.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
 import { setupsFolder } from "./install/cache.ts";
 import { openSetups, type Setups } from "./setups.ts";
-import { type Worktrees, worktrees } from "./worktree.ts";
+import { type Merged, type Worktrees, worktrees } from "./worktree.ts";
+
+/** An attempt that passed, with the commit and tree that were verified. */
+export type PassedWork = {
+  detail: RunTask;
+  title: string;
+  attempt: Attempt;
+  tip: { commit: string; tree: string };
+  signal: AbortSignal;
+};
 
 /** The dependencies of a process that executes runs. */
 export type Crew = Staff & {
   trees: Worktrees;
   setups: Setups;
+  /** The merge queue of each run. */
+  merges: Map<string, (passed: PassedWork) => Promise<Result<Merged>>>;
   sandbox: Sandbox;
   tell(news: News): void;
 };
@@ -24,7 +37,7 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   const home = setupsFolder(config.stateFolder);
   const [trees, setupTrees] = await Promise.all([openTrees(staff.app), openTrees(staff.app, join(home, "checkouts"))]);
   const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
-  return ok({ ...staff, trees, setups, sandbox: sandbox.value, tell });
+  return ok({ ...staff, trees, setups, merges: new Map(), sandbox: sandbox.value, tell });
 }
 
 /** The checkouts of a workspace's runs. */

@@ -1,38 +1,74 @@
 import { hostname } from "node:os";
 import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Attempt } from "../../store/queries/attempts.ts";
+import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, tasksOfRun } from "../../store/queries/runs.ts";
+import { batched } from "../../tasks/batched.ts";
 import { failedAfterMerge, type MergeCheck, mergeChecks } from "../rules/merge-checks.ts";
 import { deskAt, mergeMessage } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
 import { runChecks } from "./checks.ts";
-import type { Crew } from "./crew.ts";
+import type { Crew, PassedWork } from "./crew.ts";
 import type { Merged } from "./worktree.ts";
 
-type Passed = { detail: RunTask; title: string; attempt: Attempt; tip: { commit: string; tree: string } };
+/** Work in one batch at most. */
+const mostInBatch = 25;
 
 /**
  * Merges work that passed into the run's branch. A verdict holds for the files that were verified; work accepted
  * since makes other files of them, which the checks of all independent tasks must pass before the branch moves.
+ *
+ * Merges of a run wait for each other, because a candidate that another merge overtakes has to be checked again. Those
+ * that wait are merged and checked together; only if that fails, one by one, to find out which of them is to blame.
  */
-export async function mergePassed(
-  crew: Crew,
-  { detail, title, attempt, tip }: Passed,
-  signal: AbortSignal,
-): Promise<Result<Merged>> {
-  const { run_id: run, number } = detail;
-  const message = mergeMessage(detail, title, attempt);
-  const name = `${detail.task_id}-${attempt.epoch}`;
-  return crew.trees.merge(run, tip.commit, message, async (candidate) => {
-    const checks = await checksFor(crew, detail, candidate.tree !== tip.tree);
-    const at = (commit: string) => ({ name, run, task: detail.task_id, commit });
-    const found = await failing(crew, at(candidate.commit), checks, signal);
+export function mergePassed(crew: Crew, passed: PassedWork): Promise<Result<Merged>> {
+  const run = passed.detail.run_id;
+  const options = { size: mostInBatch, lanes: 1, far: false };
+  const queue = crew.merges.get(run) ?? batched(options, (batch: PassedWork[]) => mergeBatch(crew, run, batch));
+  crew.merges.set(run, queue);
+  return queue(passed);
+}
+
+async function mergeBatch(crew: Crew, run: string, batch: PassedWork[]): Promise<Result<Merged>[]> {
+  const together = batch.length > 1 ? await mergeTogether(crew, run, batch) : undefined;
+  if (together?.ok) return batch.map(() => together);
+  const results: Result<Merged>[] = [];
+  for (const passed of batch) results.push(await mergeOne(crew, run, passed));
+  return results;
+}
+
+const workOf = ({ detail, title, attempt, tip }: PassedWork) => ({
+  commit: tip.commit,
+  message: mergeMessage(detail, title, attempt),
+});
+
+/** Refused if anything fails, without saying what. */
+async function mergeTogether(crew: Crew, run: string, batch: PassedWork[]): Promise<Result<Merged>> {
+  const signal = AbortSignal.any(batch.map((passed) => passed.signal));
+  return crew.trees.merge(run, batch.map(workOf), async ({ commit, onto }) => {
+    const others = new Set(batch.map(({ detail }) => detail.number));
+    const found = await Promise.all(batch.map(({ detail }) => checksFor(crew, detail, { onto, others, isNew: true })));
+    const checks = new Map(found.flat().map((one) => [JSON.stringify(one.check), one]));
+    const first = { name: nameOf(batch[0]), run, task: batch[0]?.detail.task_id ?? "", commit };
+    const failed = await failing(crew, first, [...checks.values()], signal);
+    if (!failed.ok) return failed;
+    return failed.value.length > 0 || signal.aborted ? refuse("conflict", "a check fails on the merged files") : ok(true);
+  });
+}
+
+async function mergeOne(crew: Crew, run: string, passed: PassedWork): Promise<Result<Merged>> {
+  const { detail, tip, signal } = passed;
+  const { number } = detail;
+  const name = nameOf(passed);
+  return crew.trees.merge(run, [workOf(passed)], async ({ commit, tree, onto }) => {
+    const checks = await checksFor(crew, detail, { onto, others: new Set(), isNew: tree !== tip.tree });
+    const at = (place: string) => ({ name, run, task: detail.task_id, commit: place });
+    const found = await failing(crew, at(commit), checks, signal);
     if (!found.ok) return found;
     const failed = found.value;
     const own = failed.find((check) => check.number === number);
     // A check that the accepted work fails by itself says nothing about this work.
-    const alone = own ? ok([]) : await failing(crew, at(candidate.onto), failed, signal);
+    const alone = own ? ok([]) : await failing(crew, at(onto), failed, signal);
     const before = alone.ok ? alone.value : [];
     if (signal.aborted) return refuse("refused", stopped);
     const broken = own ?? failed.find((check) => !before.some((one) => isSame(one, check)));
@@ -42,11 +78,27 @@ export async function mergePassed(
 
 export const stopped = "the run was stopped";
 
+const nameOf = (passed: PassedWork | undefined) => `${passed?.detail.task_id}-${passed?.attempt.epoch}`;
+
 const isSame = (a: MergeCheck, b: MergeCheck) => a.number === b.number && a.criterion === b.criterion;
 
-async function checksFor({ app }: Crew, { run_id, number }: RunTask, isNew: boolean): Promise<MergeCheck[]> {
+type Merging = {
+  onto: string;
+  /** Numbers of tasks that are merged in the same batch. */
+  others: ReadonlySet<string>;
+  isNew: boolean;
+};
+
+async function checksFor({ app }: Crew, detail: RunTask, { onto, others, isNew }: Merging): Promise<MergeCheck[]> {
+  const { run_id, number } = detail;
   const [run, tasks] = await Promise.all([app.runs.find(run_id), tasksOfRun(app.db.read, run_id)]);
-  const accepted = new Set(tasks.filter(({ task }) => task.state === "completed").map((row) => row.number));
+  const accepted = new Set(others);
+  for (const { number: other, task } of tasks) {
+    if (task.state === "completed") accepted.add(other);
+    // Merged by another process or a moment ago, and not recorded as completed yet.
+    const commit = task.state === "qc_passed" ? (await lastAttempt(app.db.read, task.id))?.commit_id : undefined;
+    if (commit && (await app.git.isAncestor(commit, onto))) accepted.add(other);
+  }
   return mergeChecks({ number, tasks: run?.plan?.tasks ?? [], accepted, isNew });
 }
 

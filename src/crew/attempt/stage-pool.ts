@@ -51,7 +51,7 @@ export async function openStagePool(crew: Crew, { run, stages: kinds, signal, on
     async next(worker, own) {
       const isPaused = signal.aborted || isStopping || outage.isOn();
       const found = isPaused ? undefined : await stages.next(worker, AbortSignal.any([signal, own]));
-      return found && { task: found.task, claimMs: found.claimMs, run: () => runStage(found) };
+      return found && { task: found.task, claimMs: found.claimMs, run: (_signal, storing) => runStage(found, storing) };
     },
     async onError(error, { task }) {
       app.log.error({ error: String(error), task }, "stage-failed");
@@ -60,9 +60,11 @@ export async function openStagePool(crew: Crew, { run, stages: kinds, signal, on
     },
   });
 
-  async function runStage(stage: Stage): Promise<JobResult> {
+  async function runStage(stage: Stage, freeWorker: () => void): Promise<JobResult> {
     let result: StageResult | undefined;
     try {
+      // A merge waits for others and for checks; meanwhile another worker may start an agent.
+      if (stage.isMerge) freeWorker();
       result = await stage.run();
       if (result.outcome === "stop") await onStop({ reason: result.reason, task: stage.task, failed: false });
       await notice(stage, result);
@@ -149,7 +151,7 @@ const jobResults: Record<StageResult["outcome"], JobResult> = {
 /** When and after how many changes the database was looked at. */
 type Look = { changes: number; at: number };
 
-type Stage = { task: string; claimMs?: number; run(): Promise<StageResult> };
+type Stage = { task: string; claimMs?: number; isMerge?: boolean; run(): Promise<StageResult> };
 
 type Finding = { run: string | undefined; kinds: Stages; changes: Changes; isStopping: () => boolean };
 
@@ -220,6 +222,7 @@ async function findStage(
     const isVerified = state !== "worker_completed";
     return {
       task: id,
+      isMerge: state === "qc_passed",
       run: () => (isVerified ? conclude(crew, id, worker, signal) : verify(crew, id, `${worker}/qc`, signal)),
     };
   }

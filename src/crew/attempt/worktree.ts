@@ -199,47 +199,31 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   };
 
   /**
-   * Merges accepted work into the run's branch. Idempotent, so that a crash after it does no harm. A
-   * conflict changes nothing and names the files, and neither does a candidate that `check` refuses. Merges of one
-   * process wait for each other: a candidate that another merge overtakes has to be checked again.
+   * Merges work into the run's branch, one after the other, all or nothing. Idempotent, so that a crash after it does no
+   * harm. A conflict changes nothing and names the files, and neither does a candidate that `check` refuses.
    */
-  const merge = (
+  async function merge(
     run: string,
-    commit: string,
-    message: string,
+    work: readonly { commit: string; message: string }[],
     check: (candidate: Candidate) => Promise<Result<true>> = async () => ok(true),
-  ): Promise<Result<Merged>> => {
-    const done = (merging.get(run) ?? Promise.resolve()).then(() => mergeNow(run, commit, message, check));
-    const settled = done.then(
-      () => undefined,
-      () => undefined,
-    );
-    merging.set(run, settled);
-    return done;
-  };
-
-  /** The last merge of each run. */
-  const merging = new Map<string, Promise<void>>();
-
-  async function mergeNow(
-    run: string,
-    commit: string,
-    message: string,
-    check: (candidate: Candidate) => Promise<Result<true>>,
   ): Promise<Result<Merged>> {
     for (let tries = 1; ; tries++) {
-      const ours = await accepted(run);
-      const isIn = await git.run(["merge-base", "--is-ancestor", commit, ours]);
-      if (isIn.code === 0) return ok({ commit: ours, already: true });
-      const joined = await mergeTree(git, ours, commit);
-      if ("conflicts" in joined) {
-        const files = joined.conflicts;
-        return refuse("conflict", `merge conflict with work accepted since, in ${files.join(", ")}`, { files, ours });
+      const onto = await accepted(run);
+      let tip = onto;
+      for (const { commit, message } of work) {
+        if (await git.isAncestor(commit, tip)) continue;
+        const joined = await mergeTree(git, tip, commit);
+        if ("conflicts" in joined) {
+          const files = joined.conflicts;
+          const reason = `merge conflict with work accepted since, in ${files.join(", ")}`;
+          return refuse("conflict", reason, { files, ours: onto });
+        }
+        tip = await commitTree(joined.tree, [tip, commit], message);
       }
-      const made = await commitTree(joined.tree, [ours, commit], message);
-      const held = await check({ commit: made, tree: joined.tree, onto: ours });
+      if (tip === onto) return ok({ commit: onto, already: true });
+      const held = await check({ commit: tip, tree: await treeOf(tip), onto });
       if (!held.ok) return held;
-      if (await git.moveRef(acceptedRef(run), made, ours)) return ok({ commit: made, already: false });
+      if (await git.moveRef(acceptedRef(run), tip, onto)) return ok({ commit: tip, already: false });
       if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept changing during ${mostTries} merges`);
       await sleep(10 * tries);
     }
