@@ -6,7 +6,7 @@ import { runUsage } from "../crew/report/usage.ts";
 import { answerQuestion, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
-import { cancelCommand, resumeCommand } from "./execute.ts";
+import { cancelCommand, rerunCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import { mergeCommand, pullRequestCommand } from "./merge.ts";
@@ -63,6 +63,7 @@ export const runCommand = (common: () => Common) =>
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
+    .addCommand(rerunCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
     .addCommand(mergeCommand(common) as unknown as Command)
     .addCommand(pullRequestCommand(common) as unknown as Command)

@@ -53,6 +53,8 @@ export interface RunTaskRow {
   model: string | null;
   notes: string;
   failure: string | null;
+  start_epoch: number | null;
+  start_since: number | null;
 }
 
 export interface AttemptRow {

@@ -65,7 +65,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   });
   try {
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
-    if (attempt > 1) await tree.open();
+    if (attempt > 1 || detail.start_epoch) await tree.open();
     const context = await contextFor(app, task.id, "worker");
     if (!context.ok) return stopRun(context.problem.message);
     const system = await preambleFor(crew, "worker", detail.worker_role, lease.signal);
@@ -144,15 +144,17 @@ const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
   usd: costUsd,
 });
 
-/** The commit of the last failed attempt, if it left any files. */
+/** The commit that the next attempt goes on from: of the last failed attempt, or of the one that a rerun starts from. */
 export async function lastCommit(
   { app, trees }: Pick<Crew, "app" | "trees">,
-  { task_id, run_id, number }: RunTask,
+  { task_id, run_id, number, start_epoch, start_since }: RunTask,
 ): Promise<string | undefined> {
-  const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
-  if (!failed) return undefined;
-  const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
-  return (await trees.tip(branch, failed.commit_id))?.commit;
+  const attempts = await attemptsOf(app.db.read, { task: task_id });
+  const failed = attempts.findLast((row) => row.phase === "qc_failed" && row.epoch > (start_since ?? 0));
+  const from = failed ?? attempts.find((row) => row.epoch === start_epoch);
+  if (!from) return undefined;
+  const branch = from.branch ?? attemptBranch(run_id, number, from.attempt, from.epoch);
+  return (await trees.tip(branch, from.commit_id))?.commit;
 }
 
 /**

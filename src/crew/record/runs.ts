@@ -319,4 +319,6 @@ const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   model: task.model ?? null,
   notes: task.notes,
   failure: null,
+  start_epoch: null,
+  start_since: null,
 });
