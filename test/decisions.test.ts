@@ -52,14 +52,24 @@ const decisions = [
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
 
-/** Tested with what they decide about, in hostile-workspace.test.ts, steering.test.ts, doctor-fix.test.ts and focus.test.ts. */
+/**
+ * Tested with what they decide about, in hostile-workspace.test.ts, steering.test.ts, doctor-fix.test.ts, focus.test.ts,
+ * crew-replan.test.ts, run-merge.test.ts, run-rerun.test.ts and task-take.test.ts.
+ */
 const otherDecisions = [
   "acknowledge_finding",
   "allow_files",
   "allow_settings",
+  "confirm_plan_change",
   "doctor_fix",
+  "hand_back_task",
+  "merge_run",
   "move_focus",
+  "open_pull_request",
   "refuse_files",
+  "reject_plan_change",
+  "rerun_run",
+  "take_task",
 ] as const satisfies OperationName[];
 
 type Case = { input: Record<string, unknown>; command: string[] };
