@@ -144,7 +144,7 @@ const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
   usd: costUsd,
 });
 
-/** The commit that the next attempt goes on from: of the last failed attempt, or of the one that a rerun starts from. */
+/** The commit that the next attempt starts with: of the last failed attempt, or of the one that a rerun names. */
 export async function lastCommit(
   { app, trees }: Pick<Crew, "app" | "trees">,
   { task_id, run_id, number, start_epoch, start_since }: RunTask,
