@@ -48,14 +48,12 @@ function whyNotSplit({ task, into }: Split, tasks: PlanTask[]): string[] {
     : [`split of task ${task}: it has been started and keeps its number; make it one of the parts`];
 }
 
-const withParts = (task: PlanTask, splits: Split[]): PlanTask => ({
-  ...task,
-  depends_on: splits.reduce(
-    (before, { task: split, into }) =>
-      before.includes(split) && !into.includes(task.number) ? [...new Set([...before, ...into])] : before,
-    task.depends_on,
-  ),
-});
+function withParts(task: PlanTask, splits: Split[]): PlanTask {
+  const before = new Set(task.depends_on);
+  for (const { task: split, into } of splits)
+    if (before.has(split) && !into.includes(task.number)) for (const part of into) before.add(part);
+  return { ...task, depends_on: [...before] };
+}
 
 /** A change of a plan that the planner proposes; `wanted` are the numbers of the tasks that it replans. */
 export type StoredPlanChange = Omit<PlanChangeRow, "tasks" | "draft" | "plan"> & {
