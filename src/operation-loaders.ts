@@ -35,6 +35,7 @@ const crewClean = () => import("./crew/clean.ts");
 const crewMerge = () => import("./crew/merge.ts");
 const crewPullRequest = () => import("./crew/pull-request.ts");
 const crewTake = () => import("./crew/take-operations.ts");
+const crewRerun = () => import("./crew/rerun.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
@@ -145,6 +146,7 @@ export const loaders = {
   pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   close_run: pick(crewRun, "closeFailedRun"),
+  rerun_run: pick(crewRerun, "rerunRun"),
   merge_run: pick(crewMerge, "mergeRun"),
   open_pull_request: pick(crewPullRequest, "openPullRequest"),
   clean_runs: pick(crewClean, "cleanRuns"),

@@ -52,17 +52,26 @@ const decisions = [
 ] as const satisfies OperationName[];
 type Decision = (typeof decisions)[number];
 
-/** Tested with what they decide about: hostile-workspace, steering, doctor-fix, focus, gates and steer.test.ts. */
+/** Tested with what they decide about, in the tests of held files, settings, doctor, focus, gates, steering, repairs and decisions in a browser. */
 const otherDecisions = [
   "acknowledge_finding",
   "allow_files",
   "allow_settings",
   "approve_task",
+  "confirm_plan_change",
+  "decide_proposal",
   "doctor_fix",
+  "hand_back_task",
+  "merge_run",
   "move_focus",
+  "open_pull_request",
   "refuse_files",
+  "reject_plan_change",
+  "rerun_run",
   "return_task",
   "steer_task",
+  "take_task",
+  "undo_decision",
 ] as const satisfies OperationName[];
 
 type Case = { input: Record<string, unknown>; command: string[] };

@@ -5,6 +5,7 @@ import type { PlannedSetup } from "../crew/attempt/planned-setup.ts";
 import { executeRun } from "../crew/execute-operations.ts";
 import type { Outcome } from "../crew/record/run-host.ts";
 import { runDetails } from "../crew/report/show.ts";
+import { rerunRun } from "../crew/rerun.ts";
 import { currentBudget } from "../crew/rules/run-budget.ts";
 import { cancelRun, pauseRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
@@ -14,8 +15,9 @@ import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Confirmation } from "./decide.ts";
 import { failureLines } from "./failures.ts";
+import type { OutputOf } from "./output-of.ts";
 import { progress } from "./progress.ts";
-import { type Common, complain, localPerson, perform, report, withApp } from "./session.ts";
+import { type Common, complain, localPerson, perform, print, report, withApp } from "./session.ts";
 import { writeErr, writeOut } from "./shell.ts";
 import { inert, inertly, json, plural, table } from "./text.ts";
 
@@ -87,6 +89,39 @@ export const pauseCommand = (common: () => Common) =>
         ].join("\n"),
       ),
     );
+
+export const rerunCommand = (common: () => Common) =>
+  new Command("rerun")
+    .description(rerunRun.summary)
+    .argument("<run>")
+    .requiredOption("--from <task[@attempt]>", "the task, such as 1.2, or one of its attempts, such as 1.2@1")
+    .option("--message <text>", "why; the next worker reads it")
+    .option("--workers <n>", "maximum number of tasks in progress at once", count)
+    .option("--no-start", "only prepare it; run resume continues")
+    .option("--dry-run", "only show what would be repeated")
+    .action((id, { from, message, workers, start, dryRun }) =>
+      withApp(common(), async (app) => {
+        const input = { id, from, message };
+        const confirmation: Confirmation = {
+          word: "rerun",
+          async preview(app, person) {
+            const found = await rerunRun.perform(app, { ...input, confirm: false }, person);
+            return found.ok ? ok({ text: repeated(inertly(found.value)) }) : found;
+          },
+        };
+        const done = await perform(app, common(), rerunRun, { ...input, confirm: !dryRun }, confirmation);
+        if (!done.ok || dryRun || !start) return print(common(), done, repeated);
+        writeOut(common().json ? `${json({ kind: "rerun", ...done.value })}\n` : `${repeated(inertly(done.value))}\n`);
+        await carryOut(app, common(), id, { workers });
+      }),
+    );
+
+const repeated = ({ id, rerun, number, attempt, repeated, kept }: OutputOf<typeof rerunRun>) =>
+  [
+    `${rerun ? "repeating" : "would repeat"} ${id} from task ${number}, ${attempt === null ? "on the accepted work" : `with the files of attempt ${attempt}`}`,
+    ...repeated.map((task) => `  ${task.number}: ${task.title}`),
+    `kept: ${kept.join(", ") || "nothing"}`,
+  ].join("\n");
 
 export const cancelCommand = (common: () => Common) =>
   new Command("cancel")

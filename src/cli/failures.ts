@@ -23,5 +23,6 @@ export function failureLines(run: string, failures: Failures): string[] {
     ]),
     "",
     `retry with: ${failures.map(({ id }) => `scriptorium task retry ${id}`).join(" && ")} && scriptorium run resume ${run}`,
+    `or have the planner change them: scriptorium run replan ${run}`,
   ];
 }

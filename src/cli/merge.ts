@@ -60,7 +60,7 @@ export const pullRequestCommand = (common: () => Common) =>
         const found = await openPullRequest.perform(app, { ...input, confirm: false }, person);
         if (!found.ok) return complain(common(), found.problem);
         if (dryRun) return print(common(), found, pushing);
-        // Nobody is asked who has a token: say where the work goes before it goes.
+        // With a token nobody is asked: print the destination before the push.
         if (tokenOf(common())) writeErr(`${pushing(inertly(found.value))}\n`);
         const confirmation = { word: "push", preview: async () => ok({ text: pushing(inertly(found.value)) }) };
         const pin = { ...input, remote: found.value.remote, confirm: true };

@@ -7,7 +7,7 @@ import { commandLines } from "../crew/rules/setup.ts";
 import { answerQuestion, closeFailedRun, listRuns, metrics, runReport, showRun } from "../crew/run-operations.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { listFocusRuns, moveFocus } from "../wiki/focus-operations.ts";
-import { cancelCommand, pauseCommand, resumeCommand } from "./execute.ts";
+import { cancelCommand, pauseCommand, rerunCommand, resumeCommand } from "./execute.ts";
 import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import { mergeCommand, pullRequestCommand } from "./merge.ts";
@@ -73,6 +73,7 @@ export const runCommand = (common: () => Common) =>
     .addCommand(pauseCommand(common) as unknown as Command)
     .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
+    .addCommand(rerunCommand(common) as unknown as Command)
     .addCommand(cancelCommand(common) as unknown as Command)
     .addCommand(mergeCommand(common) as unknown as Command)
     .addCommand(pullRequestCommand(common) as unknown as Command)

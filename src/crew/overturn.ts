@@ -73,7 +73,7 @@ export const overturnTask = operation({
 const named = ({ id, title }: Task) => ({ id, title });
 
 /** Voids verdicts and attempts and reopens runs, in the transaction that overturns the task. */
-async function recordOverturn(
+export async function recordOverturn(
   app: CrewApp,
   tx: Query,
   { task, stale, stopped }: { task: Task; stale: Task[]; stopped: Task[] },
@@ -115,7 +115,7 @@ async function failPassed(tx: Query, task: string): Promise<void> {
 }
 
 /** Rewrites the report of a run that was over. */
-async function rewriteReport(app: CrewApp, run: string): Promise<Result<void>> {
+export async function rewriteReport(app: CrewApp, run: string): Promise<Result<void>> {
   const report = await reportOf(app, run);
   if (!report.ok) return report;
   await app.runs.putReport(run, report.value);

@@ -58,6 +58,8 @@ export interface RunTaskRow {
   notes: string;
   failure: string | null;
   gate: "person" | null;
+  start_epoch: number | null;
+  start_since: number | null;
 }
 
 export interface GateRow {

@@ -125,7 +125,7 @@ export function transition(task: Current, step: Step): Result<Next> {
   }
 }
 
-/** An attempt that nobody has judged goes on with the person; a task that was over starts anew. */
+/** An attempt that nobody has judged keeps its number; a task that was over starts again at 1. */
 function attemptTaken({ state, attempt, maxRetries }: Current): number {
   if (state === "failed" || state === "cancelled") return 1;
   return ["pending", "preparing_retry", "qc_failed"].includes(state) ? Math.min(attempt + 1, maxRetries + 1) : attempt;

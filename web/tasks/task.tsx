@@ -33,8 +33,24 @@ export function TaskPage() {
   const handBack = useWrite("hand_back_task", {
     onDone: ({ state }) => say(`Handed back; the task is ${stateWords[state]}. Resume the run if it has stopped`),
   });
+  const rerun = useWrite("rerun_run", {
+    onDone: ({ repeated }) => say(`${repeated.length} tasks will be repeated; resume the run`),
+  });
+  const run = useOperation("show_run", { id: task?.run ?? "" }, { enabled: task?.run !== undefined }).data;
+  const canRerun =
+    (task?.state === "completed" || task?.state === "failed") &&
+    run !== undefined &&
+    ["stopped", "failed", "completed"].includes(run.state);
   const isTaken = task?.holder !== undefined && task.result.taken_by === task.holder;
-  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack", Action> = {
+  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack" | "rerun", Action> = {
+    rerun: {
+      id: "task-rerun",
+      label: "Rerun from here",
+      group: "Page",
+      operation: "rerun_run",
+      when: canRerun && !rerun.isPending,
+      run: () => rerun.mutate({ id: task?.run ?? "", from: id, confirm: true }),
+    },
     take: {
       id: "task-take",
       label: "Take over",
@@ -130,6 +146,7 @@ export function TaskPage() {
         <div className="row-of-buttons">
           {actions.handBack.when && <ActionButton action={actions.handBack} />}
           {actions.reopen.when && <ActionButton action={actions.reopen} />}
+          {actions.rerun.when && <ActionButton action={actions.rerun} variant="default" />}
           {actions.take.when && <ActionButton action={actions.take} variant="default" />}
           {actions.release.when && <ActionButton action={actions.release} variant="default" />}
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}

@@ -83,7 +83,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     if (!setup.ok) return stopRun(setup.problem.message);
     prepared = setup.value;
     // The files of the earlier attempt belong to the deliverable even if this worker never opens its folder.
-    if (attempt > 1) await tree.open();
+    if (attempt > 1 || detail.start_epoch) await tree.open();
     // Before the context is made: a message that comes in between is then delivered twice, and never lost.
     await takeSteering(app, { task: task.id, epoch, how: "context", agent: worker });
     const context = await contextFor(app, task.id, "worker");
@@ -171,15 +171,17 @@ const figures = ({ inputTokens, outputTokens, costUsd }: Spent) => ({
   usd: costUsd,
 });
 
-/** The commit of the last failed attempt, if it left any files. */
+/** The commit that the next attempt starts with: of the last failed attempt, or of the one that a rerun names. */
 export async function lastCommit(
   { app, trees }: Pick<Crew, "app" | "trees">,
-  { task_id, run_id, number }: RunTask,
+  { task_id, run_id, number, start_epoch, start_since }: RunTask,
 ): Promise<string | undefined> {
-  const failed = (await attemptsOf(app.db.read, { task: task_id })).findLast((row) => row.phase === "qc_failed");
-  if (!failed) return undefined;
-  const branch = failed.branch ?? attemptBranch(run_id, number, failed.attempt, failed.epoch);
-  return (await trees.tip(branch, failed.commit_id))?.commit;
+  const attempts = await attemptsOf(app.db.read, { task: task_id });
+  const failed = attempts.findLast((row) => row.phase === "qc_failed" && row.epoch > (start_since ?? 0));
+  const from = failed ?? attempts.find((row) => row.epoch === start_epoch);
+  if (!from) return undefined;
+  const branch = from.branch ?? attemptBranch(run_id, number, from.attempt, from.epoch);
+  return (await trees.tip(branch, from.commit_id))?.commit;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { mergeTree } from "../../store/git/merge-branch.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import type { Beside } from "../agent/desk/place.ts";
-import { acceptedBranch } from "../rules/branches.ts";
+import { acceptedBranch, beforeRerunBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 import type { Installation } from "./install/cache.ts";
 import { excludeText, privateRepository } from "./private-repository.ts";
@@ -229,6 +229,53 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     }
   }
 
+  /** The merges of accepted tasks, oldest first. */
+  async function acceptedMerges(
+    run: string,
+  ): Promise<{ commit: string; first: string; task: string; number: string }[]> {
+    const keys = ["Run", "Task", "Number"].map((key) => `%(trailers:key=${key},valueonly,separator=%x20)`);
+    const format = ["%H", "%P", "%s", ...keys].join("%x00");
+    const found: { commit: string; first: string; task: string; number: string }[] = [];
+    const log = await git.text(["log", "--first-parent", `--format=${format}`, acceptedRef(run)]);
+    for (const line of log.split("\n")) {
+      const [commit = "", parents = "", subject = "", of, task = "", number = ""] = line.split("\0");
+      if (of !== run || !subject.startsWith("Accept task ")) break;
+      found.unshift({ commit, first: parents.split(" ")[0] ?? "", task, number });
+    }
+    return found;
+  }
+
+  /** The accepted work without some tasks, as a commit; nothing moves. A conflict names the task that needs them. */
+  async function acceptedWithout(
+    run: string,
+    tasks: ReadonlySet<string>,
+  ): Promise<Result<{ from: string; to: string }>> {
+    const from = await accepted(run);
+    const merges = await acceptedMerges(run);
+    const first = merges.findIndex(({ task }) => tasks.has(task));
+    if (first < 0) return ok({ from, to: from });
+    let to = merges[first]?.first ?? from;
+    for (const { commit, first: before, number } of merges.slice(first).filter(({ task }) => !tasks.has(task))) {
+      const joined = await mergeTree(git, to, commit, before);
+      if ("conflicts" in joined)
+        return refuse(
+          "conflict",
+          `task ${number}, which is kept, was built on the files of tasks that are repeated: ${joined.conflicts.join(", ")}; rerun from task ${number} as well, or overturn it first`,
+          { files: joined.conflicts },
+        );
+      // Without its second parent, whose history has the tasks that are left out.
+      to = await commitTree(joined.tree, [to], (await git.text(["log", "-1", "--format=%B", commit])).trimEnd());
+    }
+    return ok({ from, to });
+  }
+
+  /** Sets the accepted work back; what was accepted before stays on a branch of its own. */
+  async function setBack(run: string, { from, to }: { from: string; to: string }): Promise<boolean> {
+    if (from === to) return true;
+    await git.setRef(`refs/heads/${beforeRerunBranch(run, from)}`, from);
+    return git.moveRef(acceptedRef(run), to, from, "scriptorium: rerun");
+  }
+
   /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
   async function snapshot(name: string, branch: string, message: string): Promise<string | undefined> {
     const folder = join(home, name);
@@ -252,6 +299,8 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     accepted,
     /** As `accepted`, but creates no branch: undefined in a repository without commits. */
     tipOrHead: async (run: string) => (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit,
+    acceptedWithout,
+    setBack,
     snapshot,
     open,
     install,

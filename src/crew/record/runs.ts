@@ -346,4 +346,6 @@ const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   notes: task.notes,
   failure: null,
   gate: task.gate ?? null,
+  start_epoch: null,
+  start_since: null,
 });

@@ -2,3 +2,6 @@
 export const acceptedBranch = (run: string) => `scriptorium/${run}/accepted`;
 export const attemptBranch = (run: string, number: string, attempt: number, epoch: number) =>
   `scriptorium/${run}/task-${number}/attempt-${attempt}-${epoch}`;
+/** What was accepted before a rerun set the accepted branch back. */
+export const beforeRerunBranch = (run: string, commit: string) =>
+  `scriptorium/${run}/before-rerun-${commit.slice(0, 12)}`;

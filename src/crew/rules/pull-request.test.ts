@@ -16,7 +16,7 @@ describe("O11: the forge of a remote", () => {
     expect([forgeOf(url), repositoryOf(url)]).toEqual([forge, repository]);
   });
 
-  test("a text is cut at the limit of the forge, and a title is one line that is no option", () => {
+  test("a text is cut at the limit of the forge, and a title is one line and never an option", () => {
     const request = { repository: undefined, branch: "b", base: undefined, draft: false };
     const long = { ...request, title: "--web\nRun: x", text: "Über alles\n".repeat(20_000) };
     const github = forgeCommand("github", long);

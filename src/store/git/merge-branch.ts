@@ -15,17 +15,26 @@ type Wanted = { into: string; from: string; squash: boolean };
 const mostTries = 10;
 const pathsAtOnce = 500;
 
-/** Merges two commits without a work tree: the tree, or the files with conflicts. */
+/** Merges two commits without a work tree: the tree, or the files with conflicts. `base` replaces their merge base. */
 export async function mergeTree(
   git: Git,
   ours: string,
   theirs: string,
+  base?: string,
 ): Promise<{ tree: string } | { conflicts: string[] }> {
-  const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ours, theirs]);
+  const sides = base === undefined ? [ours, theirs] : await withBase(git, base, [ours, theirs]);
+  const { code, stdout, stderr } = await git.run(["merge-tree", "--write-tree", "--name-only", "-z", ...sides]);
   const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
   if (code === 0) return { tree };
   if (code !== 1) throw new Error(`git merge-tree failed (${code}): ${stderr.trim()}`);
   return { conflicts: [...new Set(rest.slice(0, rest.indexOf("")))] };
+}
+
+/** The same trees as commits on a common base: `--merge-base` needs git 2.40. */
+async function withBase(git: Git, base: string, commits: string[]): Promise<string[]> {
+  const author = { name: "Scriptorium", email: "" };
+  const root = await git.commitTree(await git.treeOf(base), [], "Base", author);
+  return Promise.all(commits.map(async (one) => git.commitTree(await git.treeOf(one), [root], "Side", author)));
 }
 
 /** The merge of a commit into a branch, or the files with conflicts; nothing is changed. */

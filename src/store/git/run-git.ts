@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 
 /**
- * The only place that starts git. Limits, environment and protection from the repository's own
+ * The only place that starts git, but for `push.ts`, which a person's command starts with their credentials. Limits, environment and protection from the repository's own
  * configuration are decided here, for every call. Three rules keep a repository from running programs:
  *
  * 1. Only the commands listed below start, each with options that switch its programs off.

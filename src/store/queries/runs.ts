@@ -98,13 +98,17 @@ export async function insertRunTasks(tx: Query, tasks: RunTask[]): Promise<void>
 
 /** The text of a planned task that a person or the planner changed. */
 export const saveRunTask = (tx: Query, task: RunTask) => {
-  const { task_id, run_id: _, failure: __, ...columns } = task;
+  const { task_id, run_id: _, failure: __, start_epoch: ___, start_since: ____, ...columns } = task;
   return tx
     .updateTable("run_tasks")
     .set(stringifyColumns<RunTaskRow, Json>(columns, empty))
     .where("task_id", "=", task_id)
     .execute();
 };
+
+/** Where the next attempt of a task starts: with the files of an attempt, or with epoch 0 of the accepted work. */
+export const saveStart = (tx: Query, task: string, start: { start_epoch: number; start_since: number }) =>
+  tx.updateTable("run_tasks").set(start).where("task_id", "=", task).execute();
 
 /** Deletes the tasks of a plan that is replaced; a task that was ever claimed stays. */
 export const deleteUnstartedTasks = (tx: Query, run: string) =>
