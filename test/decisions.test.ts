@@ -374,7 +374,7 @@ describe("V1: at a terminal a person confirms a decision with a typed word", () 
   test("after they saw what it does, hidden characters and topics included", async () => {
     const made = await jobWorkspace();
     const id = await pageProposal(made);
-    const terminal = atTerminal(["proposal", "approve", id], { cwd: made.root });
+    const terminal = atTerminal(["proposal", "approve", id, "--accept-hidden"], { cwd: made.root });
     await terminal.answer("page docs/deploy.md");
     await terminal.answer("contains hidden characters: U+202E");
     await terminal.answer("1 line added, 1 removed");
@@ -478,7 +478,7 @@ describe("V1, S6: real processes", () => {
     expect(byProgram).toContain("runs inside Claude Code");
     expect(await made.app.proposals.find(id)).toMatchObject({ status: "open" });
 
-    const byScript = await scriptoriumOfPerson(["proposal", "approve", id, "--json"], { cwd: made.root });
+    const byScript = await scriptoriumOfPerson(["proposal", "approve", id, "--accept-hidden", "--json"], { cwd: made.root });
     expect(byScript, byScript.stderr).toMatchObject({ code: 0 });
     expect(await made.app.proposals.find(id)).toMatchObject({ status: "approved" });
   });

@@ -52,7 +52,9 @@ async function mergeTogether(crew: Crew, run: string, batch: PassedWork[]): Prom
     const first = { name: nameOf(batch[0]), run, task: batch[0]?.detail.task_id ?? "", commit };
     const failed = await failing(crew, first, [...checks.values()], signal);
     if (!failed.ok) return failed;
-    return failed.value.length > 0 || signal.aborted ? refuse("conflict", "a check fails on the merged files") : ok(true);
+    return failed.value.length > 0 || signal.aborted
+      ? refuse("conflict", "a check fails on the merged files")
+      : ok(true);
   });
 }
 

@@ -273,7 +273,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function setBack(run: string, { from, to }: { from: string; to: string }): Promise<boolean> {
     if (from === to) return true;
     await git.setRef(`refs/heads/${beforeRerunBranch(run, from)}`, from);
-    return git.moveRef(acceptedRef(run), to, from, "scriptorium: rerun");
+    return git.moveRef(acceptedRef(run), to, from, { reason: "scriptorium: rerun" });
   }
 
   /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
