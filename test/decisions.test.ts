@@ -478,7 +478,9 @@ describe("V1, S6: real processes", () => {
     expect(byProgram).toContain("runs inside Claude Code");
     expect(await made.app.proposals.find(id)).toMatchObject({ status: "open" });
 
-    const byScript = await scriptoriumOfPerson(["proposal", "approve", id, "--accept-hidden", "--json"], { cwd: made.root });
+    const byScript = await scriptoriumOfPerson(["proposal", "approve", id, "--accept-hidden", "--json"], {
+      cwd: made.root,
+    });
     expect(byScript, byScript.stderr).toMatchObject({ code: 0 });
     expect(await made.app.proposals.find(id)).toMatchObject({ status: "approved" });
   });
