@@ -395,7 +395,15 @@ describe.each(sampledEngines)("attempts on %s", (engine) => {
     const worker = crewAgent("worker", run, "w-1", { task, epoch, secret });
     unwrap(await app.runs.step(run, { type: "start" }, "crew"));
     const waiting = async () => unwrap(await inbox.perform(app, {}, person("reader")));
-    expect(await waiting()).toEqual({ waiting: 0, proposals: [], runs: [], files: [], gates: [], settings: [] });
+    expect(await waiting()).toEqual({
+      waiting: 0,
+      proposals: [],
+      plan_changes: [],
+      runs: [],
+      files: [],
+      gates: [],
+      settings: [],
+    });
     const asked = unwrap(await ask.perform(app, { question: "Which port?" }, worker));
     const section = {
       id: "risks",

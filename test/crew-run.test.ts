@@ -432,6 +432,7 @@ describe.each(sampledEngines)("a run on %s", (engine) => {
       runs: [run],
       branches: [stray],
       checkouts: [checkout],
+      setups: [],
       kept,
     });
     expect(branches()).toEqual([accepted, stray]);

@@ -3,12 +3,14 @@ import type { Log } from "../kernel/log.ts";
 import { builtFile } from "../kernel/package-files.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Lane } from "../kernel/threads/fair-queue.ts";
-import { type Outcome, threadPool } from "../kernel/threads/thread-pool.ts";
+import { defaultLimits, type Outcome, threadPool } from "../kernel/threads/thread-pool.ts";
 import { plainText } from "./markdown.ts";
 import type { RenderAnswer, RenderMessage, RenderRequest } from "./renderer/worker.ts";
 
 const maxCachedCharacters = 32 * 1024 * 1024;
 const requestMs = 10_000;
+/** Less than a request waits: a text that is too slow is then known as such, and not begun again by each request. */
+const wallMs = 8_000;
 /** Texts that could not be rendered are prepared on the server's own thread, so less of them is shown. */
 const maxPlainBytes = 256 * 1024;
 
@@ -37,6 +39,7 @@ export function openRenderer(log: Log) {
   const pool = threadPool<RenderRequest, RenderAnswer>({
     file: builtFile("renderer-worker.js"),
     log,
+    limits: { ...defaultLimits, wallMs },
     // The list of ids may be long and rarely changes, so it is sent to a thread only when its hash differs.
     messageFor({ ids, ...request }, memory): RenderMessage {
       const stamp = stampOf(ids);
