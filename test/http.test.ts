@@ -770,7 +770,7 @@ describe("serving", () => {
     const { root } = await newWorkspace();
     const { url, token } = await serveProcess(root);
     const { version } = (await ask(url, "/api/entries/notes", { token })).json();
-    const body = { content: "[a](".repeat(30_000), version };
+    const body = { content: "[a](".repeat(60_000), version };
     expect((await ask(url, "/api/entries/notes", { method: "PUT", token, body })).status).toBe(200);
 
     let isOver = false;
@@ -789,7 +789,7 @@ describe("serving", () => {
     expect(meanwhile, "answers to others, meanwhile").toBeGreaterThan(5);
 
     // What was laid out once is known: it does not queue up behind another such page.
-    const other = { content: "[b](".repeat(30_000), version: 1 };
+    const other = { content: "[b](".repeat(60_000), version: 1 };
     expect((await ask(url, "/api/entries/glossary", { method: "PUT", token, body: other })).status).toBe(200);
     const order: string[] = [];
     const fresh = ask(url, "/api/rendered/page?path=wiki/glossary.md", { token }).then(() => order.push("new"));

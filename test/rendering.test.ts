@@ -122,8 +122,8 @@ describe("S7: rendering for one client", () => {
   });
 
   test.each([
-    ["half-written links", "[a](".repeat(30_000)],
-    ["declarations", "a <!A ".repeat(20_000)],
+    ["half-written links", "[a](".repeat(60_000)],
+    ["declarations", "a <!A ".repeat(40_000)],
     ["quotes hidden from the scan behind a fence that is none", `\`\`\` \`\n${"> ".repeat(20_000)}a`],
   ])("T23: a text that the scan does not reject is stopped by the clock: %s", async (_name, text) => {
     const { root } = await newWorkspace();
