@@ -13,8 +13,8 @@ export default defineConfig({
     env: { SCRIPTORIUM_TRUSTED_FOLDERS: tmpdir(), SCRIPTORIUM_TEST_LONG: runsLongTests ? "1" : "" },
     // More than the two cores of CI: tests wait for processes, disks and timers.
     maxWorkers: 3,
-    // Tests kill real processes and wait for leases; CI repeats a failed one once, so that a loaded machine does not fail a change.
-    retry: process.env.CI ? 1 : 0,
+    // Tests kill real processes and wait for leases; CI repeats a failed one twice, so that a loaded machine does not fail a change.
+    retry: process.env.CI ? 2 : 0,
     // The files of a worker share its modules: importing src/ for each file costs more than most files.
     isolate: false,
     reporters: ["default", "./test/support/skip-report.ts"],

@@ -48,7 +48,7 @@ const normal = (text: string) => text.replaceAll("\r\n", "\n").trim();
 
 describe("V2, V11, N2: the repository matrix", () => {
   test.each(layouts)("V2, V11, N2: $name", async (layout: Layout) => {
-    if (layout.needs && !layout.needs()) return skipNow(`this machine has no ${layout.name}`);
+    if (layout.needs && !layout.needs()) return skipNow(`this machine cannot make the layout: ${layout.name}`);
     const repository = repositoryOf(layout);
     const { root, git } = repository;
     const { asPerson, asAgent, doctor, crash, propose } = commandsIn(repository);
