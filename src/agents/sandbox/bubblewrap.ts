@@ -51,9 +51,13 @@ const namespaces = [
 
 const readOnly = (path: string) => ["--ro-bind-try", path, path];
 
+const programFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt"];
+/** Visible anyway. A mount on a link in there, such as /usr/bin/npm, would fail. */
+const isProgramFile = (path: string) => programFolders.some((folder) => path.startsWith(`${folder}/`));
+
 /** The machine's programs, and files for verifying certificates. No home, no other folder or process. */
 const machine = [
-  ...["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt"].flatMap(readOnly),
+  ...programFolders.flatMap(readOnly),
   ...["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"].flatMap((name) =>
     readOnly(`/etc/${name}`),
   ),
@@ -140,7 +144,7 @@ const bubblewrap = (program: string, toolchains: Toolchains): Sandbox => ({
       // Host loopback and abstract sockets belong to the machine's network: there is no mode that shares it (S2, S12).
       "--unshare-net",
       ...toolchainMounts(toolchains, input),
-      ...read.filter((path) => !isWithin(path)).flatMap(readOnly),
+      ...read.filter((path) => !isWithin(path) && !isProgramFile(path)).flatMap(readOnly),
       ...[write ? "--bind" : "--ro-bind", folder, folder],
       ...gitFile(folder, repository, input),
       ...hide.flatMap((path) => ["--tmpfs", path]),
