@@ -11,7 +11,7 @@ import { newWorkspace, person } from "./support/workspace.ts";
 /** A proposal whose rendered comparison exceeds the time limit. */
 async function slowProposal() {
   const { app, root } = await newWorkspace();
-  const text = `# Links\n\n${"[a](".repeat(60_000)}\n`;
+  const text = `# Links\n\n${"[a](".repeat(30_000)}\n`;
   mkdirSync(join(root, "docs"));
   writeFileSync(join(root, "docs/links.md"), text);
   const topic = unwrap(
