@@ -266,7 +266,7 @@ test("V10: servers of two checkouts on different branches do not change each oth
   expect(await allEvents(app)).toHaveLength(events);
 });
 
-test("V5: a large rewrite is compared once for all topics of the page, in a thread", async () => {
+test("V5: a large rewrite is compared for all topics of the page together, in a thread", async () => {
   const words =
     "The harbour desk confirms each parcel of the ledger before the node is drained and the tide turns again".split(
       " ",
