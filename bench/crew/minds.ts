@@ -100,9 +100,9 @@ function* worker(n: number, attempt: number): Script {
 }
 
 /** It sees the change in its prompt, as every verifier does of a change of this size. */
-function* verifier(): Script {
+function verifier(): Script {
   const evidence = [{ criterion: 1, met: true, quote: "exit code 0", from: "check" }];
-  return call("submit_verdict", { verdict: "PASS", score: 92, feedback: "As asked.", evidence });
+  return once(call("submit_verdict", { verdict: "PASS", score: 92, feedback: "As asked.", evidence }));
 }
 
 /** A planner looks around once; then it plans, as much as fits into one answer at a time. */
