@@ -66,7 +66,6 @@ export const eventKinds = {
   "proposal-opened": "A proposal was opened.",
   "proposal-rejected": "A person rejected a proposal.",
   "question-answered": "A person or the planner answered a worker's question.",
-  "question-assigned": "A worker's question was assigned to a person; the data has no assignee if to nobody.",
   "question-asked": "A worker asked a question.",
   "question-passed-on": "The planner left a worker's question to a person. The data has the reason.",
   "reading-marked": "A person marked topics or notifications as read. Only that person gets this event.",

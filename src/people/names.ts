@@ -26,9 +26,7 @@ export async function knownNames(app: PeopleApp): Promise<Name[]> {
   people.set(known?.name ?? "owner", "admin");
   const roles = schema.ok ? rolesOf(schema.value).filter((role) => !people.has(role)) : [];
   return [
-    ...[...people]
-      .sort(([a], [b]) => a.localeCompare(b))
-      .map(([name, rank]): Name => ({ kind: "person", name, rank })),
+    ...[...people].sort(([a], [b]) => a.localeCompare(b)).map(([name, rank]): Name => ({ kind: "person", name, rank })),
     ...roles.map((name): Name => ({ kind: "agent", name })),
   ];
 }

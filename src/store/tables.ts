@@ -462,7 +462,7 @@ export interface MentionRow {
 }
 
 export interface AssignmentRow {
-  /** `topic:<id>` or `question:<id>`. */
+  /** `topic:<id>`. */
   subject: string;
   person: string;
   assigned_by: string;

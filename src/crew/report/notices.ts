@@ -22,7 +22,6 @@ export type Notice = {
 const kindOfEvent: Record<string, NoticeKind> = {
   "topic-mentioned": "mentioned",
   "topic-assigned": "assigned",
-  "question-assigned": "assigned",
   "proposal-opened": "proposal",
   "question-passed-on": "question",
   "gate-reached": "gate",
@@ -78,7 +77,7 @@ export function noticesFor(person: string, decides: boolean, events: readonly Lo
 
 function isFor(person: string, decides: boolean, { kind, data }: LoggedEvent): boolean {
   if (kind === "topic-mentioned") return data.person === person;
-  if (kind.endsWith("-assigned")) return data.assignee === person;
+  if (kind === "topic-assigned") return data.assignee === person;
   if (kind === "run-finish") return decides && data.state === "failed";
   return decides;
 }

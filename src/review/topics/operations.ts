@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import { collaborators, everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
@@ -242,6 +243,31 @@ export const editMessage = operation({
   async run(app: ReviewApp, { id, seq, content }, caller) {
     const edited = await app.topics.edit(id, seq, content, speaker(caller), await mentioned(app, content));
     return edited.ok ? ok(snakeKeys(edited.value)) : edited;
+  },
+});
+
+export const assignTopic = operation({
+  name: "assign_topic",
+  summary: "Assign a topic, with its proposals, to a person or to nobody.",
+  effect: "writes",
+  touches: ["topic", "notice"],
+  callers: collaborators,
+  group: "review",
+  http: { method: "put", path: "/topics/{id}/assignee" },
+  input: z.object({
+    id,
+    assignee: z.string().max(100).nullable().describe("Name of a collaborator or an admin; null for nobody"),
+  }),
+  output: z.object({ id: z.string(), assignee }),
+  async run(app: ReviewApp, { id, assignee }, caller) {
+    if (assignee === null) return app.topics.assign(id, null, speaker(caller));
+    const people = (await knownNames(app)).filter((one) => one.kind === "person");
+    const found = people.find(({ name }) => name === assignee);
+    const able = people.filter(({ rank }) => rank !== "reader").map(({ name }) => name);
+    if (!found) return refuse("invalid", `assignee: ${assignee} does not exist; ${suggest(assignee, able)}`);
+    if (found.rank === "reader")
+      return refuse("invalid", `assignee: ${assignee} is a reader, who cannot reply or decide`);
+    return app.topics.assign(id, assignee, speaker(caller));
   },
 });
 

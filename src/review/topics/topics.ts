@@ -3,6 +3,7 @@ import type { Name } from "../../people/names.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { findAssignment, putAssignment, removeAssignment } from "../../store/queries/assignments.ts";
 import { mentionsIn, replaceMentions } from "../../store/queries/mentions.ts";
 import {
   addMessage,
@@ -75,7 +76,12 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
   }
 
   /** Stores whom a message mentions, and notifies those whom it did not mention before, except its author. */
-  async function mention(tx: Query, of: { topic: string; seq: number; path: string }, names: readonly Name[], by: Speaker) {
+  async function mention(
+    tx: Query,
+    of: { topic: string; seq: number; path: string },
+    names: readonly Name[],
+    by: Speaker,
+  ) {
     const before = new Set((await mentionsIn(tx, of.topic, of.seq)).map(({ kind, name }) => `${kind} ${name}`));
     const rows = names.map(({ kind, name }) => ({ topic_id: of.topic, seq: of.seq, kind, name }));
     if (rows.length + before.size > 0) await replaceMentions(tx, of.topic, of.seq, rows);
@@ -197,6 +203,26 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         await appendEvent(tx, { at, actor: by.name, kind: "message-edited", subject: subject(id), data });
         await mention(tx, { topic: id, seq, path: (await findTopic(tx, id))?.path ?? "" }, mentions, by);
         return ok(messageOf({ ...row, text, edited_at: at }));
+      });
+    },
+
+    /** Assigns a topic to a person, or to nobody. */
+    async assign(
+      id: string,
+      person: string | null,
+      by: Speaker,
+    ): Promise<Result<{ id: string; assignee: string | null }>> {
+      const at = now().toISOString();
+      return db.write(async (tx): Promise<Result<{ id: string; assignee: string | null }>> => {
+        const row = await findTopic(tx, id);
+        if (!row) return noSuch(tx, "topic", id);
+        const before = (await findAssignment(tx, subject(id)))?.person ?? null;
+        if (before === person) return ok({ id, assignee: person });
+        if (person === null) await removeAssignment(tx, subject(id));
+        else await putAssignment(tx, { subject: subject(id), person, assigned_by: by.name, assigned_at: at });
+        const data = { assignee: person, before, source_path: row.path };
+        await appendEvent(tx, { at, actor: by.name, kind: "topic-assigned", subject: subject(id), data });
+        return ok({ id, assignee: person });
       });
     },
 

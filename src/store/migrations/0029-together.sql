@@ -9,9 +9,9 @@ CREATE TABLE mentions (
 );
 CREATE INDEX mentions_by_name ON mentions (name);
 
--- The person who is to deal with a topic or a question.
+-- The person who is to deal with a topic.
 CREATE TABLE assignments (
-  -- topic:<id> or question:<id>
+  -- topic:<id>
   subject     TEXT PRIMARY KEY,
   person      TEXT NOT NULL,
   assigned_by TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE read_marks (
 
 -- The events behind notifications. src/store/queries/notice-events.ts has the same list.
 CREATE INDEX events_of_notices ON events (seq) WHERE kind IN (
-  'topic-mentioned', 'topic-assigned', 'question-assigned', 'proposal-opened', 'proposal-approved', 'proposal-rejected',
+  'topic-mentioned', 'topic-assigned', 'proposal-opened', 'proposal-approved', 'proposal-rejected',
   'question-passed-on', 'question-answered', 'gate-reached', 'gate-approved', 'gate-returned', 'files-held',
   'files-allowed', 'files-refused', 'run-fail', 'run-finish', 'run-stop', 'run-start', 'run-closed', 'run-reopen'
 );

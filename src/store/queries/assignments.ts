@@ -15,15 +15,6 @@ export async function assigneesOf(query: Query, subjects: string[]): Promise<Map
   return new Map(rows.map(({ subject, person }) => [subject, person]));
 }
 
-export const assignmentsTo = (query: Query, person: string): Promise<AssignmentRow[]> =>
-  query
-    .selectFrom("assignments")
-    .selectAll()
-    .where("person", "=", person)
-    .orderBy("assigned_at", "desc")
-    .limit(500)
-    .execute();
-
 export async function putAssignment(tx: Query, row: AssignmentRow): Promise<void> {
   await removeAssignment(tx, row.subject);
   await tx.insertInto("assignments").values(row).execute();
