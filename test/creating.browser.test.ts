@@ -32,7 +32,7 @@ describe("creating in a browser", needs("chromium"), () => {
     const { link, token } = await serve(root);
     const { page, url } = await visit(link);
     await page.goto(`${url}/sources`);
-    await page.getByText("At most 32").waitFor();
+    await page.getByText("Drop or paste files here.").waitFor();
     const file = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
     await page
       .locator("input[type=file]")

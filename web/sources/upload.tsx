@@ -106,19 +106,21 @@ export function Upload({ known }: { known: Known }) {
           }}
         />
       </div>
-      <ul className="uploads" role="status" aria-label="Added files">
-        {lines.map(({ key, name, state, why }) => (
-          <li key={key}>
-            <Shown text={name} /> <span className={`state tone-${tones[state]}`}>{words[state]}</span>
-            {why && (
-              <span className="small">
-                {" "}
-                <Shown text={why} />
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
+      <div role="status" aria-label="Added files">
+        <ul className="uploads">
+          {lines.map(({ key, name, state, why }) => (
+            <li key={key}>
+              <Shown text={name} /> <span className={`state tone-${tones[state]}`}>{words[state]}</span>
+              {why && (
+                <span className="small">
+                  {" "}
+                  <Shown text={why} />
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      </div>
     </section>
   );
 }
