@@ -20,6 +20,7 @@ export const longTests = [
   "crew-real",
   "crew-replan",
   "crew-reports",
+  "creating.browser",
   "deciding",
   "deciding.browser",
   "decisions",
