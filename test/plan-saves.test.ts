@@ -77,7 +77,7 @@ describe.each(sampledEngines)("O3: a plan file that is based on an older plan, o
     const { url, token } = await serve(root, env);
     const answer = await ask(url, `/api/runs/${run}/execute`, { method: "POST", token, body: {} });
     expect(answer.status).toBe(409);
-    expect(answer.json()).toMatchObject({ error: expect.stringContaining(base), latestContent: expect.any(String) });
+    expect(answer.json()).toMatchObject({ message: expect.stringContaining(base), latestContent: expect.any(String) });
     expect(await stored()).toEqual(["Do 0", "Do 1.1 at once"]);
     expect(read(file)).toBe(mine);
 
