@@ -72,7 +72,7 @@ describe.each(sampledEngines)("R3: the review desk, on %s", (engine) => {
     });
     const { messages } = unwrap(await operations.get_topic.perform(app, { id: topic }, person()));
     expect(messages.at(-1)?.content).toMatch(
-      /^Say what to watch\.[^]*Change 2, line 7:\n {4}-Then pray\.\n {4}\+Then watch\./,
+      /^Say what to watch\.[\s\S]*Change 2, line 7:\n {4}-Then pray\.\n {4}\+Then watch\./,
     );
     const opened = (await allEvents(app)).filter(({ kind }) => kind === "proposal-opened").at(-1);
     expect(opened?.data).toMatchObject({ taken_from: id, left_out: [2] });
@@ -110,7 +110,7 @@ test("R3, R10: an agent that revises a returned proposal is sent the comments on
 });
 
 test("R3: over HTTP and in a shell, lines are commented and changes taken with the same checks", async () => {
-  const { app, root } = await newWorkspace({ config: identity, files: { [path]: text } });
+  const { app, root } = await newWorkspace({ files: { [path]: text } });
   const { id } = await proposed(app);
   const { url, token } = await serve(root);
   const post = (at: string, body: object) => ask(url, `/api/proposals/${id}${at}`, { method: "POST", token, body });
@@ -121,7 +121,7 @@ test("R3: over HTTP and in a shell, lines are commented and changes taken with t
     error: expect.stringContaining("there is no change 9; the proposal has 2"),
   });
   expect((await post("/changes", { changes: [] })).status).toBe(400);
-  const run = (...args: string[]) => scriptorium(root, ["proposal", ...args]);
+  const run = (...args: string[]) => scriptorium(["proposal", ...args], { cwd: root });
   expect((await run("comment", id, "--old-line", "7", "Praying", "helps.")).stdout).toContain("line 7");
   const shown = (await run("show", id)).stdout;
   expect(shown).toContain("on old line 7: Praying helps.");
