@@ -241,5 +241,3 @@ export const lineCommentsOf = (query: Query, topic: string, limit: number) =>
     .orderBy("line_comments.seq")
     .limit(limit)
     .execute();
-
-export type StoredLineComment = Awaited<ReturnType<typeof lineCommentsOf>>[number];
