@@ -54,6 +54,7 @@ export const longTests = [
   "plugin-real",
   "public-repository",
   "reading.browser",
+  "review-desk.browser",
   "rendering",
   "rendering.browser",
   "repairs.browser",
