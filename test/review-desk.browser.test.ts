@@ -46,7 +46,7 @@ describe("the review desk in a browser", needs("chromium"), () => {
     await expectAccessible(page, "a choice of changes");
     await page.getByRole("button", { name: "Make revision" }).click();
     await page.getByText("revision 2", { exact: true }).waitFor();
-    await page.getByText("of revision 1").waitFor();
+    await page.getByText("on line 7 of revision 1").waitFor();
     await page.getByRole("button", { name: "Approve" }).click();
     await page.locator(".state-approved").waitFor();
     expect(read(join(root, path))).toBe(text.replace("Then pray.", "Then watch the dashboard."));
@@ -67,11 +67,6 @@ describe("the review desk in a browser", needs("chromium"), () => {
         await page.getByText("The page has not changed since this was proposed.").waitFor();
         expect(await sideways(page)).toBe(0);
         await expectAccessible(page, `the desk, ${colorScheme}, ${viewport.width}`);
-        if (process.env.DESK_SHOTS)
-          await page.screenshot({
-            path: `${process.env.DESK_SHOTS}/${colorScheme}-${viewport.width}.png`,
-            fullPage: true,
-          });
       }
     }
   });
