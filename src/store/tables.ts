@@ -49,6 +49,9 @@ export interface Tables extends CrewTables {
   edges: EdgeRow;
   topics: TopicRow;
   messages: MessageRow;
+  mentions: MentionRow;
+  assignments: AssignmentRow;
+  read_marks: ReadMarkRow;
   page_texts: { blob: string; text: string };
   acknowledged_findings: AcknowledgedFindingRow;
 }
@@ -459,6 +462,31 @@ export interface TopicRow {
   seen_blob: string;
   /** JSON: the result for each of the last texts of the page, newest first. */
   places: string;
+}
+
+export interface MentionRow {
+  topic_id: string;
+  /** Of the message. */
+  seq: number;
+  kind: "person" | "agent";
+  name: string;
+}
+
+export interface AssignmentRow {
+  /** `topic:<id>`. */
+  subject: string;
+  person: string;
+  assigned_by: string;
+  assigned_at: string;
+}
+
+export interface ReadMarkRow {
+  person: string;
+  /** `topic:<id>`, `notices` or `everything`. */
+  subject: string;
+  /** Of the message, or of the event for `notices`. */
+  seq: number;
+  read_at: string;
 }
 
 export interface MessageRow {
