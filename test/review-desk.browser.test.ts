@@ -40,6 +40,7 @@ describe("the review desk in a browser", needs("chromium"), () => {
     await page.getByRole("tabpanel").getByText("on line 7").waitFor();
 
     await page.getByRole("button", { name: "Leave out change 1" }).click();
+    expect(await page.getByRole("button", { name: "Approve" }).isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Edit change 2" }).click();
     await page.getByRole("textbox", { name: "Lines of change 2" }).fill("Then watch the dashboard.");
     await page.getByRole("textbox", { name: "About the changes left out" }).fill("Fridays are fine.");

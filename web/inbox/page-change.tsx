@@ -10,7 +10,7 @@ import type { Proposal } from "./proposal.tsx";
 import { ProposedChange } from "./proposed-change.tsx";
 
 /** The change a proposal makes to its page: rendered, and as source. */
-export function PageChange({ proposal }: { proposal: Proposal }) {
+export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onChoosing(isChoosing: boolean): void }) {
   const { impact } = proposal;
   const navigate = useNavigate();
   const { as = "rendered" } = useSearch({ strict: false }) as { as?: "source" };
@@ -61,18 +61,20 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
         </div>
       )}
       <Topics impact={impact} />
-      {!isOpen && <ProposedChange proposal={proposal} />}
+      {!isOpen && <ProposedChange proposal={proposal} onChoosing={onChoosing} />}
       {isOpen && page.error && <Failed error={page.error} />}
       {isOpen && page.isPending && <Loading />}
       {isOpen && page.data && as === "rendered" && (
         <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} />
       )}
-      {isOpen && as === "source" && !impact.base_moved && <ProposedChange proposal={proposal} />}
+      {isOpen && as === "source" && !impact.base_moved && (
+        <ProposedChange proposal={proposal} onChoosing={onChoosing} />
+      )}
       {isOpen && page.data && as === "source" && impact.base_moved && (
         <>
           <SourceDiff before={page.data.content} after={after} />
           <h3>As proposed</h3>
-          <ProposedChange proposal={proposal} />
+          <ProposedChange proposal={proposal} onChoosing={onChoosing} />
         </>
       )}
       {isOpen && as === "rendered" && (

@@ -34,6 +34,7 @@ export function ProposalPage() {
 
 function Whole({ proposal }: { proposal: Proposal }) {
   const [isReturned, setReturned] = useState(false);
+  const [isChoosing, setChoosing] = useState(false);
   return (
     <div className="column wide">
       <div className="page-head">
@@ -80,12 +81,16 @@ function Whole({ proposal }: { proposal: Proposal }) {
       <div className="desk">
         <WaitingQueue id={proposal.id} />
         <div className="desk-change">
-          {proposal.kind === "page" ? <PageChange proposal={proposal} /> : <Fields data={proposal.data} />}
+          {proposal.kind === "page" ? (
+            <PageChange proposal={proposal} onChoosing={setChoosing} />
+          ) : (
+            <Fields data={proposal.data} />
+          )}
           <NextRevision proposal={proposal} follow={isReturned} />
         </div>
         <div className="desk-side">
           {proposal.status === "open" ? (
-            <Decide proposal={proposal} onReturned={() => setReturned(true)} />
+            <Decide proposal={proposal} isChoosing={isChoosing} onReturned={() => setReturned(true)} />
           ) : (
             <Pending proposal={proposal} isMine={false} />
           )}

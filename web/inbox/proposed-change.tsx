@@ -1,6 +1,6 @@
 import { Button, Textarea } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { mayCall } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { SourceHunks } from "../parts/source-diff.tsx";
@@ -14,10 +14,21 @@ type Place = { side: "old" | "new"; line: number };
 type Choice = "left out" | { content: string };
 
 /** The change of a proposal to its base text, line by line: comments on lines, and the choice of single changes. */
-export function ProposedChange({ proposal }: { proposal: Proposal }) {
+export function ProposedChange({
+  proposal,
+  onChoosing,
+}: {
+  proposal: Proposal;
+  onChoosing(isChoosing: boolean): void;
+}) {
   const { id, impact, line_comments: comments } = proposal;
   const [at, setAt] = useState<Place>();
   const [choices, setChoices] = useState<ReadonlyMap<number, Choice>>(new Map());
+  const isChoosing = choices.size > 0;
+  useEffect(() => {
+    onChoosing(isChoosing);
+    return () => onChoosing(false);
+  }, [isChoosing, onChoosing]);
   if (!impact) return null;
   const total = impact.changes.length;
   const isWhole = impact.omitted_lines === 0;
@@ -75,7 +86,7 @@ export function ProposedChange({ proposal }: { proposal: Proposal }) {
             }
           : {})}
       />
-      {isOpen && choices.size > 0 && (
+      {isOpen && isChoosing && (
         <TakeChanges id={id} total={total} choices={choices} onReset={() => setChoices(new Map())} />
       )}
     </>
