@@ -10,6 +10,7 @@ const graph = () => import("./graph/operations.ts");
 const graphWalk = () => import("./graph/walk-operations.ts");
 const crewReportInbox = () => import("./crew/report/inbox.ts");
 const reviewProposals = () => import("./review/proposals/operations.ts");
+const reviewProposalsDesk = () => import("./review/proposals/desk-operations.ts");
 const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
@@ -96,6 +97,8 @@ export const loaders = {
   decide_proposal: pick(reviewProposals, "decideProposal"),
   undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
+  comment_on_line: pick(reviewProposalsDesk, "commentOnLine"),
+  take_changes: pick(reviewProposalsDesk, "takeChanges"),
   request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
   list_jobs: pick(jobs, "listJobs"),

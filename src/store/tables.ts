@@ -33,6 +33,7 @@ export interface Tables extends CrewTables {
   sources: SourceRow;
   proposals: ProposalRow;
   proposal_comments: ProposalCommentRow;
+  line_comments: LineCommentRow;
   perspectives: PerspectiveRow;
   tokens: TokenRow;
   sessions: SessionRow;
@@ -255,6 +256,16 @@ export interface ProposalCommentRow {
   text: string;
   wants_revision: number;
   at: string;
+}
+
+/** A message of a topic about one line of a proposal: `old` of its base text, `new` of the proposed one. */
+export interface LineCommentRow {
+  topic_id: string;
+  seq: number;
+  proposal_id: string;
+  side: "old" | "new";
+  line: number;
+  quote: string;
 }
 
 export interface PerspectiveRow {

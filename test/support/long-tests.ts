@@ -55,6 +55,7 @@ export const longTests = [
   "plugin-real",
   "public-repository",
   "reading.browser",
+  "review-desk.browser",
   "rendering",
   "rendering.browser",
   "repairs.browser",
