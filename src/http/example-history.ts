@@ -1,5 +1,5 @@
 import { type App, openApp } from "../app.ts";
-import type { Config } from "../config/config.ts";
+import type { AgentConfig, Config } from "../config/config.ts";
 import { exampleAgents, failingRequest, finishedRequest } from "../crew/example.ts";
 import { executeRun, startRun } from "../crew/execute-operations.ts";
 import { replanRun } from "../crew/plan/change-operations.ts";
@@ -35,7 +35,9 @@ export async function writeExampleHistory(config: Config, today: Date): Promise<
   const clock = pastClock(today);
   // The scripted agents run no commands. The setting is for this process only.
   const crew = { ...config.crew, sandbox: "none" as const, reports: "facts" as const };
-  const app = await openApp({ ...config, crew }, { now: clock.now, host: { agents: exampleAgents() } });
+  // Only the author of commits is needed: no program is started.
+  const agent = { author: { name: "Writer (example)", email: "agent@example.org" } } as AgentConfig;
+  const app = await openApp({ ...config, crew, agent }, { now: clock.now, host: { agents: exampleAgents() } });
   try {
     clock.set(6, "08:40");
     await answeredQuestion(app);
