@@ -33,6 +33,7 @@ export const longTests = [
   "doctor-fix",
   "embedding-model",
   "evidence",
+  "example-history",
   "failed-run.browser",
   "focus.browser",
   "gates",
