@@ -34,6 +34,7 @@ export const longTests = [
   "doctor-fix",
   "embedding-model",
   "evidence",
+  "example-history",
   "failed-run.browser",
   "focus.browser",
   "gates",
