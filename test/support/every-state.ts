@@ -145,8 +145,7 @@ async function fillReview({ app, root, git }: TestWorkspace, call: Call, made: M
   git("commit", "-qam", "Change two pages");
   const section = { id: "runbooks/settlement", title: "Settlement", mode: "snapshot", writable_by: ["engineer"] };
   await call("create_section", { ...section, description: "What to do when settlement stops." }, agent("engineer"));
-  const [risk] = (await operations.list_proposals.perform(app, {}, person())) ? ["section"] : [];
-  if (risk) made.section = (await sectionProposal(app)) ?? "";
+  made.section = await sectionProposal(app);
   const past = "2026-01-02T03:04:05.000Z";
   await app.db.write(async (tx) => {
     const job = {
@@ -160,9 +159,9 @@ async function fillReview({ app, root, git }: TestWorkspace, call: Call, made: M
   });
 }
 
-async function sectionProposal(app: App): Promise<string | undefined> {
+async function sectionProposal(app: App): Promise<string> {
   const rows = await app.db.read.selectFrom("proposals").selectAll().execute();
-  return rows.find(({ kind }) => kind === "section")?.id;
+  return rows.find(({ kind }) => kind === "section")?.id ?? "";
 }
 
 async function fillRuns(app: App, call: Call, made: Made): Promise<void> {

@@ -76,7 +76,7 @@ function Hunk({ lines, isFirst }: { lines: Line[]; isFirst: boolean }) {
           <td className="number">{line.old}</td>
           <td className="number">{line.now}</td>
           <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
-          <td className="code">
+          <td className="code" dir="auto">
             <Words line={line} pair={pairs.get(line)} />
           </td>
         </tr>
