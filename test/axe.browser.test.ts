@@ -26,6 +26,11 @@ const palette = (words: string) => async (page: Page) => {
   await page.getByRole("option").or(page.getByText("No results")).first().waitFor();
 };
 
+const help = async (page: Page) => {
+  await page.keyboard.press("?");
+  await dialog(page);
+};
+
 const areas: Record<string, View[]> = {
   wiki: [
     ["home", "/"],
@@ -100,7 +105,7 @@ const areas: Record<string, View[]> = {
     ["palette", "/", palette("")],
     ["palette, results", "/", palette("parcel")],
     ["palette, nothing", "/", palette("zzzzqqq")],
-    ["help", "/", async (page) => (await page.keyboard.press("?"), dialog(page))],
+    ["help", "/", help],
     ["not found", "/nowhere"],
     ["entry not found", "/entries/nowhere"],
     ["proposal not found", "/proposals/p-0"],
