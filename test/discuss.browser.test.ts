@@ -169,6 +169,26 @@ describe("discussing in place", needs("chromium"), () => {
     expect(faults).toEqual([]);
   });
 
+  test.each([1280, 390])(
+    "U2: at %i pixels the composer stays in the window when its words vanish from the page",
+    async (width) => {
+      const { page, write } = await harbour({ viewport: { width, height: 844 } });
+      await bring(page, "ship number 30", 300);
+      await discuss(page, "ship number 30");
+      await message(page).fill("How many crates?");
+      write(long.replace(paragraphs[30] ?? "", "Nothing sails."));
+      await page.getByText(/The page changed, and these words are gone/).waitFor();
+      await expect
+        .poll(async () => {
+          const box = await page.locator(".composer").boundingBox();
+          return box !== null && box.y >= 0 && box.y + box.height <= 844;
+        })
+        .toBe(true);
+      expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Message");
+      expect(await message(page).inputValue()).toBe("How many crates?");
+    },
+  );
+
   test("U2: a topic is opened on the selected words although the page changed while it was written, and asks if they are gone", async () => {
     const { page, write, url, token, faults } = await harbour();
     await bring(page, "ship number 30", 300);

@@ -137,6 +137,54 @@ describe("reading in a browser", needs("chromium"), () => {
     expect(faults).toEqual([]);
   });
 
+  test("U11: palette and search find the text of README, docs and sources and lead there; right-to-left lines of a diff are laid out so", async () => {
+    const { root, app } = await workspaceWith({
+      "README.md": "# Larkspur\n\nThe kingfisher dives at dawn.\n",
+      "docs/deep/birds.md": "# Birds\n\nA bittern booms.\n\nשלום עולם\n",
+    });
+    await app.sources.add("sighting.txt", Buffer.from("A hoopoe was seen."), { name: "Ada" });
+    while ((await app.search.catchUp()) > 0);
+    const { link, token } = await serve(root);
+    const { page, url, faults } = await visit(link);
+    for (const [word, address] of [
+      ["kingfisher", "/pages/README.md"],
+      ["bittern", "/pages/docs/deep/birds.md"],
+      ["hoopoe", "/source/sighting.txt"],
+    ]) {
+      await page.goto(url);
+      await page.locator("main h1").waitFor();
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Find anything" }).fill(word ?? "");
+      await page.getByRole("option", { name: /^Text/ }).first().click();
+      await page.waitForURL((at) => at.pathname === address);
+      await page.goto(`${url}/search?q=${word}`);
+      await page.locator(".hits mark").first().waitFor();
+      expect(new URL((await page.locator(".hits h2 a").first().getAttribute("href")) ?? "", url).pathname).toBe(
+        address,
+      );
+    }
+
+    const body = { source_path: "docs/deep/birds.md", kind: "change", content: "Greet the town." };
+    const topic = (await ask(url, "/api/topics", { method: "POST", token, body })).json();
+    const shown = (await ask(url, `/api/topics/${topic.id}`, { token })).json();
+    const proposed = {
+      topic_id: topic.id,
+      base_sha: shown.source_sha,
+      content: "# Birds\n\nA bittern booms.\n\nשלום עיר\n",
+    };
+    const made = (await ask(url, "/api/proposals", { method: "POST", token, body: proposed })).json();
+    await page.goto(`${url}/proposals/${made.id}?as=source`);
+    await page.locator("tr.added .code").waitFor();
+    const direction = (selector: string) =>
+      page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).direction`);
+    expect(await direction("tr.added .code")).toBe("rtl");
+    expect(await direction("tr.same .code")).toBe("ltr");
+    await page.goto(`${url}/proposals/${made.id}`);
+    await page.locator(".rendered-diff .added p").waitFor();
+    expect(await direction(".rendered-diff .added p")).toBe("rtl");
+    expect(faults).toEqual([]);
+  });
+
   test("U11, T12, T13, T15, T16: images of the repository are shown, and no other file, script or address is loaded by them", async () => {
     const outside = temporaryFolder();
     writeFileSync(join(outside, "secret.png"), png);

@@ -7,6 +7,7 @@
 export const longTests = [
   "agent-exit",
   "agents-real",
+  "axe.browser",
   "backup",
   "book-branch",
   "budgets.browser",

@@ -63,8 +63,8 @@ export function Conflict({ clash, name = `version ${clash.version}`, trouble, bu
         onChange={(value) => setLook(value as typeof look)}
         data={[
           { value: "merge", label: "Theirs and yours" },
-          { value: "theirs", label: "What they changed" },
-          { value: "mine", label: "What you changed" },
+          { value: "theirs", label: "Their changes" },
+          { value: "mine", label: "Your changes" },
         ]}
       />
       {look === "merge" && (

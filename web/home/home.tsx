@@ -74,32 +74,36 @@ function Recent({ entries }: { entries: Line[] }) {
 }
 
 function Whole({ entries }: { entries: Line[] }) {
-  return byFolder(entries).map(([folder, members]) => (
-    <section className="folder" key={folder}>
-      {folder !== "" && (
-        <h2 className="folder-name">
-          <Shown text={folder} />
-        </h2>
-      )}
-      <ul className="entries">
-        {members.map((entry) => (
-          <li key={entry.id}>
-            <h3>
-              <Link to={`/entries/${entry.id}`}>
-                <Shown text={entry.title} />
-              </Link>
-            </h3>
-            {entry.summary && (
-              <p className="summary">
-                <Shown text={entry.summary} />
-              </p>
-            )}
-            <Facts entry={entry} />
-          </li>
-        ))}
-      </ul>
-    </section>
-  ));
+  return byFolder(entries).map(([folder, members]) => {
+    // Entries without a folder have no heading between them and the title of the page.
+    const Title = folder === "" ? "h2" : "h3";
+    return (
+      <section className="folder" key={folder}>
+        {folder !== "" && (
+          <h2 className="folder-name">
+            <Shown text={folder} />
+          </h2>
+        )}
+        <ul className="entries">
+          {members.map((entry) => (
+            <li key={entry.id}>
+              <Title>
+                <Link to={`/entries/${entry.id}`}>
+                  <Shown text={entry.title} />
+                </Link>
+              </Title>
+              {entry.summary && (
+                <p className="summary">
+                  <Shown text={entry.summary} />
+                </p>
+              )}
+              <Facts entry={entry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+    );
+  });
 }
 
 /** A large base is shown by its folders; the tree beside it and the palette lead to single entries. */

@@ -33,7 +33,7 @@ export function PlanChangePage() {
       {error && <Failed error={error} again={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data?.reason && (
-        <p className="plain">
+        <p className="plain reason">
           <Shown text={data.reason} />
         </p>
       )}

@@ -19,8 +19,12 @@ export function Dialog({ title, "aria-label": label, ...props }: Omit<ModalProps
       title={shown}
       returnFocus={false}
       closeButtonProps={{ "aria-label": "Close" }}
-      // On the modal itself it would name the wrapper and not the dialog.
-      {...(label === undefined ? {} : { attributes: { content: { "aria-label": label } } })}
+      attributes={{
+        // A header element outside main would be a second banner of the page.
+        header: { role: "presentation" },
+        // On the modal itself it would name the wrapper and not the dialog.
+        ...(label === undefined ? {} : { content: { "aria-label": label } }),
+      }}
       {...props}
     />
   );

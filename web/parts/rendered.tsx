@@ -32,6 +32,7 @@ export function Rendered({ html, title, within, sourceSha, body, onReady }: Prop
     const first = parsed.firstElementChild;
     if (title !== undefined && first?.tagName === "H1" && first.textContent?.trim() === title.trim()) first.remove();
     if (within !== undefined) subordinate(parsed, within);
+    else demote(parsed);
     // Each block in its own direction: a page may quote Hebrew in English.
     for (const block of parsed.querySelectorAll<HTMLElement>("p, li, h1, h2, h3, h4, h5, h6, blockquote, th, td"))
       block.dir = "auto";
@@ -72,6 +73,17 @@ export function Rendered({ html, title, within, sourceSha, body, onReady }: Prop
   ) : (
     <div className="prose" ref={place} dir="auto" data-source-sha={sourceSha} />
   );
+}
+
+/** The page has its title as h1; a top heading of a text is one level below it. */
+function demote(root: HTMLElement): void {
+  for (const heading of root.querySelectorAll("h1")) {
+    const line = document.createElement("h2");
+    for (const { name, value } of heading.attributes) line.setAttribute(name, value);
+    line.classList.add("top");
+    line.append(...heading.childNodes);
+    heading.replaceWith(line);
+  }
 }
 
 function subordinate(root: HTMLElement, within: string): void {

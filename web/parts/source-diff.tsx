@@ -102,7 +102,7 @@ function Hunk({ lines, isFirst, changesBefore, tools, under, changeHead }: HunkP
             <td className="number">{line.old}</td>
             <td className="number">{line.now}</td>
             <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
-            <td className="code">
+            <td className="code" dir="auto">
               <Words line={line} pair={pairs.get(line)} />
               {tools?.(placesOf(line)[0] ?? { side: "new", line: 1 }, line.kind !== "same")}
             </td>

@@ -127,6 +127,12 @@ export function Discussion({ page, body, search, show, composing, onCompose }: P
   const anchored = topics.filter(({ anchor }) => anchor?.place);
   const loose = topics.filter(({ anchor }) => !anchor?.place);
   const isLost = ({ id, passage }: TopicDraft) => !passage || found.get(id)?.place === null;
+  const panel = useRef<HTMLDivElement>(null);
+  const hasLostWords = composing?.passage !== undefined && isLost(composing);
+  // The composer leaves its words, which are gone, for the top of the column: someone who scrolled down would lose it.
+  useEffect(() => {
+    if (hasLostWords) panel.current?.querySelector(".composer")?.scrollIntoView({ block: "center" });
+  }, [hasLostWords]);
   const cardOf = (draft: TopicDraft) =>
     draft.id === composing?.id ? (
       <Composer
@@ -154,7 +160,7 @@ export function Discussion({ page, body, search, show, composing, onCompose }: P
     );
   const needsWords = composing?.passage && found.has(composing.id) && !isCertain(found.get(composing.id)?.state);
   return (
-    <div className="discussion">
+    <div className="discussion" ref={panel}>
       <div className="discussion-head">
         <fieldset className="chips" aria-label="Filter">
           {(Object.keys(filters) as Filter[]).map((name) => (

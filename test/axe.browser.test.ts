@@ -1,0 +1,198 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { sideways, violationsOn, visit } from "./support/browsing.ts";
+import { serve } from "./support/commands.ts";
+import { everyState, type Made } from "./support/every-state.ts";
+import { needs } from "./support/programs.ts";
+import { newWorkspace } from "./support/workspace.ts";
+
+/**
+ * A view: its name, its address in the workspace of every-state.ts, and the steps from there to its state.
+ * A new view is one row here, and what it shows one line in every-state.ts.
+ */
+type View = [name: string, path: string | ((made: Made) => string), steps?: (page: Page) => Promise<unknown>];
+
+const press = (name: string | RegExp) => (page: Page) => page.getByRole("button", { name }).first().click();
+const dialog = (page: Page) => page.getByRole("dialog").first().waitFor();
+const opens = (name: string | RegExp) => async (page: Page) => {
+  await press(name)(page);
+  await dialog(page);
+};
+const palette = (words: string) => async (page: Page) => {
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find anything" }).fill(words);
+  await page.getByRole("option").or(page.getByText("No results")).first().waitFor();
+};
+
+const help = async (page: Page) => {
+  await page.keyboard.press("?");
+  await dialog(page);
+};
+
+const areas: Record<string, View[]> = {
+  wiki: [
+    ["home", "/"],
+    ["page", "/entries/architecture"],
+    ["page with every block", "/pages/docs/style.md"],
+    ["page, about", "/entries/architecture?side=about"],
+    ["page, editing", "/entries/architecture?view=edit"],
+    ["page, history", "/entries/architecture?view=history"],
+    ["page, compared", "/entries/architecture?view=history&compare=1"],
+    ["page, old version", "/entries/architecture?version=1"],
+    ["page, blame", "/entries/architecture?view=blame"],
+    ["page, source", "/entries/architecture?view=source"],
+    ["log", "/entries/decisions"],
+    ["log, new line", "/entries/decisions?view=edit"],
+    ["perspective", "/entries/vision?as=newcomer"],
+    ["perspective, none", "/entries/requirements?as=newcomer"],
+    ["search, empty", "/search"],
+    ["search", "/search?q=parcel"],
+    ["search, folder", "/search?in=services"],
+    ["search, nothing", "/search?q=zzzzqqq"],
+    ["sources", "/sources"],
+    ["source", "/source/2026-10-07-brambling-books-request.md"],
+    ["graph", "/graph"],
+    ["graph of a node", ({ node }) => `/graph?node=${node}`],
+  ],
+  review: [
+    ["inbox", "/inbox"],
+    ["inbox, decided", "/inbox?show=decided"],
+    ["topics", "/topics"],
+    ["topics, resolved", "/topics?show=resolved"],
+    ["topics beside a page", "/pages/docs/depot.md?side=talk"],
+    ["topic", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`],
+    ["topic, orphaned", ({ orphan }) => `/pages/docs/holidays.md?topic=${orphan}`],
+    ["topic, resolved", ({ resolved }) => `/pages/docs/insurance.md?topic=${resolved}`],
+    ["proposal", ({ proposal }) => `/proposals/${proposal}`],
+    ["proposal, source", ({ proposal }) => `/proposals/${proposal}?as=source`],
+    ["proposal, conflict", ({ conflict }) => `/proposals/${conflict}`],
+    ["proposal, hidden characters", ({ hidden }) => `/proposals/${hidden}`],
+    ["proposal, decided", ({ decided }) => `/proposals/${decided}`],
+    ["proposal, section", ({ section }) => `/proposals/${section}`],
+    ["gate", ({ gate }) => `/gates/${gate}`],
+    ["held files", ({ held }) => `/held-files/${held}`],
+    ["plan change", ({ planChange }) => `/plan-changes/${planChange}`],
+  ],
+  runs: [
+    ["runs", "/runs"],
+    ["new run", "/runs", opens(/^(New|Plan a) run|^Plan/)],
+    ["run, completed", ({ completed }) => `/runs/${completed}`],
+    ["run, list", ({ completed }) => `/runs/${completed}?tab=list`],
+    ["run, report", ({ completed }) => `/runs/${completed}?tab=report`],
+    ["run, figures", ({ completed }) => `/runs/${completed}?tab=figures`],
+    ["run, transcript", ({ completed }) => `/runs/${completed}?tab=transcript`],
+    ["run, failed", ({ failed }) => `/runs/${failed}`],
+    ["run, stopped at a gate", ({ gated }) => `/runs/${gated}`],
+    ["run, planned", ({ planned }) => `/runs/${planned}`],
+    ["run, plan", ({ planned }) => `/runs/${planned}?tab=plan`],
+    ["run, limits", ({ planned }) => `/runs/${planned}`, opens(/^Run$/)],
+    ["tasks", "/tasks"],
+    ["new task", "/tasks", opens("New task")],
+    ["task, completed", ({ doneTask }) => `/tasks/${doneTask}`],
+    ["task, failed", ({ failedTask }) => `/tasks/${failedTask}`],
+    ["task, waiting", ({ waitingTask }) => `/tasks/${waitingTask}`],
+  ],
+  people: [
+    ["people", "/people"],
+    ["new person", "/people", opens(/^(Add|New) person/)],
+    ["new token", "/people", opens(/^(Create|New) token/)],
+    ["person to remove", "/people", opens("Remove Grace Hopper")],
+    ["sessions", "/sessions"],
+    ["settings", "/settings"],
+    ["account menu", "/", press(/^Signed in as/)],
+    ["palette", "/", palette("")],
+    ["palette, results", "/", palette("parcel")],
+    ["palette, nothing", "/", palette("zzzzqqq")],
+    ["help", "/", help],
+    ["not found", "/nowhere"],
+    ["entry not found", "/entries/nowhere"],
+    ["proposal not found", "/proposals/p-0"],
+    ["run not found", "/runs/run-0"],
+    ["task not found", "/tasks/t-0"],
+  ],
+};
+
+const variants = [
+  { width: 1280, colorScheme: "light" },
+  { width: 1280, colorScheme: "dark" },
+  { width: 390, colorScheme: "light" },
+  { width: 390, colorScheme: "dark" },
+] as const;
+
+/** Where a person who looks at the views wants pictures of them. */
+const pictures = process.env.SCRIPTORIUM_TEST_PICTURES;
+
+/** Walks the views in light and dark, wide and narrow. */
+async function walk(link: string, views: View[], made: Made, { settled = true, before }: Walk = {}): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const { width, colorScheme } of variants) {
+    const options = { viewport: { width, height: 900 }, colorScheme };
+    const { page, url } = await visit(link, options);
+    page.setDefaultTimeout(15_000);
+    await before?.(page.context());
+    for (const [name, path, steps] of views) {
+      const what = `${name}, ${width} ${colorScheme}`;
+      try {
+        await page.goto(url + (typeof path === "string" ? path : path(made)));
+        await page.locator("main h1, main [aria-busy=true], main [role=alert]").first().waitFor();
+        if (settled) await expect.poll(() => page.locator("[aria-busy=true]").count(), { timeout: 15_000 }).toBe(0);
+        await openMenuFor(page, name, width);
+        await steps?.(page);
+        wrong.push(...(await violationsOn(page, what)));
+        if ((await sideways(page)) !== 0) wrong.push(`${what}: scrolls sideways`);
+        const headings = await page.locator("h1").count();
+        if (settled && !/edit|dialog/.test(what) && headings !== 1) wrong.push(`${what}: ${headings} headings`);
+      } catch (error) {
+        wrong.push(`${what}: ${String(error).split("\n")[0]}`);
+      }
+      if (pictures) await take(page, what);
+    }
+    await page.context().close();
+  }
+  return wrong;
+}
+
+type Walk = { settled?: boolean; before?: (context: BrowserContext) => Promise<unknown> };
+
+/** On a phone the account is in the menu. */
+async function openMenuFor(page: Page, name: string, width: number): Promise<void> {
+  if (name === "account menu" && width < 800) await press("Menu")(page);
+}
+
+async function take(page: Page, what: string): Promise<void> {
+  mkdirSync(pictures ?? "", { recursive: true });
+  await page.screenshot({ path: join(pictures ?? "", `${what.replaceAll(/[^a-z0-9]+/gi, "-")}.png`) });
+}
+
+describe("axe in light and dark, wide and narrow", needs("chromium"), () => {
+  test.each(Object.keys(areas))("R20: no view of %s breaks a rule of axe or scrolls sideways", async (area) => {
+    const { root, made } = await everyState();
+    const { link } = await serve(root);
+    expect(await walk(link, areas[area] ?? [], made)).toEqual([]);
+  });
+
+  const lists = ["/", "/inbox", "/topics", "/runs", "/tasks", "/graph", "/sources", "/people", "/sessions"];
+
+  test("R20: neither does a view of an empty workspace, one that loads, or one whose request failed", async () => {
+    const { root } = await newWorkspace();
+    const { link } = await serve(root);
+    const rows = (state: string) => lists.map((path): View => [`${state} ${path}`, path]);
+    const wrong = await walk(link, rows("empty"), {});
+    const failing = (context: BrowserContext) =>
+      context.route(/\/api\/(?!events)/, (route) =>
+        route.fulfill({ status: 500, json: { code: "internal", message: "the database is locked" } }),
+      );
+    wrong.push(...(await walk(link, rows("failed"), {}, { settled: false, before: failing })));
+    const waiting = (context: BrowserContext) => context.route(/\/api\/(?!events)/, () => undefined);
+    wrong.push(...(await walk(link, rows("loading"), {}, { settled: false, before: waiting })));
+    expect(wrong).toEqual([]);
+  });
+
+  test("R20: nor do the ways to sign in", async () => {
+    const { root } = await newWorkspace();
+    const { url } = await serve(root);
+    expect(await walk(url, [["sign-in", "/sign-in"]], {})).toEqual([]);
+  });
+});
