@@ -62,7 +62,7 @@ export async function writeExampleHistory(config: Config, today: Date): Promise<
   }
 }
 
-/** Stands at a time of a past day and goes on from there. */
+/** A clock that `set` moves to a time of a past day. */
 function pastClock(today: Date) {
   let [from, since] = [today.getTime(), Date.now()];
   return {
@@ -100,10 +100,11 @@ async function propose(app: App, topic: { id: string; source_path: string }, fro
 }
 
 async function answeredQuestion(app: App): Promise<void> {
-  const question = "Which views may a new service read? I found two names in the code and none on this page.";
-  const topic = await discuss(app, "wiki/architecture.md", "read them through views", question, ines, "question");
+  const question = "A caller knew the name and the street, not the postcode. May I search by street?";
+  const passage = "A name alone is refused on purpose.";
+  const topic = await discuss(app, "wiki/services/search.md", passage, question, ines, "question");
   const answer =
-    "Two: `shipments_current`, one row for each open parcel, and `deliveries_today`. [[interfaces/tracking-api]] reads both. The tables behind them may change without notice.";
+    "No: the index has names and postcodes, no streets. Ask for the town and look the postcode up, then search for both. [[decisions]] of 2 October has the reason.";
   await call(app, replyTopic, { id: topic.id, content: answer }, architect);
 }
 
