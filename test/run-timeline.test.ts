@@ -4,14 +4,15 @@ import { operations } from "../src/operation-list.ts";
 import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import { backends, newWorkspace, person } from "./support/workspace.ts";
 
-describe.each(backends)("the timeline of a run in %s", (...[backend]) => {
+describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => {
   test("W5: each attempt has its phases in order, in a lane of the worker that did it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2")]);
+    let rejections = 0;
     const rejectsOnce = playing({
       worker: writes(),
       qc: async (scene) => {
-        if (scene.number === "1.1" && !scene.retry) await scene.use("submit_verdict", verdictOf(false));
+        if (scene.number === "1.1" && rejections++ === 0) await scene.use("submit_verdict", verdictOf(false));
         else await passes(scene);
       },
     });

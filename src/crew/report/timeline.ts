@@ -227,7 +227,7 @@ export const runBurn = operation({
       tokens: Math.max(reserved.tokens, total("tokens")),
       usd: Math.max(reserved.usd, total("usd")),
     };
-    const left = (of: "tokens" | "usd") => (limit[of] === null ? null : Math.max(0, limit[of] - reserved[of]));
+    const left = (of: "tokens" | "usd") => (limit[of] === null ? null : Math.max(0, limit[of] - spent[of]));
     return ok({
       id,
       started_at: new Date(from).toISOString(),
