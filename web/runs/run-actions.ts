@@ -11,10 +11,12 @@ type Options = {
   refetch(): void;
   /** Asks for workers and budget before the run starts. */
   onStart(): void;
+  /** Asks where to push before a pull request is opened. */
+  onPullRequest(): void;
 };
 
 /** What a person can do with a run, and what of it is being done. */
-export function useRunActions(id: string, run: Run | undefined, { refetch, onStart }: Options) {
+export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest }: Options) {
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
@@ -39,7 +41,7 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
     onDone: ({ already, into, files }) =>
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
-  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pause" | "cancel", Action> = {
+  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "pause" | "cancel", Action> = {
     merge: {
       id: "run-merge",
       label: "Merge accepted work",
@@ -47,6 +49,14 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
       operation: "merge_run",
       when: canMerge(run) && !merge.isPending,
       run: () => merge.mutate({ id, confirm: true }),
+    },
+    pullRequest: {
+      id: "run-pull-request",
+      label: "Open pull request",
+      group: "Run",
+      operation: "open_pull_request",
+      when: canMerge(run),
+      run: onPullRequest,
     },
     replan: {
       id: "run-replan",

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
-import { Ban, Check, Pause, Pencil, Play } from "../parts/icons.tsx";
+import { Ban, Check, GitFork, Pause, Pencil, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -23,6 +23,7 @@ const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) =>
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
+const PullRequestDialog = later(() => import("./pull-request.tsx").then(({ PullRequestDialog }) => PullRequestDialog));
 const Timeline = later(() => import("./timeline.tsx").then(({ Timeline }) => Timeline));
 const Transcript = later(() => import("./transcript.tsx").then(({ Transcript }) => Transcript));
 
@@ -37,9 +38,11 @@ export function RunPage() {
   const run = found.data;
   useTitle(run?.title ?? "Run");
   const [isStarting, setStarting] = useState(false);
+  const [isAskingToPush, setAskingToPush] = useState(false);
   const { actions, busy } = useRunActions(id, run, {
     refetch: () => void found.refetch(),
     onStart: () => setStarting(true),
+    onPullRequest: () => setAskingToPush(true),
   });
   useActions([
     ...Object.values(actions),
@@ -110,6 +113,9 @@ export function RunPage() {
                 busy={busy.merge}
               />
             )}
+            {canMerge(run) && (
+              <ActionButton action={actions.pullRequest} icon={<GitFork size={14} />} size="xs" variant="default" />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -164,6 +170,7 @@ export function RunPage() {
       {tab === "timeline" && <Timeline run={run} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
+      {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}
       {isStarting && <RunDialog run={id} onClose={() => setStarting(false)} />}
     </div>
   );

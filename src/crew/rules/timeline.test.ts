@@ -46,11 +46,14 @@ test.each([
     { agent: 0, workerEnded: 9, qcStarted: 9, verifier: 10, ended: 20 },
     ["work 0-9", "checks 9-10", "verification 10-20"],
   ],
-] as [string, Partial<typeof none>, string[]][])("O18: the phases of %s follow from its times", (_, times, expected) => {
-  expect(spelled(times)).toEqual(expected);
-});
+] as [string, Partial<typeof none>, string[]][])(
+  "O15: the phases of %s follow from its times",
+  (_, times, expected) => {
+    expect(spelled(times)).toEqual(expected);
+  },
+);
 
-test("O18: a group has as many lanes as it had workers that were busy at once", () => {
+test("O15: a group has as many lanes as it had workers that were busy at once", () => {
   const block = (group: string, start: number, end: number | null) => ({ group, start, end, of: `${group}${start}` });
   const { lanes, placed } = lanesOf([block("a", 0, 10), block("a", 5, null), block("b", 6, 7), block("a", 10, 12)]);
   expect(lanes).toEqual([
