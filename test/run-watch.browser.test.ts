@@ -18,6 +18,13 @@ const rejectsFirst = () => {
   });
 };
 
+/** Whether the canvas of the timeline has any colour in it. */
+const isPainted = `(() => {
+  const canvas = document.querySelector(".timeline-frame canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.some((value) => value !== 0);
+})()`;
+
 describe("watching a run in a browser", needs("chromium"), () => {
   test("O15: the timeline shows the phases by worker, by keys and as a table, and the usage against the budget", async () => {
     const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n" });
@@ -55,12 +62,12 @@ describe("watching a run in a browser", needs("chromium"), () => {
     await page.setViewportSize({ width: 390, height: 800 });
     await chart.waitFor();
     expect(await sideways(page)).toBe(0);
+    await expect.poll(() => page.evaluate(isPainted)).toBe(true);
     if (shots) await page.screenshot({ path: join(shots, "dark-390.png"), fullPage: true });
     await page.setViewportSize({ width: 1280, height: 900 });
     await chart.focus();
     await page.keyboard.press("Home");
-    await page.keyboard.press("End");
-    await page.keyboard.press("ArrowLeft");
+    await said.getByText("of task 0").waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/tasks\/task-/);
     expect(faults).toEqual([]);

@@ -13,7 +13,7 @@ const partWords: Record<string, string> = {
   qc: "Verifiers",
   reporter: "Reports",
 };
-const tones = ["--busy", "--accent", "--good", "--warn", "--muted", "--bad", "--field", "--link"];
+const tones = ["--muted", "--busy", "--code-token-function", "--good", "--warn", "--field", "--accent", "--bad"];
 
 type Data = Output<"run_burn">;
 
@@ -110,7 +110,7 @@ function Curve({ data, unit }: { data: Data; unit: "tokens" | "usd" }) {
   return (
     <figure className="burn-chart">
       <div className="burn-plot">
-        <span className="burn-top muted small">{spell(top)}</span>
+        {!showsLimit && <span className="burn-top muted small">{spell(top)}</span>}
         <svg
           viewBox={`0 0 ${width} ${height}`}
           preserveAspectRatio="none"

@@ -114,6 +114,13 @@ export function Chart({ data, titles }: Props) {
   return (
     <>
       <div className="timeline-box">
+        <div className="timeline-tools">
+          {actions.map(({ id, label, keys = "", run, icon: Icon }) => (
+            <button key={id} type="button" aria-label={label} title={`${label} (${spellKeys(keys)})`} onClick={run}>
+              <Icon size={16} aria-hidden />
+            </button>
+          ))}
+        </div>
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for a form */}
         <div
           ref={frame}
@@ -148,13 +155,6 @@ export function Chart({ data, titles }: Props) {
         >
           <canvas ref={canvas} aria-hidden style={{ width: size.width, height: size.height }} />
           <div style={{ height: Math.max(0, lanes.length * laneHeight + axisHeight - size.height) }} />
-        </div>
-        <div className="timeline-tools">
-          {actions.map(({ id, label, keys = "", run, icon: Icon }) => (
-            <button key={id} type="button" aria-label={label} title={`${label} (${spellKeys(keys)})`} onClick={run}>
-              <Icon size={16} aria-hidden />
-            </button>
-          ))}
         </div>
       </div>
       <p id="timeline-keys" className="sr-only">

@@ -19,7 +19,7 @@ export const phaseColours: Record<Stage["phase"], string> = {
   work: "--busy",
   waiting: "--field",
   checks: "--warn",
-  verification: "--accent",
+  verification: "--code-token-function",
   approval: "--warn",
   merge: "--good",
   report: "--muted",
