@@ -25,6 +25,7 @@ const tasks = () => import("./tasks/operations.ts");
 const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
+const crewReportTimeline = () => import("./crew/report/timeline.ts");
 const crewRevert = () => import("./crew/revert.ts");
 const crewGates = () => import("./crew/gate-operations.ts");
 const crewSteer = () => import("./crew/steer-operations.ts");
@@ -152,6 +153,8 @@ export const loaders = {
   show_run: pick(crewRun, "showRun"),
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
+  run_timeline: pick(crewReportTimeline, "runTimeline"),
+  run_burn: pick(crewReportTimeline, "runBurn"),
   pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   close_run: pick(crewRun, "closeFailedRun"),
