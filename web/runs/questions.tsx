@@ -11,7 +11,7 @@ export function Questions({ run }: { run: Pick<Run, "questions"> }) {
   const open = run.questions.filter(({ answer }) => answer === null);
   if (open.length === 0) return null;
   return (
-    <div className="questions" role="group" aria-label="Open questions">
+    <div className="questions">
       {open.map((question) => (
         <Question key={question.id} {...question} />
       ))}
