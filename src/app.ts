@@ -64,13 +64,15 @@ export interface App extends CrewApp, PeopleApp {
   close(): Promise<void>;
 }
 
-/** `host` says how this process plans and executes runs. */
-export type AppOptions = { log?: Log; host?: HostOptions };
+/** `host` says how this process plans and executes runs; `now` is the clock, for a history in the past. */
+export type AppOptions = { log?: Log; host?: HostOptions; now?: () => Date };
 
-export async function openApp(given: Config, { log = silent, host }: AppOptions = {}): Promise<App> {
+export async function openApp(
+  given: Config,
+  { log = silent, host, now = () => new Date() }: AppOptions = {},
+): Promise<App> {
   const config = liveConfig(given, log);
   const { root, wiki, stateFolder } = config;
-  const now = () => new Date();
   refuseLink(stateFolder);
   closeToOthers(stateFolder);
   const threads = openThreads(log);

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { Toolset } from "./agents/runner.ts";
 import { openToolSocket } from "./agents/tool-socket.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
@@ -22,21 +23,35 @@ const toolsOf = {
   qc: ["submit_verdict", ...reading],
 } as const satisfies Partial<Record<CrewPart, readonly OperationName[]>>;
 
+/** Parameters that the agents of a crew are not shown: their task needs none of them. A call may still have them. */
+const hidden: Partial<Record<string, readonly string[]>> = {
+  get_task_context: ["kind"],
+  search_entries: ["limit", "section"],
+  fetch_entry: ["version"],
+  memory_search_nodes: ["limit", "type"],
+};
+
 /** The general guidance names tools that the crew does not have. */
 const guidance: Partial<Record<string, string>> = {
+  ask: "Only for what you cannot find out yourself. Do not wait: continue with the most sensible assumption and state it in your output.",
   get_task_context: "Use it for the whole output of a dependency that your prompt shortens.",
   list_entries: "More than 50 entries are listed as folders: list one with `under`.",
   search_entries:
-    "Returns ranked passages with heading and line. Use it to find which entry to fetch, or to check a fact without using a read.",
-  fetch_entry: "You can read only a few different entries (4 by default); reading one again is free.",
-  memory_search_nodes: "Words only, no operators. memory_get_node then reads a node.",
+    "Returns ranked passages. Use it to find the entry to fetch, or to check a fact without using a read.",
+  fetch_entry: "You can read only a few different entries (4 by default); again is free.",
+  memory_search_nodes: "memory_get_node then reads a node.",
   memory_get_node:
-    "Without `fields` it returns the names of the properties; name the ones you need. The node of a run's task has its verdict, attempts and output.",
-  append_log:
-    "Use it for decisions and findings as they happen. Time, role and run are added in front. One line per call; lines cannot be changed later.",
+    "Without `fields` it returns only the names of properties. A task's node has its verdict, attempts and output.",
+  append_log: "For decisions and findings as they happen. Time, role and run are added; lines cannot be changed later.",
 };
 
 function toolFor(name: (typeof toolsOf)[keyof typeof toolsOf][number]): Operation<CrewApp> {
   const operation: Operation<CrewApp> = operations[name];
-  return { ...operation, ...(guidance[name] ? { guidance: guidance[name] } : {}) };
+  const input =
+    operation.input instanceof z.ZodObject ? withoutFields(operation.input, hidden[name] ?? []) : operation.input;
+  return { ...operation, input, ...(guidance[name] ? { guidance: guidance[name] } : {}) };
 }
+
+/** The input as it is shown; the operation itself checks a call against all of it. */
+const withoutFields = (input: z.ZodObject, fields: readonly string[]) =>
+  z.object(Object.fromEntries(Object.entries(input.shape).filter(([name]) => !fields.includes(name))));

@@ -10,6 +10,7 @@ const graph = () => import("./graph/operations.ts");
 const graphWalk = () => import("./graph/walk-operations.ts");
 const crewReportInbox = () => import("./crew/report/inbox.ts");
 const reviewProposals = () => import("./review/proposals/operations.ts");
+const reviewProposalsDesk = () => import("./review/proposals/desk-operations.ts");
 const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
@@ -17,11 +18,14 @@ const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
+const peopleNames = () => import("./people/name-operations.ts");
+const crewReportNotices = () => import("./crew/report/notice-operations.ts");
 const peopleSessions = () => import("./people/session-operations.ts");
 const tasks = () => import("./tasks/operations.ts");
 const crew = () => import("./crew/operations.ts");
 const crewRun = () => import("./crew/run-operations.ts");
 const crewReportUsage = () => import("./crew/report/usage.ts");
+const crewReportTimeline = () => import("./crew/report/timeline.ts");
 const crewRevert = () => import("./crew/revert.ts");
 const crewGates = () => import("./crew/gate-operations.ts");
 const crewSteer = () => import("./crew/steer-operations.ts");
@@ -94,6 +98,8 @@ export const loaders = {
   decide_proposal: pick(reviewProposals, "decideProposal"),
   undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
+  comment_on_line: pick(reviewProposalsDesk, "commentOnLine"),
+  take_changes: pick(reviewProposalsDesk, "takeChanges"),
   request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
   list_jobs: pick(jobs, "listJobs"),
@@ -111,6 +117,7 @@ export const loaders = {
   list_open_topics: pick(reviewTopics, "listOpenTopics"),
   reply_topic: pick(reviewTopics, "replyTopic"),
   edit_message: pick(reviewTopics, "editMessage"),
+  assign_topic: pick(reviewTopics, "assignTopic"),
   resolve_topic: pick(reviewTopics, "resolveTopic"),
   reopen_topic: pick(reviewTopics, "reopenTopic"),
   find_passage: pick(reviewTopics, "findPassage"),
@@ -122,6 +129,9 @@ export const loaders = {
   list_users: pick(people, "listUsers"),
   change_user: pick(people, "changeUser"),
   remove_user: pick(people, "removeUser"),
+  list_names: pick(peopleNames, "listNames"),
+  notifications: pick(crewReportNotices, "notifications"),
+  mark_read: pick(crewReportNotices, "markRead"),
   create_sign_in_link: pick(peopleSessions, "createSignInLink"),
   list_sessions: pick(peopleSessions, "listSessions"),
   revoke_session: pick(peopleSessions, "revokeSession"),
@@ -143,6 +153,8 @@ export const loaders = {
   show_run: pick(crewRun, "showRun"),
   run_report: pick(crewRun, "runReport"),
   run_usage: pick(crewReportUsage, "runUsage"),
+  run_timeline: pick(crewReportTimeline, "runTimeline"),
+  run_burn: pick(crewReportTimeline, "runBurn"),
   pause_run: pick(crewRun, "pauseRun"),
   cancel_run: pick(crewRun, "cancelRun"),
   close_run: pick(crewRun, "closeFailedRun"),

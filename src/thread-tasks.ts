@@ -4,6 +4,7 @@ import { searchTask } from "./crew/agent/desk/search-task.ts";
 import { ownThread } from "./kernel/threads/cpu-time.ts";
 import type { ThreadRequest, ThreadTask } from "./kernel/threads/threads.ts";
 import { impactTask } from "./review/proposals/impact.ts";
+import { placeLinesTask } from "./review/proposals/line-comments.ts";
 import { refindTask } from "./review/topics/refind-task.ts";
 import { blameTask } from "./wiki/merge/blame.ts";
 import { diffTask } from "./wiki/merge/diff-task.ts";
@@ -12,6 +13,7 @@ import { mergeByHeadingTask, mergeLinesTask } from "./wiki/merge/merge-task.ts";
 // biome-ignore lint/suspicious/noExplicitAny: each task has its own input, and its name comes with it.
 const tasks: ThreadTask<any, unknown>[] = [
   impactTask,
+  placeLinesTask,
   refindTask,
   mergeLinesTask,
   mergeByHeadingTask,

@@ -123,14 +123,17 @@ describe.each(engines)("W2: a plan submitted task by task, on %s", (engine) => {
         seen.shown = unwrap(await operations.show_run.perform(app, { id }, person())).draft;
         seen.contradictions = await use("finish_plan", { title: "Three" });
         seen.corrected = await use("add_plan_tasks", { tasks: [zero, one], remove: ["1.3"] });
+        seen.miscounted = await use("finish_plan", { title: "Three", count: 4 });
         seen.done = await use("finish_plan", {
           title: "Three",
+          count: 3,
           setup: { run: [["npm", "ci"]], inputs: ["package-lock.json"] },
         });
         return undefined;
       },
     });
     const planned = unwrap(await unwrap(await app.host.plan("x", { brief: false, by: "Ada", agents })).ended);
+    expect(JSON.stringify(seen.miscounted)).toMatch(/the plan has 3 tasks \(0, 1\.1, 1\.2\), not 4/);
     expect(seen.mixed).toMatchObject({
       saved: ["1.2"],
       refused: [

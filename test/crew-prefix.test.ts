@@ -87,4 +87,11 @@ test("W16: the tools of each part take at most 2,500 tokens, its prefix never ch
     const now = body.messages as unknown[];
     expect(withoutMarks(now.slice(0, before.length))).toEqual(withoutMarks(before));
   }
+
+  // A verifier of files sees the change in its first message and needs no call for it; nobody follows its steps.
+  const verifiers = heard.filter((one) => one.tools.includes("submit_verdict") && taskOf(one) === "1.2");
+  expect(verifiers[0]?.messages[0]?.text).toMatch(
+    /The whole change as show_diff returns it:\n`+data from the delivered commit\ndiff --git /,
+  );
+  expect(verifiers[0]?.tools).not.toContain("todo_write");
 });

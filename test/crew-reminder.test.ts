@@ -15,10 +15,10 @@ import { newWorkspace, person, read } from "./support/workspace.ts";
 const sandbox = (await findSandbox("auto", { PATH: process.env.PATH })).ok ? "auto" : "none";
 
 /** A run of one task with Claude Code in every part. */
-async function runWith(bin: string, args: string[] = []) {
+async function runWith(bin: string, args: string[] = [], more: Record<string, unknown> = {}) {
   const made = await newWorkspace();
   const agent = { author_name: "Crew", author_email: "crew@example.org", claude_bin: bin };
-  const blocks = { agent, crew: { sandbox, reports: "facts" } };
+  const blocks = { agent, crew: { sandbox, reports: "facts" }, ...more };
   const text = Object.entries(blocks).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);
   appendFileSync(made.file("scriptorium.yaml"), text.join(""));
   made.git("commit", "-qam", "Configure the crew");
@@ -87,4 +87,11 @@ test("W10, P10: the second session has what the first left of the budget as its 
   expect(second).toBeCloseTo(first - 0.3);
   expect(news.at(-1)).toMatchObject({ state: "stopped", reason: expect.stringMatching(/^the budget of the run is/) });
   expect((await spentOn(app.db.read, { run })).usd).toBeLessThanOrEqual(0.52);
+});
+
+test("W10: a verifier that reports its usage after its verdict ended its claim is not stopped by the lease", async () => {
+  const claims = { lease_seconds: 10 };
+  const { contexts, attempts } = await runWith(fakeClaude({ submit_verdict: 0.03 }, 0, {}, 6000), [], { claims });
+  expect(attempts).toMatchObject([{ phase: "qc_passed" }]);
+  expect(contexts.find(({ part }) => part === "qc")).toMatchObject({ ended: "exit", cost_usd: 0.03 });
 });

@@ -26,11 +26,12 @@ describe.each(sampledEngines)("U6: saving a plan, on %s", (engine) => {
 
     const theirs = first.content.replace("Do 1.1", "Do 1.1 at once");
     const saved = (await save({ content: theirs, base_hash: first.text_hash })).json();
-    expect(saved).toMatchObject({ content: theirs, tasks: [{ title: "Do 0" }, { title: "Do 1.1 at once" }] });
+    const inFile = theirs.replace(/Based on: .*/, `Based on: ${saved.plan_hash.slice(0, 16)}`);
+    expect(saved).toMatchObject({ content: inFile, tasks: [{ title: "Do 0" }, { title: "Do 1.1 at once" }] });
     const mine = first.content.replace("Do 0", "Do 0 first");
     const refused = await save({ content: mine, base_hash: first.text_hash });
     expect(refused.status).toBe(409);
-    expect(refused.json()).toMatchObject({ status: "conflict", latestContent: theirs, text_hash: saved.text_hash });
+    expect(refused.json()).toMatchObject({ status: "conflict", latestContent: inFile, text_hash: saved.text_hash });
     const both = mine.replace("Do 1.1", "Do 1.1 at once");
     const merged = (await save({ content: both, base_hash: refused.json().text_hash })).json();
     expect(merged.tasks).toMatchObject([{ title: "Do 0 first" }, { title: "Do 1.1 at once" }]);
@@ -42,6 +43,60 @@ describe.each(sampledEngines)("U6: saving a plan, on %s", (engine) => {
     expect(over.json()).toMatchObject({ status: "conflict", latestContent: edited });
     expect(read(file)).toBe(edited);
     expect((await save({ content: edited, base_hash: over.json().text_hash })).status).toBe(200);
+  });
+});
+
+describe.each(sampledEngines)("O3: a plan file that is based on an older plan, on %s", (engine) => {
+  test("O3: execute and run resume refuse its edits, on the command line and over HTTP, and say how to go on", async () => {
+    const tasks = [planned("0"), planned("1.1")];
+    const { root, app } = await newWorkspace({ engine, config: await crewOfOneModel(tasks) });
+    const run = await newRun(app, tasks);
+    const file = app.runs.chainPath(run);
+    const old = read(file);
+    const stored = async () => (await app.runs.find(run))?.plan?.tasks.map(({ title }) => title);
+    const { content, text_hash } = unwrap(await operations.show_plan.perform(app, { id: run }, person()));
+    const theirs = content.replace("Do 1.1", "Do 1.1 at once");
+    const input = { id: run, content: theirs, base_hash: text_hash };
+    const { plan_hash } = unwrap(await operations.save_plan.perform(app, input, person()));
+    const mine = old.replace("Do 0", "Do 0 first");
+    writeFileSync(file, mine);
+
+    const base = `Based on: ${plan_hash?.slice(0, 16)}`;
+    const env = { FAKE_KEY: "k" };
+    for (const words of [
+      ["execute", run],
+      ["execute", file],
+      ["run", "resume", run],
+      ["execute", run, "--dry-run"],
+    ]) {
+      const { code, stderr } = await scriptoriumProcess(words, { cwd: root, env });
+      expect(code).not.toBe(0);
+      expect(stderr).toContain(`the plan of run ${run} was saved since this file was written`);
+      expect(stderr).toContain(base);
+    }
+    const { url, token } = await serve(root, env);
+    const answer = await ask(url, `/api/runs/${run}/execute`, { method: "POST", token, body: {} });
+    expect(answer.status).toBe(409);
+    expect(answer.json()).toMatchObject({ message: expect.stringContaining(base), latestContent: expect.any(String) });
+    expect(await stored()).toEqual(["Do 0", "Do 1.1 at once"]);
+    expect(read(file)).toBe(mine);
+
+    writeFileSync(file, mine.replace(/Based on: .*/, base));
+    await scriptoriumProcess(["execute", run, "--dry-run"], { cwd: root, env });
+    expect(await stored()).toEqual(["Do 0 first", "Do 1.1"]);
+  });
+
+  test("O3: a file without edits, left behind by a killed save, is replaced by the saved plan", async () => {
+    const { app } = await newWorkspace({ engine });
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    const file = app.runs.chainPath(run);
+    const old = read(file);
+    const { content, text_hash } = unwrap(await operations.show_plan.perform(app, { id: run }, person()));
+    const theirs = content.replace("Do 1.1", "Do 1.1 at once");
+    unwrap(await operations.save_plan.perform(app, { id: run, content: theirs, base_hash: text_hash }, person()));
+    writeFileSync(file, old);
+    unwrap(await app.runs.readBack(run, "Ada"));
+    expect(read(file)).toContain("Do 1.1 at once");
   });
 });
 
@@ -74,11 +129,11 @@ test("U6: a plan that someone saves while it is open in $EDITOR is not overwritt
   const id = run?.id ?? "";
   const { content, text_hash: base_hash } = unwrap(await operations.show_plan.perform(app, { id }, person()));
   const theirs = content.replace("Do 1.1", "Do 1.1 at once");
-  unwrap(await operations.save_plan.perform(app, { id, content: theirs, base_hash }, person()));
+  const saved = unwrap(await operations.save_plan.perform(app, { id, content: theirs, base_hash }, person()));
   writeFileSync(go, "");
   const refused = await planning;
   expect(refused.code).toBe(1);
-  expect(refused.json()).toMatchObject({ status: "conflict", latestContent: theirs });
+  expect(refused.json()).toMatchObject({ status: "conflict", latestContent: saved.content });
   expect((await app.runs.find(id))?.plan?.tasks[1]?.title).toBe("Do 1.1 at once");
   expect(read(app.runs.chainPath(id))).toContain("Do 1.1 slowly");
 });

@@ -72,6 +72,10 @@ const sessions = at(
   "/sessions",
   later(() => import("./sessions/sessions.tsx").then(({ Sessions }) => Sessions)),
 );
+const notifications = at(
+  "/notifications",
+  later(() => import("./notifications/notifications.tsx").then(({ Notifications }) => Notifications)),
+);
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
@@ -148,7 +152,7 @@ const topic = at(
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, source, people, sessions, inbox, proposal, topics, topic],
+    ...[home, entry, page, search, sources, source, people, sessions, notifications, inbox, proposal, topics, topic],
     ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings],
   ]),
   defaultErrorComponent: Broken,

@@ -66,6 +66,15 @@ export async function compare(place: Place, size: Size, sandbox: Sandbox, count:
     { what: "one agent", figures: { ...figuresOf(solo), compactions: solo.compactions } },
     { what: "one agent, no study first", figures: { ...figuresOf(told), compactions: told.compactions } },
     { what: "crew", figures: { ...figuresOf(crew), compactions: crew.compactions } },
+    ...partsOf(crew.sent).map(([part, some]) => ({
+      what: `  of it, ${partNames[part] ?? part}`,
+      figures: {
+        calls: some.length,
+        "input tokens": totalOf(some),
+        "cost with cache": cachedCostOf(some),
+        "largest request": Math.max(...some.map(inputOf)),
+      },
+    })),
     { what: "fewer input tokens", figures: {}, target: atLeast(80, fewer, "%") },
     { what: "as many right", figures: {}, target: holds("≥ one agent", crew.right >= solo.right) },
     { what: `cheaper with a cache: ${cheaper.toFixed(1)} %`, figures: {} },
@@ -107,6 +116,18 @@ export async function compare(place: Place, size: Size, sandbox: Sandbox, count:
   ];
   return { question: `${size.name}: ${size.tasks} tasks, ${size.files} files`, rows, notes };
 }
+
+const partNames: Partial<Record<string, string>> = {
+  pm: "planner",
+  worker: "workers",
+  qc: "verifiers",
+  preamble: "preambles",
+  reporter: "report",
+};
+
+/** Requests by the part of the crew that sent them, in the order of their first request. */
+const partsOf = (sent: Sent[]): [part: string, sent: Sent[]][] =>
+  [...new Set(sent.map(({ part }) => part))].map((part) => [part, sent.filter((one) => one.part === part)]);
 
 async function workspaceFor(place: Place, size: Size, sandbox: Sandbox): Promise<{ made: Workspace; app: App }> {
   const made = await newWorkspace(place, {

@@ -67,7 +67,7 @@ export const crewMind = (size: Size, tasks: PlanTask[]) =>
     if (has("submit_report")) return reporter();
     const number = /# (?:Verify task|Task) ([\d.]+)/.exec(said)?.[1] ?? "0";
     const n = number === "0" ? 0 : Number(number.slice(2));
-    if (has("submit_verdict")) return verifier(n);
+    if (has("submit_verdict")) return verifier();
     const before = /Output of attempt (\d+) /.exec(said)?.[1];
     return worker(n, before ? Number(before) + 1 : 1);
   });
@@ -99,18 +99,22 @@ function* worker(n: number, attempt: number): Script {
   return call("submit_output", { output: `answer() in ${moduleOf(n)} returns what was asked for.` });
 }
 
-function* verifier(n: number): Script {
-  if (n > 0) yield read(n);
+/** It sees the change in its prompt, as every verifier does of a change of this size. */
+function verifier(): Script {
   const evidence = [{ criterion: 1, met: true, quote: "exit code 0", from: "check" }];
-  return call("submit_verdict", { verdict: "PASS", score: 92, feedback: "As asked.", evidence });
+  return once(call("submit_verdict", { verdict: "PASS", score: 92, feedback: "As asked.", evidence }));
 }
 
 /** A planner looks around once; then it plans, as much as fits into one answer at a time. */
 function* planner(size: Size, tasks: PlanTask[]): Script {
   yield* lookAround(size);
-  for (let from = 0; from < tasks.length; from += 10)
-    yield call("add_plan_tasks", { tasks: tasks.slice(from, from + 10) });
-  return call("finish_plan", { title: "Answers", summary: "One module for each task." });
+  for (let from = 0; from < tasks.length; from += 10) {
+    const add = call("add_plan_tasks", { tasks: tasks.slice(from, from + 10) });
+    const finish = { title: "Answers", summary: "One module for each task.", count: tasks.length };
+    const isLast = from + 10 >= tasks.length;
+    yield isLast ? { ...add, calls: [...add.calls, { name: "finish_plan", input: finish }] } : add;
+  }
+  return { text: "The plan is finished.", calls: [] };
 }
 
 /** Nobody reads more files than this before starting: a planner has 200 tool calls. */

@@ -39,9 +39,9 @@ export function meter(countTokens: (text: string) => number) {
     hear({ body, tools: names, messages }: Heard): void {
       const part = partOf(names);
       const conversation = `${part} ${messages[0]?.text}`;
-      const tools = withoutCacheMarks(body.tools);
-      const system = withoutCacheMarks(body.system);
-      const blocks = [tools, system, ...(body.messages as unknown[]).map(withoutCacheMarks)];
+      const tools = withoutOptions(body.tools);
+      const system = withoutOptions(body.system);
+      const blocks = [tools, system, ...(body.messages as unknown[]).map(withoutOptions)];
       const isFirst = !before.has(conversation);
       const earlier = before.get(conversation) ?? before.get(part)?.slice(0, 2) ?? [];
       const same = blocks.findIndex((block, i) => block !== earlier[i]);
@@ -54,9 +54,10 @@ export function meter(countTokens: (text: string) => number) {
   };
 }
 
-/** The marks move from request to request and are not part of the text. */
-const withoutCacheMarks = (value: unknown) =>
-  JSON.stringify(value ?? "", (key, inner) => (key === "cache_control" ? undefined : inner));
+/** Options of the request, which no model reads: cache marks, and how the arguments of a tool are streamed. */
+const options = new Set(["cache_control", "eager_input_streaming"]);
+const withoutOptions = (value: unknown) =>
+  JSON.stringify(value ?? "", (key, inner) => (options.has(key) ? undefined : inner));
 
 /** Which agent a request came from. */
 function partOf(tools: string[]): string {

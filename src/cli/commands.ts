@@ -24,6 +24,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   source: async () => (await import("./source.ts")).sourceCommand,
   topic: async () => (await import("./topic.ts")).topicCommand,
   inbox: async () => (await import("./inbox.ts")).inboxCommand,
+  notifications: async () => (await import("./notifications.ts")).notificationsCommand,
   proposal: async () => (await import("./proposal.ts")).proposalCommand,
   plan: async () => (await import("./plan.ts")).planCommand,
   execute: async () => (await import("./execute.ts")).executeCommand,

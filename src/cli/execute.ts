@@ -232,6 +232,9 @@ async function runNamed(app: App, common: Common, name: string | undefined): Pro
   if (!chain.ok) return chain;
   const known = await app.runs.find(chain.value.run);
   if (known && planHash(chain.value.plan) === known.planHash) return ok(known.id);
+  const { checkBase } = await import("../crew/record/runs.ts");
+  const current = known ? checkBase(known, chain.value) : ok(true);
+  if (!current.ok) return current;
   const by = nameOf(await localPerson(app, common));
   const id = known?.id ?? (await app.runs.create(chain.value.request, by)).id;
   const adopted = await app.runs.adopt(id, chain.value.plan, by);

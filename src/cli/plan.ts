@@ -3,7 +3,7 @@ import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { startRun } from "../crew/execute-operations.ts";
 import type { Planned } from "../crew/record/run-host.ts";
-import { writeChain } from "../crew/rules/chain-file.ts";
+import { baseOf, planFile } from "../crew/rules/chain-file.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
@@ -82,8 +82,8 @@ async function edited(app: App, common: Common, planned: Planned): Promise<Resul
   if (now?.plan && now.planHash !== before)
     return refuse(
       "conflict",
-      `the plan of run ${planned.run} was saved by someone else while you edited it; your text is in ${planned.chain} and was not saved: merge the two there, then run: scriptorium execute ${planned.run}`,
-      { run: planned.run, latestContent: writeChain({ run: now.id, request: now.request, plan: now.plan }) },
+      `the plan of run ${planned.run} was saved by someone else while you edited it; your text is in ${planned.chain} and was not saved: merge the two there, with the line "Based on: ${baseOf(now.planHash ?? "")}", then run: scriptorium execute ${planned.run}`,
+      { run: planned.run, latestContent: planFile(now, now.plan) },
     );
   const read = await app.runs.readBack(planned.run, nameOf(await localPerson(app, common)));
   if (!read.ok) return read;

@@ -2,6 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import type * as z from "zod";
 import { requestRevision } from "../jobs/revision-operations.ts";
 import { ok } from "../kernel/result.ts";
+import { commentOnLine, takeChanges } from "../review/proposals/desk-operations.ts";
 import {
   approveProposal,
   commentProposal,
@@ -89,9 +90,39 @@ export const proposalCommand = (common: () => Common) =>
         .description(commentProposal.summary)
         .argument("<id>")
         .argument("<text...>", "the comment")
-        .action((id, words) =>
-          report(common(), commentProposal, { id, content: words.join(" ") }, () => `comment added to ${id}`),
-        ),
+        .option("--line <n>", "comment on this line of the proposed text", Number)
+        .option("--old-line <n>", "comment on this line of the text that it is based on", Number)
+        .action((id, words, { line, oldLine }) => {
+          const content = words.join(" ");
+          if (line === undefined && oldLine === undefined)
+            return report(common(), commentProposal, { id, content }, () => `comment added to ${id}`);
+          const place = line === undefined ? { side: "old", line: oldLine } : { side: "new", line };
+          return report(
+            common(),
+            commentOnLine,
+            { id, content, ...place } as never,
+            (made) => `comment added to line ${made.line} of ${id}`,
+          );
+        }),
+    )
+    .addCommand(
+      new Command("take")
+        .description(takeChanges.summary)
+        .argument("<id>")
+        .requiredOption(
+          "--changes <numbers>",
+          "numbers of the changes to take, such as 1,3; `proposal show` lists them",
+        )
+        .option("--note <text>", "what should be different in the others; becomes a message of the topic")
+        .action((id, { changes, note }) => {
+          const numbers = changes.split(",").map((number) => ({ number: Number(number) }));
+          return report(
+            common(),
+            takeChanges,
+            { id, changes: numbers, note },
+            (made) => `${made.id} (revision ${made.revision_number}) has your changes and is open for review`,
+          );
+        }),
     )
     .addCommand(
       new Command("revise")
@@ -160,6 +191,10 @@ const describe = (p: Shown, mostLines = Number.POSITIVE_INFINITY) =>
     ...p.comments.map(
       (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${c.content}`,
     ),
+    ...p.line_comments.map(
+      ({ author, at, side, place, line, revision_number, content }) =>
+        `${author} at ${when(at)} on ${side === "old" ? "old line" : "line"} ${place ?? `${line} of revision ${revision_number}`}: ${content}`,
+    ),
     ...(p.impact ? foreseen(p.id, p.impact) : []),
     ...(p.impact ? shownDiff(p.id, p.impact, mostLines) : []),
   ].join("\n");
@@ -184,6 +219,9 @@ function foreseen(id: string, impact: NonNullable<Shown["impact"]>): string[] {
       : []),
     ...hidden.map(({ line, characters }) => red(`line ${line} contains hidden characters: ${characters}`)),
     `${plural(impact.added, "line")} added, ${impact.removed} removed`,
+    ...(impact.changes.length > 1
+      ? [`changes: ${impact.changes.map(({ number, line }) => `${number} (line ${line})`).join(", ")}`]
+      : []),
   ];
 }
 

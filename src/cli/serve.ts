@@ -13,7 +13,10 @@ export const serveCommand = (common: () => Common) =>
     .option("--port <n>", "port to listen on; 0 for a free one", port)
     .option("--example", "serve an example workspace, created in .example/ on first use")
     .action(async ({ port, example }) => {
-      const { serve, openExample } = await import("../http/serve.ts");
+      const [{ serve }, { openExample }] = await Promise.all([
+        import("../http/serve.ts"),
+        import("../http/example.ts"),
+      ]);
       const options = common();
       crashAt(shell().env.SCRIPTORIUM_CRASH_AT);
       const dir = example ? await openExample(process.cwd()) : options.dir;

@@ -1,5 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import {
+  assignTopic,
   editMessage,
   getTopic,
   listTopics,
@@ -97,6 +98,20 @@ export const topicCommand = (common: () => Common) =>
             reanchorTopic,
             { id, ...options },
             (topic) => `${topic.id} is on ${topic.source_path}${where(topic)}`,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("assign")
+        .description(assignTopic.summary)
+        .argument("<id>")
+        .argument("[name...]", "name of the person; none assigns it to nobody")
+        .action((id, words) =>
+          report(
+            common(),
+            assignTopic,
+            { id, assignee: words.length > 0 ? words.join(" ") : null },
+            (done) => `${done.id} is assigned to ${done.assignee ?? "nobody"}`,
           ),
         ),
     )

@@ -75,6 +75,9 @@ export const executeRun = operation({
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
       return refuse("conflict", `run ${id} is ${run.state}; only a planned, running or stopped run can be executed`);
+    // A server answers before the run has read its plan file; errors in the file belong to this answer.
+    const edited = await app.runs.editedPlan(run);
+    if (!edited.ok) return edited;
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
     const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
     if (!started.ok) return started;

@@ -30,7 +30,7 @@ const secret = z
   .describe("The secret of your claim; needed if you claimed with lock_todo");
 const line = z.string().trim().min(1).max(1000);
 const ref = z.string().trim().max(400).default("");
-const lines = z.string().trim().max(20).default("").describe("For a file, the line or lines, such as 12 or 12-20");
+const lines = z.string().trim().max(20).default("").describe("Lines of a file: 12 or 12-20");
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of nodes and entries that you used");
 
 /** The name of a caller in records: an agent of the crew by its own name, others by their role. */
@@ -93,8 +93,8 @@ export const submitOutput = operation({
   name: "submit_output",
   summary: "Submit the result of a task with evidence for each statement.",
   guidance:
-    "Call it once, when the work is done; another agent then verifies it. The system looks every quote up in its source; a statement whose quote is not there is an issue. Changed files are found by git. " +
-    'Example: {"output": "Added retry to the mailer", "statements": [{"statement": "all tests pass", "evidence": "Tests 42 passed", "from": "call", "ref": "call-7"}]}',
+    "Call it once, when the work is done; another agent then verifies it. A statement whose quote is not in its source is an issue. Git finds the changed files. " +
+    'Example: {"output": "Added retry", "statements": [{"statement": "all tests pass", "evidence": "Tests 42 passed", "from": "call", "ref": "call-7"}]}',
   effect: "writes",
   touches: ["task", "attempt"],
   callers: writers,
@@ -109,21 +109,21 @@ export const submitOutput = operation({
       .string()
       .min(1)
       .max(400_000)
-      .describe(`What was done and how; for a text task, the text itself. Cut at ${longestOutput} characters`),
+      .describe(`What was done and how; for a text task, the text. Cut at ${longestOutput} characters`),
     statements: z
       .array(
         z.object({
-          statement: line.describe("One fact about the result"),
-          evidence: z.string().max(4000).describe("Tool output or file content that shows it, quoted exactly"),
-          from: z.enum(["call", "file"]).describe("Where the quote is: the answer to a tool call of yours, or a file"),
-          ref: ref.describe("The id in the field `call` of the answer, or the path of the file"),
+          statement: line.describe("One fact"),
+          evidence: z.string().max(4000).describe("Exact quote that shows it"),
+          from: z.enum(["call", "file"]).describe("Where the quote is: an answer to a call of yours, or a file"),
+          ref: ref.describe("`call` in that answer, or the path of the file"),
           lines,
         }),
       )
       .max(100)
       .default([])
-      .describe("What you assert about the result, each with evidence"),
-    decisions: z.array(line).max(50).default([]).describe("Decisions that others must know, one line each"),
+      .describe("What you assert, with evidence"),
+    decisions: z.array(line).max(50).default([]).describe("Decisions that others must know"),
     cites,
   }),
   output: z.object({ status: z.literal("submitted"), attempt: z.int(), message: z.string() }),

@@ -48,13 +48,15 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
   const api = new Hono<Env>();
   api.get("/openapi.json", (c) => c.json(openApi(allOperations)));
   api.get("/events", async (c) => {
-    if (!c.get("principal").person) {
+    const reader = c.get("principal").person;
+    if (!reader) {
       return c.json({ status: "denied", error: "agents may not read the event log; use a token of a person" }, 403);
     }
     const after = c.req.header("last-event-id") ?? c.req.query("after");
     const checked = after === undefined ? ok(after) : await checkCursor(app.db, after);
     if (!checked.ok) return refusalAnswer(c, checked.problem);
-    return eventStream(c, app, { after, stopping, rank: async () => (await signIn.principal(c))?.person?.rank });
+    const rank = async () => (await signIn.principal(c))?.person?.rank;
+    return eventStream(c, app, { name: reader.name, after, stopping, rank });
   });
   for (const operation of allOperations) {
     if (!operation.http) continue;

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../app.ts";
 import type { Rank } from "../kernel/caller.ts";
-import { isAboutAccess } from "../kernel/noun.ts";
+import { isAboutAccess, isPrivate } from "../kernel/noun.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 
@@ -11,14 +11,14 @@ const heartbeatMs = 5000;
 const recheckMs = 1000;
 
 /** `rank` is the reader's at present; undefined once the token or session has ended. */
-type Reader = { after: string | undefined; stopping: AbortSignal; rank: () => Promise<Rank | undefined> };
+type Reader = { name: string; after: string | undefined; stopping: AbortSignal; rank: () => Promise<Rank | undefined> };
 
 /**
  * The event log as server-sent events. A reader is a cursor and nothing else: the next page is
  * read from the database when the reader has taken the one before, so a slow one holds no memory.
- * Only admins get events about access: tokens, users, sessions, passkeys.
+ * Only admins get events about access: tokens, users, sessions, passkeys. Only the person gets what they have read.
  */
-export async function eventStream(c: Context, app: App, { after, stopping, rank }: Reader): Promise<Response> {
+export async function eventStream(c: Context, app: App, { name, after, stopping, rank }: Reader): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
   const changes = watchChanges(app.db);
@@ -38,7 +38,8 @@ export async function eventStream(c: Context, app: App, { after, stopping, rank 
       if (isDue || isAccess) readerRank = await rank();
       if (readerRank === undefined) return undefined;
       const isAdmin = readerRank === "admin";
-      const events = isAccess && !isAdmin ? found.filter(({ kind }) => !isAboutAccess(kind)) : found;
+      const allowed = isAccess && !isAdmin ? found.filter(({ kind }) => !isAboutAccess(kind)) : found;
+      const events = allowed.filter(({ kind, actor }) => !isPrivate(kind) || actor === name);
       if (isDue) beat = Date.now();
       if (found.length > 0) cursor = found.at(-1)?.id;
       // The first heartbeat is sent immediately, so that the reader knows the stream is open.

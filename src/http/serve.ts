@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
@@ -15,7 +13,6 @@ import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
 import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 import type { Log } from "../kernel/log.ts";
-import { packageFile } from "../kernel/package-files.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { allOperations } from "../operation-list.ts";
@@ -23,9 +20,8 @@ import { type BrowserAddress, browserAddress, linkWith, recordPort } from "../pe
 import { linkMinutes } from "../people/sign-in-links.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
-import { gitAt, newRepository } from "../store/git/git.ts";
+import { gitAt } from "../store/git/git.ts";
 import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
-import { firstCommit, initWorkspace } from "../wiki/init.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openAgentSocket } from "./agent-socket.ts";
@@ -234,30 +230,4 @@ async function recover({ config, publications }: App): Promise<void> {
   await publications.sweep(join(config.root, config.wiki));
   await publications.sweep(join(config.root, config.sources));
   await writeEditorSchemas(config.stateFolder);
-}
-
-/** The example workspace, created on first use. */
-export async function openExample(folder: string): Promise<string> {
-  const finished = join(folder, ".example");
-  if (existsSync(join(finished, "scriptorium.yaml"))) return finished;
-  // Created under another name and renamed when complete, so that an interrupted start leaves no partial workspace.
-  const root = join(folder, `.example-${process.pid}`);
-  const from = packageFile("example/");
-  const env = environment();
-  await mkdir(root, { recursive: true });
-  await cp(new URL("wiki/", from), join(root, "wiki"), { recursive: true });
-  await cp(new URL("scriptorium.yaml", from), join(root, "scriptorium.yaml"));
-  // A repository of its own: the folder is usually inside a clone of Scriptorium.
-  await newRepository(root, env);
-  unwrap(await initWorkspace(root, "crew", env));
-  await firstCommit(root, ["."], env);
-  const app = await openApp(unwrap(loadConfig(root, env)));
-  await app.entries.list();
-  const names = await readdir(new URL("sources/", from));
-  for (const name of names.sort()) {
-    unwrap(await app.sources.add(name, await readFile(new URL(`sources/${name}`, from)), { name: "Larkspur Freight" }));
-  }
-  await app.close();
-  await rename(root, finished);
-  return finished;
 }

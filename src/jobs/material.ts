@@ -2,7 +2,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { personaOf } from "../review/perspectives/personas.ts";
 import { noSuch } from "../store/no-such.ts";
 import { hasPerspectiveOfJob } from "../store/queries/perspectives.ts";
-import { commentsOn, hasProposalOfJob, lastRevision } from "../store/queries/proposals.ts";
+import { commentsOn, hasProposalOfJob, lastRevision, lineCommentsOf } from "../store/queries/proposals.ts";
 import { findTopic, hasAgentReply } from "../store/queries/topics.ts";
 import type { Job, JobResult } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
@@ -72,10 +72,17 @@ async function earlierRevision(app: JobsApp, topic: string): Promise<string | un
   const last = await lastRevision(app.db.read, topic);
   if (!last) return undefined;
   const comments = await commentsOn(app.db.read, last.id, mostComments);
+  const onLines = (await lineCommentsOf(app.db.read, topic, mostComments)).filter(
+    ({ proposal_id }) => proposal_id === last.id,
+  );
   return [
     `Revision ${last.revision_number}, ${last.status}${last.decided_by ? ` by ${last.decided_by}` : ""}.`,
     ...(last.note ? [`Note: ${last.note}`] : []),
     ...comments.map(({ author, text }) => `${author} wrote: ${text}`),
+    ...onLines.map(
+      ({ author, side, line, quote, text }) =>
+        `${author} wrote on line ${line} of the ${side === "new" ? "proposed" : "earlier"} text, ${JSON.stringify(quote)}: ${text}`,
+    ),
     "The text that it proposed follows, to the end of this file.",
     "",
     last.text ?? "",

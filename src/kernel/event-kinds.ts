@@ -68,6 +68,7 @@ export const eventKinds = {
   "question-answered": "A person or the planner answered a worker's question.",
   "question-asked": "A worker asked a question.",
   "question-passed-on": "The planner left a worker's question to a person. The data has the reason.",
+  "reading-marked": "A person marked topics or notifications as read. Only that person gets this event.",
   "report-written":
     "An agent wrote a report about a failed task or a run that is over; `missing` has the reason if there is none.",
   "revision-requested": "A person asked for another revision of a proposal.",
@@ -145,7 +146,9 @@ export const eventKinds = {
     "A write was refused because its claim had ended, or because the secret of the claim was missing or wrong.",
   "token-created": "A token was created.",
   "token-revoked": "A token was revoked.",
+  "topic-assigned": "A topic was assigned to a person; the data has no assignee if to nobody.",
   "topic-followed": "The topics of a renamed page moved to its new path.",
+  "topic-mentioned": "A message mentions a person. The data has the person and the number of the message.",
   "topic-opened": "A topic was opened.",
   "topic-reanchored": "A topic was anchored to another passage.",
   "topic-reopened": "A topic was reopened.",

@@ -18,6 +18,7 @@ export const nouns = [
   "session",
   "passkey",
   "setting",
+  "notice",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -46,6 +47,7 @@ const nounsByWord = {
   preamble: [],
   proposal: ["proposal"],
   question: ["question"],
+  reading: ["notice"],
   report: ["run", "attempt"],
   revision: ["proposal"],
   run: ["run"],
@@ -72,6 +74,9 @@ const isEventWord = (word: string): word is EventWord => Object.hasOwn(nounsByWo
 const accessWords: ReadonlySet<string> = new Set<EventWord>(["passkey", "session", "token", "user"]);
 
 export const isAboutAccess = (kind: string): boolean => accessWords.has(kind.split("-", 1)[0] ?? "");
+
+/** Events that only the person who made them gets: they say what somebody has read. */
+export const isPrivate = (kind: string): boolean => kind === "reading-marked";
 
 /** The nouns that an event of this kind is about; none for a kind that this version does not know. */
 export function nounsOfEvent(kind: string): readonly Noun[] {

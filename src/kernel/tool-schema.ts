@@ -27,7 +27,7 @@ const rules: Rule[] = [
   // OpenAI in strict mode; a default that does something stays in the description.
   (schema) => {
     const { default: value, description } = schema;
-    const isNothing = value === undefined || value === false || value === "" || String(value) === "";
+    const isNothing = value === undefined || value === false || value === 0 || String(value) === "";
     if (!isNothing) schema.description = `${description ? `${description}. ` : ""}Default: ${JSON.stringify(value)}`;
     delete schema.default;
   },

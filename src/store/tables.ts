@@ -33,6 +33,7 @@ export interface Tables extends CrewTables {
   sources: SourceRow;
   proposals: ProposalRow;
   proposal_comments: ProposalCommentRow;
+  line_comments: LineCommentRow;
   perspectives: PerspectiveRow;
   tokens: TokenRow;
   sessions: SessionRow;
@@ -48,6 +49,9 @@ export interface Tables extends CrewTables {
   edges: EdgeRow;
   topics: TopicRow;
   messages: MessageRow;
+  mentions: MentionRow;
+  assignments: AssignmentRow;
+  read_marks: ReadMarkRow;
   page_texts: { blob: string; text: string };
   acknowledged_findings: AcknowledgedFindingRow;
 }
@@ -254,6 +258,16 @@ export interface ProposalCommentRow {
   at: string;
 }
 
+/** A message of a topic about one line of a proposal: `old` of its base text, `new` of the proposed one. */
+export interface LineCommentRow {
+  topic_id: string;
+  seq: number;
+  proposal_id: string;
+  side: "old" | "new";
+  line: number;
+  quote: string;
+}
+
 export interface PerspectiveRow {
   path: string;
   persona: string;
@@ -448,6 +462,31 @@ export interface TopicRow {
   seen_blob: string;
   /** JSON: the result for each of the last texts of the page, newest first. */
   places: string;
+}
+
+export interface MentionRow {
+  topic_id: string;
+  /** Of the message. */
+  seq: number;
+  kind: "person" | "agent";
+  name: string;
+}
+
+export interface AssignmentRow {
+  /** `topic:<id>`. */
+  subject: string;
+  person: string;
+  assigned_by: string;
+  assigned_at: string;
+}
+
+export interface ReadMarkRow {
+  person: string;
+  /** `topic:<id>`, `notices` or `everything`. */
+  subject: string;
+  /** Of the message, or of the event for `notices`. */
+  seq: number;
+  read_at: string;
 }
 
 export interface MessageRow {

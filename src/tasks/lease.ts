@@ -6,6 +6,9 @@ import type { State, Task } from "./task.ts";
 
 type Options = { task: string; epoch: number; secret: string; leaseMs: number };
 
+/** The reason of the signal when the claim has ended. */
+export const leaseLost = Symbol("lease lost");
+
 /** Between two looks at the claim while the database changes. */
 const lookMs = 500;
 
@@ -32,7 +35,7 @@ export function keepLease(
   const lose = () => {
     lost = true;
     end();
-    inner.abort();
+    inner.abort(leaseLost);
   };
   const beat = async () => {
     // An error is not a refusal: the store may answer again before the lease runs out.

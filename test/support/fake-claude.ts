@@ -55,6 +55,7 @@ if (part === "submit_verdict" && !forgets) {
   await use(part, { verdict: "PASS", score: 92, feedback: "As asked.", issues: [], required_fixes: [], evidence });
 }
 if (part === "submit_output" && !forgets) await use(part, { output: "made " + number });
+if (part === "submit_verdict") await new Promise((done) => setTimeout(done, LINGER));
 end({ subtype: "success", is_error: false }, 0);
 `;
 
@@ -63,12 +64,13 @@ type Costs = Partial<Record<Tool, number>>;
 /** The parts that end without delivering: in their first session, or in every one. */
 type Forgets = Partial<Record<Tool, "once" | "always">>;
 
-/** The path of such a program, whose agents cost what the test says. */
-export function fakeClaude(costs: Costs = {}, pauseMs = 0, forgets: Forgets = {}): string {
+/** The path of such a program, whose agents cost what the test says. A verifier waits `lingerMs` between verdict and report. */
+export function fakeClaude(costs: Costs = {}, pauseMs = 0, forgets: Forgets = {}, lingerMs = 0): string {
   const file = join(temporaryFolder(), "claude.mjs");
   const text = program
     .replace("COSTS", JSON.stringify(costs))
     .replace("PAUSE", String(pauseMs))
+    .replace("LINGER", String(lingerMs))
     .replaceAll("FORGETS", `(${JSON.stringify(forgets)})`);
   writeFileSync(file, text, { mode: 0o755 });
   return file;

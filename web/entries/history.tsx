@@ -8,11 +8,18 @@ import { SourceDiff } from "../parts/source-diff.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import type { PageSearch } from "../routes.tsx";
+import { Restore } from "./restore.tsx";
 
-type Props = { id: string; latest: number; compare: number | undefined; show(next: PageSearch): void };
+type Props = {
+  id: string;
+  mode: "snapshot" | "log";
+  latest: number;
+  compare: number | undefined;
+  show(next: PageSearch): void;
+};
 
 /** Every version, newest first, and what the chosen one changed. */
-export function HistoryView({ id, latest, compare, show }: Props) {
+export function HistoryView({ id, mode, latest, compare, show }: Props) {
   const history = useOperation("entry_history", { id, limit: 200 });
   const [as, setAs] = useState<"rendered" | "source">("rendered");
   if (history.error) return <Failed error={history.error} again={() => void history.refetch()} />;
@@ -63,6 +70,14 @@ export function HistoryView({ id, latest, compare, show }: Props) {
           <Link to="." search={{ version: chosen } as never}>
             Read this version
           </Link>
+          <Restore
+            key={chosen}
+            id={id}
+            mode={mode}
+            version={chosen}
+            latest={latest}
+            onDone={() => show({ view: "history" })}
+          />
         </div>
         <Change id={id} version={chosen} as={as} />
       </section>

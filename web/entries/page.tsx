@@ -175,7 +175,7 @@ function Page({ path }: { path: string }) {
       {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
       {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
       {view === "history" && entry && (
-        <HistoryView id={entry.id} latest={entry.latest} compare={search.compare} show={show} />
+        <HistoryView id={entry.id} mode={entry.mode} latest={entry.latest} compare={search.compare} show={show} />
       )}
       {view === "blame" && entry && <Blame id={entry.id} />}
       {view === "source" && <SourceView path={path} />}

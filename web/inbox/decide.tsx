@@ -11,11 +11,12 @@ import { type Action, useActions } from "../shell/actions.ts";
 import { Pending } from "./pending.tsx";
 import type { Proposal } from "./proposal.tsx";
 
-type Props = { proposal: Proposal; onReturned(): void };
+/** `isChoosing`: some changes are left out or edited, and an approval would apply all of them as proposed. */
+type Props = { proposal: Proposal; isChoosing: boolean; onReturned(): void };
 type Choice = Input<"decide_proposal">["decision"];
 
 /** The decision about an open proposal. Nothing here is decided by a bare key, and the server holds it for 10 s. */
-export function Decide({ proposal, onReturned }: Props) {
+export function Decide({ proposal, isChoosing, onReturned }: Props) {
   const { id, impact, pending } = proposal;
   const [note, setNote] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
@@ -63,7 +64,7 @@ export function Decide({ proposal, onReturned }: Props) {
       keys: "mod+enter",
       within: ".decide",
       operation: "decide_proposal",
-      when: !isBusy && !isStale && !impact?.uncommitted && (hidden.length === 0 || hasAccepted),
+      when: !isBusy && !isChoosing && !isStale && !impact?.uncommitted && (hidden.length === 0 || hasAccepted),
       run: () => choose("approve"),
     },
     reject: {
@@ -126,6 +127,7 @@ export function Decide({ proposal, onReturned }: Props) {
           }
         />
       )}
+      {isChoosing && <p className="muted">Make your revision, or take all changes, before you approve.</p>}
       <Pending proposal={proposal} isMine={decide.isSuccess} />
       {!isHeld && (
         <div className="row-of-buttons">

@@ -3,13 +3,14 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useOperation } from "../client/query.ts";
 import { RenderedDiff } from "../parts/rendered-diff.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { SourceDiff, SourceHunks } from "../parts/source-diff.tsx";
+import { SourceDiff } from "../parts/source-diff.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
 import type { Proposal } from "./proposal.tsx";
+import { ProposedChange } from "./proposed-change.tsx";
 
 /** The change a proposal makes to its page: rendered, and as source. */
-export function PageChange({ proposal }: { proposal: Proposal }) {
+export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onChoosing(isChoosing: boolean): void }) {
   const { impact } = proposal;
   const navigate = useNavigate();
   const { as = "rendered" } = useSearch({ strict: false }) as { as?: "source" };
@@ -60,13 +61,29 @@ export function PageChange({ proposal }: { proposal: Proposal }) {
         </div>
       )}
       <Topics impact={impact} />
-      {!isOpen && <SourceHunks hunks={impact.hunks} />}
+      {!isOpen && <ProposedChange proposal={proposal} onChoosing={onChoosing} />}
       {isOpen && page.error && <Failed error={page.error} />}
       {isOpen && page.isPending && <Loading />}
       {isOpen && page.data && as === "rendered" && (
         <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} />
       )}
-      {isOpen && page.data && as === "source" && <SourceDiff before={page.data.content} after={after} />}
+      {isOpen && as === "source" && !impact.base_moved && (
+        <ProposedChange proposal={proposal} onChoosing={onChoosing} />
+      )}
+      {isOpen && page.data && as === "source" && impact.base_moved && (
+        <>
+          <SourceDiff before={page.data.content} after={after} />
+          <h3>As proposed</h3>
+          <ProposedChange proposal={proposal} onChoosing={onChoosing} />
+        </>
+      )}
+      {isOpen && as === "rendered" && (
+        <p className="hint">
+          {proposal.line_comments.length > 0 &&
+            `${countOf(proposal.line_comments.length, "comment", "comments")} on lines. `}
+          Source has comments on lines and the choice of single changes.
+        </p>
+      )}
     </section>
   );
 }

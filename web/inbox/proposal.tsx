@@ -8,12 +8,13 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
-import { Messages } from "../topics/messages.tsx";
+import { Beside } from "./beside.tsx";
 import { Decide } from "./decide.tsx";
 import { Neighbours } from "./neighbours.tsx";
 import { NextRevision } from "./next-revision.tsx";
 import { PageChange } from "./page-change.tsx";
 import { Pending } from "./pending.tsx";
+import { WaitingQueue } from "./waiting-queue.tsx";
 
 export type Proposal = Output<"show_proposal">;
 
@@ -33,6 +34,7 @@ export function ProposalPage() {
 
 function Whole({ proposal }: { proposal: Proposal }) {
   const [isReturned, setReturned] = useState(false);
+  const [isChoosing, setChoosing] = useState(false);
   return (
     <div className="column wide">
       <div className="page-head">
@@ -76,30 +78,25 @@ function Whole({ proposal }: { proposal: Proposal }) {
           </p>
         )}
       </div>
-      {proposal.kind === "page" ? <PageChange proposal={proposal} /> : <Fields data={proposal.data} />}
-      {proposal.comments.length > 0 && (
-        <section>
-          <h2>Comments</h2>
-          <Messages
-            messages={proposal.comments.map(({ wants_revision: wantsRevision, ...comment }) => ({
-              ...comment,
-              id: `comment-${comment.id}`,
-              remark: wantsRevision && (
-                <>
-                  {" "}
-                  <span className="state tone-busy">requested a revision</span>
-                </>
-              ),
-            }))}
-          />
-        </section>
-      )}
-      <NextRevision proposal={proposal} follow={isReturned} />
-      {proposal.status === "open" ? (
-        <Decide proposal={proposal} onReturned={() => setReturned(true)} />
-      ) : (
-        <Pending proposal={proposal} isMine={false} />
-      )}
+      <div className="desk">
+        <WaitingQueue id={proposal.id} />
+        <div className="desk-change">
+          {proposal.kind === "page" ? (
+            <PageChange proposal={proposal} onChoosing={setChoosing} />
+          ) : (
+            <Fields data={proposal.data} />
+          )}
+          <NextRevision proposal={proposal} follow={isReturned} />
+        </div>
+        <div className="desk-side">
+          {proposal.status === "open" ? (
+            <Decide proposal={proposal} isChoosing={isChoosing} onReturned={() => setReturned(true)} />
+          ) : (
+            <Pending proposal={proposal} isMine={false} />
+          )}
+          <Beside proposal={proposal} />
+        </div>
+      </div>
     </div>
   );
 }

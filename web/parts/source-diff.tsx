@@ -1,5 +1,5 @@
 import { diffWordsWithSpace } from "diff";
-import { useMemo, useState } from "react";
+import { Fragment, type ReactNode, useMemo, useState } from "react";
 import { hunksBetween } from "../../src/kernel/hunks.ts";
 import { Shown } from "./shown.tsx";
 
@@ -25,8 +25,23 @@ type PatchHunk = { old_start: number; new_start: number; lines: string[] };
 /** More lines than this are shown on request: a table of hundreds of thousands of rows would block the browser. */
 const maxLines = 5_000;
 
+/** A line on one side of the change. */
+type LinePlace = { side: "old" | "new"; line: number };
+
+/** What a reviewer adds to the lines. */
+type Additions = {
+  /** At the end of a line. */
+  tools?: (place: LinePlace, isChanged: boolean) => ReactNode;
+  /** Below a line; a line that did not change has a place on both sides. */
+  under?: (places: LinePlace[]) => ReactNode;
+  /** Above each run of changed lines, which are numbered from 1, with the lines that it adds. */
+  changeHead?: (number: number, added: string) => ReactNode;
+};
+
+type HunksProps = { hunks: PatchHunk[]; label?: string } & Additions;
+
 /** The same, when what changed is known already. */
-export function SourceHunks({ hunks: given, label = "Source of the change" }: { hunks: PatchHunk[]; label?: string }) {
+export function SourceHunks({ hunks: given, label = "Source of the change", ...additions }: HunksProps) {
   const hunks = useMemo(() => given.map(linesOf), [given]);
   const [isWhole, setWhole] = useState(false);
   if (hunks.length === 0) return <p className="note">No differences.</p>;
@@ -44,7 +59,13 @@ export function SourceHunks({ hunks: given, label = "Source of the change" }: { 
         <table>
           <tbody>
             {shown.map((hunk, at) => (
-              <Hunk key={hunk[0]?.old ?? at} lines={hunk} isFirst={at === 0} />
+              <Hunk
+                key={hunk[0]?.old ?? at}
+                lines={hunk}
+                isFirst={at === 0}
+                changesBefore={shown.slice(0, at).reduce((sum, lines) => sum + startsOf(lines).size, 0)}
+                {...additions}
+              />
             ))}
           </tbody>
         </table>
@@ -61,8 +82,11 @@ export function SourceHunks({ hunks: given, label = "Source of the change" }: { 
   );
 }
 
-function Hunk({ lines, isFirst }: { lines: Line[]; isFirst: boolean }) {
+type HunkProps = { lines: Line[]; isFirst: boolean; changesBefore: number } & Additions;
+
+function Hunk({ lines, isFirst, changesBefore, tools, under, changeHead }: HunkProps) {
   const pairs = useMemo(() => pairsOf(lines), [lines]);
+  const starts = useMemo(() => startsOf(lines), [lines]);
   return (
     <>
       {!isFirst && (
@@ -72,17 +96,59 @@ function Hunk({ lines, isFirst }: { lines: Line[]; isFirst: boolean }) {
       )}
       {lines.map((line, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one hunk never move
-        <tr key={at} className={line.kind}>
-          <td className="number">{line.old}</td>
-          <td className="number">{line.now}</td>
-          <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
-          <td className="code" dir="auto">
-            <Words line={line} pair={pairs.get(line)} />
-          </td>
-        </tr>
+        <Fragment key={at}>
+          {changeHead && <Added row={numberedHead(starts.get(line), changesBefore, changeHead)} />}
+          <tr className={line.kind}>
+            <td className="number">{line.old}</td>
+            <td className="number">{line.now}</td>
+            <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
+            <td className="code" dir="auto">
+              <Words line={line} pair={pairs.get(line)} />
+              {tools?.(placesOf(line)[0] ?? { side: "new", line: 1 }, line.kind !== "same")}
+            </td>
+          </tr>
+          {under && <Added row={under(placesOf(line))} />}
+        </Fragment>
       ))}
     </>
   );
+}
+
+const Added = ({ row }: { row: ReactNode }) =>
+  row ? (
+    <tr className="added-row">
+      <td colSpan={4}>{row}</td>
+    </tr>
+  ) : null;
+
+type Start = { number: number; added: string };
+
+const numberedHead = (start: Start | undefined, before: number, head: NonNullable<Additions["changeHead"]>) =>
+  start && head(before + start.number, start.added);
+
+/** Where the line is; the side that a comment is made on first. */
+const placesOf = ({ old, now }: Line): LinePlace[] => [
+  ...(now === undefined ? [] : [{ side: "new" as const, line: now }]),
+  ...(old === undefined ? [] : [{ side: "old" as const, line: old }]),
+];
+
+/** The first line of each run of changed lines, as the server numbers them within one text. */
+function startsOf(lines: Line[]): Map<Line, Start> {
+  const starts = new Map<Line, Start>();
+  let open: { start: Start; texts: string[] } | undefined;
+  for (const line of lines) {
+    if (line.kind === "same") {
+      open = undefined;
+      continue;
+    }
+    if (!open) {
+      open = { start: { number: starts.size + 1, added: "" }, texts: [] };
+      starts.set(line, open.start);
+    }
+    if (line.kind === "added") open.texts.push(line.text);
+    open.start.added = open.texts.join("\n");
+  }
+  return starts;
 }
 
 function Words({ line, pair }: { line: Line; pair: Line | undefined }) {

@@ -1,31 +1,30 @@
-import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { stateWords } from "../../src/tasks/state-words.ts";
-import { call, type Output } from "../client/call.ts";
-import { useOperation, useWrite } from "../client/query.ts";
-import { Ban, Check, Pause, Pencil, Play } from "../parts/icons.tsx";
+import type { Output } from "../client/call.ts";
+import { useOperation } from "../client/query.ts";
+import { Ban, Check, GitFork, Pause, Pencil, Play } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
-import { bytes, countOf, duration, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
-import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
-import { toneOf } from "../tasks/states.ts";
+import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
 import { Questions } from "./questions.tsx";
-import { isShort, Resume } from "./resume.tsx";
+import { Resume } from "./resume.tsx";
+import { canMerge, canReplan, isReopened, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { type Tab, tabs } from "./tabs.ts";
-import { runTone } from "./tones.ts";
+import { TaskList } from "./task-list.tsx";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
+const PullRequestDialog = later(() => import("./pull-request.tsx").then(({ PullRequestDialog }) => PullRequestDialog));
+const Timeline = later(() => import("./timeline.tsx").then(({ Timeline }) => Timeline));
 const Transcript = later(() => import("./transcript.tsx").then(({ Transcript }) => Transcript));
 
 export type Run = Output<"show_run">;
@@ -38,85 +37,13 @@ export function RunPage() {
   const found = useOperation("show_run", { id });
   const run = found.data;
   useTitle(run?.title ?? "Run");
-  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
-  const pause = useWrite("pause_run", {
-    onDone: ({ in_progress }) =>
-      say(
-        in_progress === 0
-          ? "Run paused"
-          : `Run paused; ${in_progress === 1 ? "1 agent ends its stage" : `${in_progress} agents end their stage`}`,
-      ),
-  });
   const [isStarting, setStarting] = useState(false);
-  const cancel = useWrite("cancel_run", {
-    onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
+  const [isAskingToPush, setAskingToPush] = useState(false);
+  const { actions, busy } = useRunActions(id, run, {
+    refetch: () => void found.refetch(),
+    onStart: () => setStarting(true),
+    onPullRequest: () => setAskingToPush(true),
   });
-  const retry = useMutation({
-    async mutationFn() {
-      for (const task of run?.failures ?? []) await call("update_todo", { id: task.id, status: "reopened" });
-      await execute.mutateAsync({ id });
-    },
-    onSettled: () => void found.refetch(),
-  });
-  const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
-  const merge = useWrite("merge_run", {
-    onDone: ({ already, into, files }) =>
-      say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
-  });
-  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pause" | "cancel", Action> = {
-    merge: {
-      id: "run-merge",
-      label: "Merge accepted work",
-      group: "Run",
-      operation: "merge_run",
-      when: canMerge(run) && !merge.isPending,
-      run: () => merge.mutate({ id, confirm: true }),
-    },
-    replan: {
-      id: "run-replan",
-      label: "Replan failed tasks",
-      group: "Run",
-      operation: "replan_run",
-      when: canReplan(run) && !replan.isPending,
-      run: () => replan.mutate({ id }),
-    },
-    retry: {
-      id: "run-retry",
-      label: "Retry failed tasks",
-      group: "Run",
-      operation: "execute_run",
-      when: run?.state === "failed" && run.failures.length > 0 && !retry.isPending,
-      run: () => retry.mutate(),
-    },
-    execute: {
-      id: "run-execute",
-      label: run?.state === "planned" ? "Run" : "Resume",
-      group: "Run",
-      keys: "r r",
-      operation: "execute_run",
-      when:
-        (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
-        !execute.isPending,
-      run: () => (run?.state === "planned" ? setStarting(true) : execute.mutate({ id })),
-    },
-    pause: {
-      id: "run-pause",
-      label: "Pause",
-      group: "Run",
-      keys: "r p",
-      operation: "pause_run",
-      when: run?.state === "running" && !pause.isPending,
-      run: () => pause.mutate({ id }),
-    },
-    cancel: {
-      id: "run-cancel",
-      label: "Cancel run",
-      group: "Run",
-      operation: "cancel_run",
-      when: run !== undefined && ["planning", "planned", "running", "stopped"].includes(run.state),
-      run: () => cancel.mutate({ id }),
-    },
-  };
   useActions([
     ...Object.values(actions),
     ...(Object.keys(tabs) as Tab[]).map(
@@ -154,10 +81,10 @@ export function RunPage() {
           </h1>
           <div className="page-actions">
             {(run.state === "planned" || isReopened(run)) && (
-              <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={execute.isPending} />
+              <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={busy.execute} />
             )}
             {run.state === "failed" && run.failures.length > 0 && (
-              <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={retry.isPending} />
+              <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={busy.retry} />
             )}
             {run.state === "running" && (
               <ActionButton
@@ -165,7 +92,7 @@ export function RunPage() {
                 icon={<Pause size={14} />}
                 size="xs"
                 variant="default"
-                busy={pause.isPending}
+                busy={busy.pause}
               />
             )}
             {canReplan(run) && (
@@ -174,7 +101,7 @@ export function RunPage() {
                 icon={<Pencil size={14} />}
                 size="xs"
                 variant="default"
-                busy={replan.isPending}
+                busy={busy.replan}
               />
             )}
             {canMerge(run) && (
@@ -183,8 +110,11 @@ export function RunPage() {
                 icon={<Check size={14} />}
                 size="xs"
                 variant={run.state === "completed" ? "filled" : "default"}
-                busy={merge.isPending}
+                busy={busy.merge}
               />
+            )}
+            {canMerge(run) && (
+              <ActionButton action={actions.pullRequest} icon={<GitFork size={14} />} size="xs" variant="default" />
             )}
             {actions.cancel.when && (
               <ActionButton
@@ -192,7 +122,7 @@ export function RunPage() {
                 icon={<Ban size={14} />}
                 size="xs"
                 variant="default"
-                busy={cancel.isPending}
+                busy={busy.cancel}
               />
             )}
           </div>
@@ -237,45 +167,14 @@ export function RunPage() {
       {tab === "list" && <TaskList run={run} />}
       {tab === "plan" && <Plan run={run} />}
       {tab === "transcript" && <Transcript run={id} />}
+      {tab === "timeline" && <Timeline run={run} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
+      {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}
       {isStarting && <RunDialog run={id} onClose={() => setStarting(false)} />}
     </div>
   );
 }
-
-/** A failed run whose tasks were reopened one by one. */
-const isReopened = (run: Run | undefined) =>
-  run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
-
-/** Results that wait for a person at a gate. */
-function Approvals({ run }: { run: Run }) {
-  const waiting = run.tasks.filter((task) => task.waits_for_approval);
-  if (waiting.length === 0) return null;
-  return (
-    <section className="note" aria-label="Results to approve">
-      <ul className="links">
-        {waiting.map(({ id, number, title }) => (
-          <li key={id}>
-            <Link to={`/gates/${id}`}>
-              Approve task {number}: <Shown text={title} />
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-const canReplan = (run: Run | undefined) =>
-  run !== undefined &&
-  ["stopped", "failed"].includes(run.state) &&
-  run.failures.length > 0 &&
-  run.plan_change === undefined;
-
-const canMerge = (run: Run | undefined) =>
-  run !== undefined &&
-  ["completed", "failed", "stopped"].includes(run.state) &&
-  run.tasks.some(({ state, deliverable }) => state === "completed" && deliverable === "files");
 
 function Planning({ run }: { run: Run }) {
   return (
@@ -284,111 +183,6 @@ function Planning({ run }: { run: Run }) {
       <p className="plain">
         <Shown text={run.request.slice(0, 2000)} />
       </p>
-    </div>
-  );
-}
-
-function Facts({ run }: { run: Run }) {
-  const { used } = run;
-  const tokens = (used.input_tokens ?? 0) + (used.output_tokens ?? 0);
-  return (
-    <p className="facts">
-      <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
-      <span>
-        <Shown text={run.created_by} />, <Time at={run.created_at} />
-      </span>
-      <span>{countOf(used.agents, "agent", "agents")}</span>
-      {tokens > 0 && <span>{tokens.toLocaleString("en-GB")} tokens</span>}
-      {used.cost_usd !== null && <span>${used.cost_usd.toFixed(2)}</span>}
-      {used.tool_calls !== null && <span>{used.tool_calls} tool calls</span>}
-    </p>
-  );
-}
-
-/** How the dependencies were installed: the last setup of the run, and those of single tasks. */
-function Setups({ run }: { run: Run }) {
-  const last = run.setups.findLast(({ task }) => task === null);
-  const shown = run.setups.filter((one) => one === last || one.task !== null);
-  return shown.map(({ commands, origin, task, state, duration_ms, bytes: size }) => {
-    const command = commands.map((words) => words.join(" ")).join("; ");
-    return (
-      <p className="facts" key={`${task}-${command}-${origin}-${state}`}>
-        <span>
-          Setup{task === null ? "" : ` of task ${task}`}:{" "}
-          <code>
-            <Shown text={command} />
-          </code>{" "}
-          from <Shown text={origin} />
-        </span>
-        <span>{state}</span>
-        {duration_ms !== null && state !== "reused" && <span>{duration(duration_ms)}</span>}
-        {size !== null && <span>{bytes(size)}</span>}
-      </p>
-    );
-  });
-}
-
-function Progress({ run }: { run: Run }) {
-  const counts = new Map<string, number>();
-  for (const { state } of run.tasks) counts.set(toneOf(state), (counts.get(toneOf(state)) ?? 0) + 1);
-  if (run.tasks.length === 0) return null;
-  const done = counts.get("good") ?? 0;
-  return (
-    <div className="run-progress">
-      <div className="bar-of-states" role="img" aria-label={`${done} of ${run.tasks.length} tasks accepted`}>
-        {(["good", "busy", "bad", "off", "idle"] as const).map((tone) => {
-          const count = counts.get(tone) ?? 0;
-          return count > 0 ? <span key={tone} className={`fill-${tone}`} style={{ flexGrow: count }} /> : null;
-        })}
-      </div>
-      <span className="muted small" role="status">
-        {done} of {run.tasks.length} accepted
-      </span>
-    </div>
-  );
-}
-
-function TaskList({ run }: { run: Run }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways on a narrow screen
-    <div className="table-scroll" tabIndex={0}>
-      <table className="list">
-        <thead>
-          <tr>
-            <th scope="col">No.</th>
-            <th scope="col">Task</th>
-            <th scope="col">State</th>
-            <th scope="col" className="minor">
-              Attempts
-            </th>
-            <th scope="col">Score</th>
-            <th scope="col" className="minor">
-              Holder
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {run.tasks.map((task) => (
-            <tr key={task.id}>
-              <td className="number">{task.number}</td>
-              <th scope="row">
-                <Link to={`/tasks/${task.id}`}>
-                  <Shown text={task.title} />
-                </Link>
-              </th>
-              <td>
-                <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>{" "}
-                {task.waits_for_approval && <Link to={`/gates/${task.id}`}>needs approval</Link>}
-              </td>
-              <td className="number minor">
-                {task.attempts} of {task.max_retries + 1}
-              </td>
-              <td className="number">{task.score ?? ""}</td>
-              <td className="minor">{task.holder && <Shown text={task.holder} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
     </div>
   );
 }

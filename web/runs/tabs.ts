@@ -6,5 +6,6 @@ export const tabs = {
   report: "Report",
   figures: "Metrics",
   transcript: "Transcript",
+  timeline: "Timeline",
 } as const;
 export type Tab = keyof typeof tabs;

@@ -20,6 +20,9 @@ export function Account() {
         <Shown text={boot.person.name} />
       </button>
       <div id="account-menu" className="account-menu" popover="auto" ref={menu}>
+        <Link to="/notifications" onClick={() => menu.current?.hidePopover()}>
+          Notifications
+        </Link>
         <Link to="/sessions" onClick={() => menu.current?.hidePopover()}>
           Sessions
         </Link>

@@ -65,6 +65,13 @@ export function Frame() {
     ...go,
     { id: "palette", label: "Find anything", group: "Go to", keys: "mod+k", run: () => setOpen("palette") },
     { id: "find", label: "Search all text", group: "Go to", keys: "/", run: () => void navigate({ to: "/search" }) },
+    {
+      id: "notifications",
+      label: "Notifications",
+      group: "Go to",
+      keys: "g n",
+      run: () => void navigate({ to: "/notifications" }),
+    },
     { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
     { id: "sign-out", label: "Sign out", group: "View", run: () => void signOut() },
     { id: "help", label: "Show keyboard shortcuts", group: "View", keys: "?", run: () => setOpen("help") },

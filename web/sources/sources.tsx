@@ -1,10 +1,12 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
+import { mayCall } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { bytes, countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
+import { Upload } from "./upload.tsx";
 
 /** Raw material that never changes. */
 export function Sources() {
@@ -27,13 +29,15 @@ export function Sources() {
           Verify
         </Button>
       </div>
+      {list.data && mayCall("add_source") && <Upload known={sources} />}
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
       {check.data && <Verdict {...check.data} />}
       {list.data && sources.length === 0 && (
         <Empty title="No sources yet">
           <p>
-            Add one with <code>scriptorium source add FILE</code>. Sources are immutable.
+            {mayCall("add_source") ? "Drop a file above, or add one" : "Add one"} with{" "}
+            <code>scriptorium source add FILE</code>. Sources are immutable.
           </p>
         </Empty>
       )}

@@ -1,5 +1,5 @@
-import { Button, Textarea } from "@mantine/core";
-import { useRef } from "react";
+import { Button, NativeSelect, Textarea } from "@mantine/core";
+import { useEffect, useRef } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
 import { useDraft } from "../client/draft.ts";
@@ -33,6 +33,7 @@ export function Thread({ topic, isActive, onChoose }: Props) {
     >
       <header>
         <span className="facts">
+          {topic.unread && !isActive && <span className="state tone-busy">unread</span>}
           <span className="mode">{topic.kind}</span>
           {state && stateWords[state] && (
             <span className={`state ${state === "moved" ? "" : "tone-off"}`}>{stateWords[state]}</span>
@@ -107,6 +108,11 @@ function Talk({ topic }: { topic: Topic }) {
     },
   };
   useActions(Object.values(actions));
+  const { mutate: markRead } = useWrite("mark_read", { onRefused: () => true });
+  const isSeen = whole.data !== undefined && topic.unread === true;
+  useEffect(() => {
+    if (isSeen) markRead({ topic_id: topic.id });
+  }, [isSeen, topic.id, markRead]);
   if (whole.error) return <Failed error={whole.error} again={() => void whole.refetch()} />;
   if (!whole.data) return <Loading lines={2} />;
   return (
@@ -121,6 +127,7 @@ function Talk({ topic }: { topic: Topic }) {
         waiting={reply.isPending ? reply.variables?.content : undefined}
       />
       <TopicWork topic={topic} />
+      {mayCall("assign_topic") && <Assignee topic={topic} />}
       {mayCall("reply_topic") && (
         <form
           className="reply"
@@ -170,5 +177,27 @@ function Talk({ topic }: { topic: Topic }) {
         </form>
       )}
     </>
+  );
+}
+
+/** The person who is to deal with the topic. A person alone has nobody to choose. */
+function Assignee({ topic }: { topic: Topic }) {
+  const names = useOperation("list_names", {});
+  const assign = useWrite("assign_topic");
+  const people = (names.data?.names ?? []).filter(({ assignable }) => assignable).map(({ name }) => name);
+  const others = topic.assignee && !people.includes(topic.assignee) ? [topic.assignee] : [];
+  if (people.length < 2 && !topic.assignee) return null;
+  return (
+    <NativeSelect
+      size="xs"
+      label="Assigned to"
+      disabled={assign.isPending}
+      value={topic.assignee ?? ""}
+      onChange={(event) => assign.mutate({ id: topic.id, assignee: event.currentTarget.value || null })}
+      data={[
+        { value: "", label: "Nobody" },
+        ...[...people, ...others].map((name) => ({ value: name, label: spellHidden(name) })),
+      ]}
+    />
   );
 }

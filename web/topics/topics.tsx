@@ -1,6 +1,7 @@
+import { Button } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
 import { boot } from "../boot.ts";
-import { useOperation } from "../client/query.ts";
+import { useOperation, useWrite } from "../client/query.ts";
 import { addressOf } from "../parts/paths.ts";
 import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -10,6 +11,8 @@ import { useTitle } from "../parts/title.ts";
 
 const filters = {
   open: "Open",
+  unread: "Unread",
+  assigned: "Assigned to me",
   mine: "Mine",
   questions: "Questions",
   lost: "Lost passage",
@@ -21,11 +24,15 @@ export function Topics() {
   useTitle("Topics");
   const { show = "open" } = useSearch({ strict: false }) as { show?: keyof typeof filters };
   const list = useOperation("list_topics", { status: show === "resolved" ? "resolved" : "open", limit: 100 });
-  const topics = (list.data?.topics ?? []).filter(({ created_by: createdBy, kind, anchor }) => {
+  const topics = (list.data?.topics ?? []).filter(({ created_by: createdBy, kind, anchor, assignee, unread }) => {
+    if (show === "unread") return unread === true;
+    if (show === "assigned") return assignee === boot.person.name;
     if (show === "mine") return createdBy === boot.person.name;
     if (show === "lost") return anchor?.state === "orphaned" || anchor?.state === "needs-review";
     return show !== "questions" || kind === "question";
   });
+  const markRead = useWrite("mark_read");
+  const hasUnread = list.data?.topics.some(({ unread }) => unread) ?? false;
   return (
     <div className="column">
       <div className="page-head">
@@ -46,6 +53,18 @@ export function Topics() {
           </Link>
         ))}
       </nav>
+      {hasUnread && (
+        <p>
+          <Button
+            size="xs"
+            variant="default"
+            loading={markRead.isPending}
+            onClick={() => markRead.mutate({ all: true })}
+          >
+            Mark all read
+          </Button>
+        </p>
+      )}
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
       {list.data && topics.length === 0 && <Empty title="No topics" />}
@@ -63,7 +82,13 @@ export function Topics() {
               </p>
             )}
             <p className="facts">
+              {topic.unread && <span className="state tone-busy">unread</span>}
               <span className="mode">{topic.kind}</span>
+              {topic.assignee && (
+                <span>
+                  assigned to <Shown text={topic.assignee} />
+                </span>
+              )}
               {topic.anchor && topic.anchor.state !== "anchored" && (
                 <span className="state tone-off">{topic.anchor.state.replace("-", " ")}</span>
               )}

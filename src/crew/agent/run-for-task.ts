@@ -32,7 +32,7 @@ export type AgentRun = Started & { spent: Spent };
 export async function runForTask(staff: Staff, given: Assignment, signal: AbortSignal): Promise<Result<AgentRun>> {
   const { context, desk, tools: further = [], ...rest } = given;
   const began = Date.now();
-  const operations = [...staff.operationsFor(given.part), ...deskTools(desk), ...further];
+  const operations = [...staff.operationsFor(given.part), ...deskTools(desk, given.part), ...further];
   const place = { folder: () => folderOf(desk), write: desk.write, ...(desk.beside ? { beside: desk.beside } : {}) };
   const started = await startAgent(staff, { ...rest, ...place, context, prompt: context.text, operations }, signal);
   if (!started.ok) return started;

@@ -19,6 +19,7 @@ import { ok, type Problem, type Result } from "../../kernel/result.ts";
 import { privateFolder } from "../../store/disk/private.ts";
 import { contextsOf } from "../../store/queries/contexts.ts";
 import { highestCost } from "../../store/queries/spends.ts";
+import { leaseLost } from "../../tasks/lease.ts";
 import { crewRole } from "../../wiki/role.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { takeSteering } from "../record/steering-messages.ts";
@@ -101,7 +102,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     turn: newTurn(run, true),
     crew: { run, part, agent, context: id },
   };
-  const leash = leashOf(outer);
+  const leash = leashOf(outer, part);
   const secrets = [...(given.secret === undefined ? [] : [given.secret])];
   const transcript = transcriptOf(app, run, id, secrets);
   transcript.add({ kind: "sent", runner: runner.name, model: model ?? null, system, prompt });
@@ -242,16 +243,26 @@ async function endAbandoned({ db }: CrewApp, task: Start["task"]): Promise<void>
 }
 
 /** Aborts an agent that goes on after a breaker tripped, or does not end after it has delivered. */
-function leashOf(outer: AbortSignal) {
+function leashOf(outer: AbortSignal, part: CrewPart) {
   const stop = new AbortController();
   let timer: NodeJS.Timeout | undefined;
+  const onOuter = () => {
+    // A verdict ends the claim of its verifier. Killed at the next renewal, it could not report its usage any more.
+    if (part === "qc" && timer !== undefined && outer.reason === leaseLost) return;
+    stop.abort(outer.reason);
+  };
+  if (outer.aborted) onOuter();
+  else outer.addEventListener("abort", onOuter, { once: true });
   return {
-    signal: AbortSignal.any([outer, stop.signal]),
+    signal: stop.signal,
     pull: () => stop.abort(),
     letEnd: () => {
       timer ??= setTimeout(() => stop.abort(), afterDeliveryMs);
     },
-    end: () => clearTimeout(timer),
+    end: () => {
+      clearTimeout(timer);
+      outer.removeEventListener("abort", onOuter);
+    },
   };
 }
 

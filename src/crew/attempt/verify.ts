@@ -134,7 +134,8 @@ async function askVerifier(
     await giveBack(crew, fence, verifier, lease);
     return { stage: stop(reason) };
   };
-  const context = await contextFor(app, id, "qc");
+  const diff = attempt.commit_id === null ? undefined : diffOf(crew, detail.run_id, attempt.commit_id);
+  const context = await contextFor(app, id, "qc", await diff?.(undefined));
   if (!context.ok) return stopRun(context.problem.message);
   const system = await preambleFor(crew, "qc", detail.qc_role, lease.signal);
   if (!system.ok) return stopRun(system.problem.message);
@@ -154,7 +155,7 @@ async function askVerifier(
         context: context.value,
         // It may write and run what it likes there: the verdict is bound to the commit.
         desk: deskAt(crew, scratch.folder, true, name, lease.signal),
-        tools: attempt.commit_id === null ? [] : [diffTool(diffOf(crew, detail.run_id, attempt.commit_id))],
+        tools: diff ? [diffTool(diff)] : [],
         bounds: boundsFor("qc", null),
         delivers: "submit_verdict",
       },

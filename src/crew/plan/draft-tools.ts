@@ -84,19 +84,26 @@ const finishPlan = operation({
   name: "finish_plan",
   summary: "Check and submit the plan made of the tasks that you submitted.",
   guidance:
-    "Refused with every contradiction between tasks: correct those tasks with add_plan_tasks and call it again.",
+    "Refused with every contradiction between tasks: correct those tasks with add_plan_tasks and call it again. In the same answer as add_plan_tasks, set `count`.",
   effect: "writes",
   touches: ["run", "task"],
   callers: ["agent"],
   group: "crew",
-  input: planHead,
+  input: planHead.extend({
+    count: z.int().min(1).optional().describe("Number of tasks in the plan; refused if another number was saved"),
+  }),
   output: z.object({ run: z.string(), tasks: z.int() }),
-  async run(app: CrewApp, head, caller) {
+  async run(app: CrewApp, { count, ...head }, caller) {
     const planner = plannerOf(caller);
     if (!planner.ok) return planner;
     const { run, agent } = planner.value;
     const tasks = await readDraft(app, run);
     if (tasks.length === 0) return refuse("invalid", "there are no tasks yet; submit them with add_plan_tasks");
+    if (count !== undefined && count !== tasks.length)
+      return refuse(
+        "invalid",
+        `count: the plan has ${tasks.length} tasks (${tasks.map(({ number }) => number).join(", ")}), not ${count}; submit those that were refused, or correct the count`,
+      );
     const whole = wholePlan({ ...head, tasks });
     if (!whole.ok) return whole;
     const adopted = await app.runs.adopt(run, whole.value, agent);

@@ -6,7 +6,7 @@ import { collaborators, operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import { readChain, writeChain } from "../rules/chain-file.ts";
+import { planFile, readChain } from "../rules/chain-file.ts";
 import type { Plan } from "../rules/plan.ts";
 import type { Run } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
@@ -58,7 +58,7 @@ const isEditable = ({ state }: Run) => ["planned", "running", "stopped", "failed
 async function planText(app: CrewApp, run: Run, plan: Plan): Promise<string> {
   const file = app.runs.chainPath(run.id);
   const edited = isEditable(run) ? await readFile(file, "utf8").catch(() => undefined) : undefined;
-  return edited ?? writeChain({ run: run.id, request: run.request, plan });
+  return edited ?? planFile(run, plan);
 }
 
 /**
@@ -135,7 +135,7 @@ export const savePlan = operation({
       return now?.plan && now.planHash !== before.planHash ? stale(now, await planText(app, now, now.plan)) : adopted;
     }
     const { run, tasks, diff } = adopted.value;
-    const written = writeChain({ run: id, request: run.request, plan: chain.value.plan });
+    const written = planFile(run, chain.value.plan);
     return ok({ id, plan_hash: run.planHash, content: written, text_hash: textHash(run, written), tasks, diff });
   },
 });

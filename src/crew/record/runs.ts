@@ -25,7 +25,7 @@ import { move } from "../../tasks/moves.ts";
 import { replanTasks } from "../../tasks/replan.ts";
 import { fromRow, isLost, type Task } from "../../tasks/task.ts";
 import type { Step } from "../../tasks/transition.ts";
-import { chainName, readChain, writeChain } from "../rules/chain-file.ts";
+import { baseOf, type Chain, chainName, planFile, readChain } from "../rules/chain-file.ts";
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { planChange, planDiff } from "../rules/plan-change.ts";
 import { pauseReason, type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
@@ -236,32 +236,45 @@ export function runStore(deps: CrewDeps) {
   }
 
   async function writeChainFile(run: Run): Promise<void> {
-    if (run.plan)
-      await putFile(root, chainPath(run.id), writeChain({ run: run.id, request: run.request, plan: run.plan }));
+    if (run.plan) await putFile(root, chainPath(run.id), planFile(run, run.plan));
+  }
+
+  /** The plan in a person's edited file; undefined if there is nothing to adopt. Refused if the file has errors or is stale. */
+  async function editedPlan(run: Run): Promise<Result<Plan | undefined>> {
+    const { id, request } = run;
+    if (!run.plan || ["completed", "cancelled"].includes(run.state)) return ok(undefined);
+    const text = await readFile(chainPath(id), "utf8").catch(() => undefined);
+    if (text === undefined) {
+      await writeChainFile(run);
+      return ok(undefined);
+    }
+    const chain = readChain(text);
+    if (!chain.ok) return chain;
+    if (chain.value.run !== id)
+      return refuse("invalid", `${chainName}: the file is the plan of run ${chain.value.run}, not of ${id}`);
+    if (chain.value.request !== request.replaceAll("\r\n", "\n"))
+      return refuse(
+        "invalid",
+        `${chainName}: the request of a run cannot be changed; restore it, or plan the new one with: scriptorium plan`,
+      );
+    if (planHash(chain.value.plan) === run.planHash) return ok(undefined);
+    if (isUnedited(chain.value)) {
+      // The process that saved the newer plan was killed before it wrote the file.
+      await writeChainFile(run);
+      return ok(undefined);
+    }
+    const current = checkBase(run, chain.value);
+    return current.ok ? ok(chain.value.plan) : current;
   }
 
   /** Adopts a person's edits of the plan file, if there are any; called before a run starts or goes on. */
   async function readBack(id: string, by: string): Promise<Result<ReadBack>> {
     const run = await find(id);
     if (!run) return noSuch(db.read, "run", id);
-    if (!run.plan || ["completed", "cancelled"].includes(run.state)) return ok({ run, diff: "", ended: [] });
-    const text = await readFile(chainPath(id), "utf8").catch(() => undefined);
-    if (text === undefined) {
-      await writeChainFile(run);
-      return ok({ run, diff: "", ended: [] });
-    }
-    const chain = readChain(text);
-    if (!chain.ok) return chain;
-    if (chain.value.run !== id)
-      return refuse("invalid", `${chainName}: the file is the plan of run ${chain.value.run}, not of ${id}`);
-    if (chain.value.request !== run.request.replaceAll("\r\n", "\n"))
-      return refuse(
-        "invalid",
-        `${chainName}: the request of a run cannot be changed; restore it, or plan the new one with: scriptorium plan`,
-      );
-    if (planHash(chain.value.plan) === run.planHash) return ok({ run, diff: "", ended: [] });
-    const adopted = await adopt(id, chain.value.plan, by, run.planHash ?? undefined);
-    return adopted;
+    const edited = await editedPlan(run);
+    if (!edited.ok) return edited;
+    if (edited.value === undefined) return ok({ run, diff: "", ended: [] });
+    return adopt(id, edited.value, by, run.planHash ?? undefined);
   }
 
   async function find(id: string): Promise<Run | undefined> {
@@ -277,6 +290,7 @@ export function runStore(deps: CrewDeps) {
     pause,
     setBrief,
     adopt,
+    editedPlan,
     readBack,
     find,
     chainPath,
@@ -285,6 +299,22 @@ export function runStore(deps: CrewDeps) {
     list: async (limit: number, after?: string) => (await listRuns(db.read, limit, after)).map(runFrom),
     tasks: (run: string) => tasksOfRun(db.read, run),
   };
+}
+
+const isUnedited = ({ base, plan }: Chain) => base === baseOf(planHash(plan));
+
+/** Refuses a file that was edited from another plan than the stored one: adopting it would undo what was saved since. */
+export function checkBase({ id, request, plan, planHash: hash }: Run, { base }: Chain): Result<true> {
+  if (base === undefined || plan === null || hash === null || base === baseOf(hash)) return ok(true);
+  const message = [
+    `${chainName}: the plan of run ${id} was saved since this file was written, and the file has edits; nothing was changed.`,
+    `To edit the saved plan, move the file away, write it again with: scriptorium execute ${id} --dry-run, and repeat your edits.`,
+    `To replace the saved plan by the file, write into it: Based on: ${baseOf(hash)}`,
+  ].join(" ");
+  return refuse("conflict", message, {
+    latestContent: planFile({ id, request }, plan),
+    next: [{ operation: "show_run", input: { id }, to: "read it again" }],
+  });
 }
 
 export type RunStore = ReturnType<typeof runStore>;

@@ -29,13 +29,19 @@ import { seenBy } from "./seen.ts";
 const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
 
 /** The context of a task for this kind of agent (O6). */
-export async function contextFor(app: CrewApp, task: string, kind: Context["kind"]): Promise<Result<Context>> {
+export async function contextFor(
+  app: CrewApp,
+  task: string,
+  kind: Context["kind"],
+  /** For the verifier: what the delivered commit changes. */
+  diff = "",
+): Promise<Result<Context>> {
   const record = await taskRecord(app, task, kind);
-  return record.ok ? ok(builders[kind](record.value)) : record;
+  return record.ok ? ok(builders[kind]({ ...record.value, diff })) : record;
 }
 
 /** The part of the record that one kind of context is made from. */
-async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Promise<Result<TaskRecord>> {
+async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Promise<Result<Omit<TaskRecord, "diff">>> {
   const query = app.db.read;
   const detail = await runTask(query, id);
   const run = detail && (await app.runs.find(detail.run_id));

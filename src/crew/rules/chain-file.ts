@@ -2,10 +2,23 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { criteriaLines, readCriteria } from "./chain-criteria.ts";
 import { readSetup, setupLines } from "./chain-setup.ts";
 import { type Section, sectionsOf, Trouble, textLines, textOf } from "./chain-text.ts";
-import { type Plan, type PlanTask, plan as planSchema } from "./plan.ts";
+import { type Plan, type PlanTask, planHash, plan as planSchema } from "./plan.ts";
 
 /** A plan as a file that people read and change before it runs. `readChain(writeChain(x))` is x, whatever its texts hold. */
-export type Chain = { run: string; request: string; plan: Plan };
+export type Chain = {
+  run: string;
+  request: string;
+  plan: Plan;
+  /** `baseOf` the plan that the file was written from. Left out in files of older versions and in diffs. */
+  base?: string;
+};
+
+/** Names a stored plan in its file: enough of its hash for a person to compare. */
+export const baseOf = (planHash: string) => planHash.slice(0, 16);
+
+/** The file of a stored plan. */
+export const planFile = (run: { id: string; request: string }, plan: Plan): string =>
+  writeChain({ run: run.id, request: run.request, plan, base: baseOf(planHash(plan)) });
 
 export const chainName = "chain-output.md";
 
@@ -44,13 +57,14 @@ const overall: Field<"request" | "summary" | "assumptions" | "cites" | "setup">[
   { key: "setup", label: "Setup", kind: "setup" },
 ];
 
-export function writeChain({ run, request, plan }: Chain): string {
+export function writeChain({ run, request, plan, base }: Chain): string {
   const { title, tasks, ...rest } = plan;
   const whole: Record<string, unknown> = { request, ...rest };
   return [
     `# Plan: ${title}`,
     "",
     `Run: ${run}`,
+    ...(base === undefined ? [] : [`Based on: ${base}`]),
     "",
     advice,
     ...overall.flatMap((field) => block("##", field, whole[field.key])),
@@ -88,18 +102,22 @@ function blockLines(kind: Kind, value: unknown): string[] {
 export function readChain(file: string): Result<Chain> {
   const trouble = new Trouble();
   const sections = sectionsOf(file.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n"), trouble);
-  const { run, request, ...raw } = interpret(sections, trouble);
+  const { run, request, base, ...raw } = interpret(sections, trouble);
   const read = planSchema.safeParse(raw, { reportInput: true });
   if (!read.success) trouble.addIssues(read.error.issues);
   if (run === "") trouble.add(1, "the run's id is missing; expected a line such as Run: run-1");
-  if (read.success && trouble.isNone()) return ok({ run, request, plan: read.data });
+  if (read.success && trouble.isNone())
+    return ok({ run, request, plan: read.data, ...(base === undefined ? {} : { base }) });
   const problems = trouble.sorted();
   return refuse("invalid", problems.map(({ line, message }) => `${chainName}:${line}: ${message}`).join("\n"), {
     problems,
   });
 }
 
-type Raw = { run: string; request: string; title?: string; tasks: Record<string, unknown>[] } & Record<string, unknown>;
+type Raw = { run: string; request: string; base?: string; title?: string; tasks: Record<string, unknown>[] } & Record<
+  string,
+  unknown
+>;
 
 function interpret(sections: Section[], trouble: Trouble): Raw {
   const raw: Raw = { run: "", request: "", tasks: [] };
@@ -116,7 +134,7 @@ function interpret(sections: Section[], trouble: Trouble): Raw {
       raw.title = heading.replace(/^Plan: ?/, "");
       trouble.at("title", line);
       if (!heading.startsWith("Plan:")) trouble.add(line, "expected # Plan: and a title");
-      raw.run = readRun(section, trouble) ?? raw.run;
+      Object.assign(raw, readOrigin(section, trouble));
     } else if (level === 2 && heading.startsWith("Task ")) {
       task = readHead(section, raw.tasks.length, trouble);
       raw.tasks.push(task);
@@ -133,15 +151,17 @@ function interpret(sections: Section[], trouble: Trouble): Raw {
   return raw;
 }
 
-function readRun({ body }: Section, trouble: Trouble): string | undefined {
-  let run: string | undefined;
+function readOrigin({ body }: Section, trouble: Trouble): { run?: string; base?: string } {
+  const found: { run?: string; base?: string } = {};
   for (const { line, text } of body) {
-    const found = /^Run: *([\w-]{1,64}) *$/s.exec(text);
-    if (found) run = found[1];
+    const run = /^Run: *([\w-]{1,64}) *$/s.exec(text)?.[1];
+    const base = /^Based on: *([0-9a-f]{16}) *$/s.exec(text)?.[1];
+    if (run !== undefined) found.run = run;
+    else if (base !== undefined) found.base = base;
     else if (text.trim() !== "" && !/^<!--.*-->\s*$/.test(text))
-      trouble.add(line, "expected Run: and the run's id, or ## Request");
+      trouble.add(line, "expected Run: and the run's id, Based on: and the plan's hash, or ## Request");
   }
-  return run;
+  return found;
 }
 
 function readHead({ heading, line, body }: Section, index: number, trouble: Trouble): Record<string, unknown> {

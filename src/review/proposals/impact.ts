@@ -3,6 +3,7 @@ import { removeHidden, spellHidden, splitHidden } from "../../kernel/hidden.ts";
 import { type Hunk, hunksBetween, unifiedDiff } from "../../kernel/hunks.ts";
 import type { ThreadTask } from "../../kernel/threads/threads.ts";
 import { mergeLines } from "../../wiki/merge/merge-lines.ts";
+import { type Change, changesBetween } from "./changes.ts";
 import type { WholeProposal } from "./proposal.ts";
 
 /** The effect of approving a proposal, computed before anyone decides (R3). */
@@ -12,6 +13,8 @@ export type Impact = {
   hunks: Hunk[];
   /** Lines of a very large change that `diff` and `hunks` leave out. */
   omittedLines: number;
+  /** The runs of changed lines, each of which a person can take or leave out. */
+  changes: Pick<Change, "number" | "line">[];
   added: number;
   removed: number;
   /** True when the page has changed since the proposal was made. */
@@ -59,6 +62,9 @@ function impactOf({ proposal, page }: Input): Impact {
     diff: spell(subject, hunks),
     hunks,
     omittedLines,
+    changes: changesBetween(baseText, text)
+      .slice(0, mostChanges)
+      .map(({ number, line }) => ({ number, line })),
     added: count(all, "+"),
     removed: count(all, "-"),
     baseMoved,
@@ -69,6 +75,8 @@ function impactOf({ proposal, page }: Input): Impact {
     hidden: removeHidden(text) === text ? [] : hiddenIn(all),
   };
 }
+
+const mostChanges = 1000;
 
 /** More than a person reads, and little enough to send and to draw. */
 const mostLines = 5_000;

@@ -1,14 +1,16 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../../kernel/operation.ts";
-import { ok, type Result } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { findUserRow } from "../../store/queries/users.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { type Preview, previewTopics, refindTopics } from "../topics/refind-topics.ts";
 import type { ApprovalOptions } from "./approve.ts";
 import { type Impact, impactInput, impactTask } from "./impact.ts";
+import { lineComment, placedComments } from "./line-comments.ts";
 import { approvalCommit } from "./page-effect.ts";
 import type { PendingDecision, PendingDecisions } from "./pending-decisions.ts";
 import type { Approver, Proposal, WholeProposal } from "./proposal.ts";
@@ -77,6 +79,9 @@ const impact = z.object({
   diff: z.string().describe("For display: hidden characters are escaped"),
   hunks: z.array(hunk),
   omitted_lines: z.int().describe("Lines of a very large change that diff and hunks leave out; content has them"),
+  changes: z
+    .array(z.object({ number: z.int(), line: z.int() }))
+    .describe("Runs of changed lines with their first line in the base text; take_changes takes some of them"),
   added: z.int(),
   removed: z.int(),
   base_moved: z.boolean(),
@@ -134,6 +139,11 @@ export const summarizeProposals = operation({
           .object({
             added: z.int(),
             removed: z.int(),
+            base_moved: z.boolean(),
+            source_sha: z
+              .string()
+              .nullable()
+              .describe("Git blob of the page; pass it as `onto` to approve what you saw"),
             conflict: z.boolean().describe("The page changed since, in the same lines"),
             hidden: z.boolean().describe("The change adds hidden characters"),
           })
@@ -168,6 +178,7 @@ export const showProposal = operation({
   output: listedProposal.extend({
     content: z.string().optional().describe("The entire proposed content of the page"),
     comments: z.array(comment),
+    line_comments: z.array(lineComment).describe("Comments on lines of this and other revisions for the topic"),
     impact: impact.optional(),
   }),
   async run(app: ReviewApp, { id, cursor }) {
@@ -175,10 +186,13 @@ export const showProposal = operation({
     const found = await app.proposals.find(id);
     if (!found) return noSuch(app.db.read, "proposal", id);
     const comments = (await app.proposals.comments(id)).map(snakeKeys);
-    if (found.kind !== "page") return ok({ ...withPending(app, brief(found)), comments });
+    if (found.kind !== "page") return ok({ ...withPending(app, brief(found)), comments, line_comments: [] });
     const impact = await foresee(app, found, cursor);
     if (!impact.ok) return impact;
-    return ok({ ...withPending(app, brief(found)), content: found.text, comments, impact: impact.value });
+    const lines = await placedComments(app, found);
+    if (!lines.ok) return lines;
+    const shown = { ...withPending(app, brief(found)), content: found.text, comments, line_comments: lines.value };
+    return ok({ ...shown, impact: impact.value });
   },
 });
 
@@ -365,7 +379,11 @@ export const decideProposal = operation({
     if (decision === "reject") {
       const found = await app.proposals.findOpen(id);
       if (!found.ok) return found;
-      return held(app, id, { decision, by: by.name, apply: () => app.proposals.reject(id, by, note) });
+      return held(app, id, {
+        decision,
+        by: by.name,
+        apply: () => ifStillAllowed(app, caller, () => app.proposals.reject(id, by, note)),
+      });
     }
     await followPage(app, id);
     const options = { note, merge, onto, acceptHidden: accept_hidden };
@@ -375,9 +393,20 @@ export const decideProposal = operation({
     const page = kind === "page" && onto === undefined ? await app.pages.read(subject) : undefined;
     // Ten seconds are long enough for another change of the page, which nobody would have seen.
     const pinned = page?.ok ? { ...options, onto: page.value.blob } : options;
-    return held(app, id, { decision, by: by.name, apply: () => approve(app, id, by, pinned) });
+    const apply = () => ifStillAllowed(app, caller, () => approve(app, id, by, pinned));
+    return held(app, id, { decision, by: by.name, apply });
   },
 });
+
+/** The rank may have changed while the decision waited; the owner and holders of tokens without a user have none. */
+async function ifStillAllowed<T>(app: ReviewApp, caller: Caller, decide: () => Promise<Result<T>>): Promise<Result<T>> {
+  if (caller.kind === "person" && !caller.isOwner) {
+    const user = await findUserRow(app.db.read, caller.name);
+    if (user?.removed_at) return refuse("denied", `${caller.name} was removed and may no longer decide`);
+    if (user?.role === "reader") return refuse("denied", `${caller.name} is now a reader and may no longer decide`);
+  }
+  return decide();
+}
 
 async function held(app: ReviewApp, id: string, decision: Parameters<PendingDecisions["hold"]>[1]) {
   const made = await app.pendingDecisions.hold(id, decision);

@@ -8,13 +8,14 @@ import {
   commentsOn,
   findProposal,
   insertComment,
+  insertLineComment,
   insertProposal,
   lastRevisionNumber,
   listProposals,
   supersedeProposals,
 } from "../../store/queries/proposals.ts";
 import { addMessage } from "../../store/queries/topics.ts";
-import type { ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
+import type { LineCommentRow, ProposalCommentRow, ProposalRow } from "../../store/tables.ts";
 import { type Effect, proposalDecisions } from "./approve.ts";
 import { type Approver, type Proposal, proposalOf, type WholeProposal, wholeProposal } from "./proposal.ts";
 import type { SignApproval } from "./signature.ts";
@@ -31,6 +32,10 @@ export type NewPageProposal = {
   proposedBy: string | null;
   jobId: string | null;
   data: Record<string, unknown>;
+  /** The open revision that it is made from: refused if that one is no longer open. */
+  replaces?: string;
+  /** A message of its author for the topic. */
+  message?: string;
 };
 
 type Deps = {
@@ -69,13 +74,16 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
 
     /** Opens the next revision for a topic and supersedes the open one, if any. */
     async openPage(fields: NewPageProposal): Promise<Result<Proposal>> {
-      const { path, topicId, baseSha, baseText, text, proposedBy, jobId, data } = fields;
+      const { path, topicId, baseSha, baseText, text, proposedBy, jobId, data, replaces, message } = fields;
       return db.write(async (tx): Promise<Result<Proposal>> => {
         await advisoryLock(tx, db.engine, `topic:${topicId}`);
         const revision = (await lastRevisionNumber(tx, topicId)) + 1;
         if (revision > mostRevisions) {
           return refuse("refused", `topic ${topicId} has the maximum of ${mostRevisions} revisions; open a new topic`);
         }
+        const replaced = replaces === undefined ? undefined : await findProposal(tx, replaces);
+        if (replaced && replaced.status !== "open")
+          return refuse("conflict", `proposal ${replaces} is ${replaced.status}; look at the latest revision`);
         const at = now().toISOString();
         await supersedeProposals(tx, topicId, at);
         const opened = await insertProposal(tx, {
@@ -106,8 +114,10 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
           revision_number: revision,
           base_source_sha: baseSha,
           job_id: jobId,
+          ...(replaces === undefined ? {} : { taken_from: replaces, left_out: (data.left_out ?? []) as number[] }),
         };
         await appendEvent(tx, { ...event, data: about });
+        if (message && proposedBy !== null) await tellTopic(tx, topicId, { by: proposedBy, text: message, at });
         return ok(proposalOf(opened));
       });
     },
@@ -134,6 +144,24 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
       return ok(commentOf(row));
     },
 
+    /** A message of the topic about one line of the diff. */
+    async commentOnLine(
+      { id, topicId }: Proposal,
+      by: Approver,
+      { content, ...place }: Pick<LineCommentRow, "side" | "line" | "quote"> & { content: string },
+    ): Promise<Result<{ seq: number; at: string }>> {
+      const at = now().toISOString();
+      return db.write(async (tx): Promise<Result<{ seq: number; at: string }>> => {
+        const topic = topicId ?? "";
+        const seq = await tellTopic(tx, topic, { by: by.name, text: content, at });
+        if (seq === undefined) return noSuch(tx, "topic", topic);
+        await insertLineComment(tx, { topic_id: topic, seq, proposal_id: id, ...place });
+        const data = { seq, topic_id: topic, side: place.side, line: place.line };
+        await appendEvent(tx, { at, actor: by.name, kind: "proposal-commented", subject: `proposal:${id}`, data });
+        return ok({ seq, at });
+      });
+    },
+
     /** Oldest first. */
     async comments(id: string): Promise<Comment[]> {
       return (await commentsOn(db.read, id, mostComments)).map(commentOf);
@@ -154,9 +182,10 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
 /** The note is part of the discussion: the next agent and everybody in the topic reads it there. */
 async function tellTopic(tx: Query, topic: string, { by, text, at }: { by: string; text: string; at: string }) {
   const seq = await addMessage(tx, { topic_id: topic, author: by, author_kind: "person", text, created_at: at });
-  if (seq === undefined) return;
+  if (seq === undefined) return undefined;
   const data = { seq, by: "person" };
   await appendEvent(tx, { at, actor: by, kind: "topic-replied", subject: `topic:${topic}`, data });
+  return seq;
 }
 
 export type ProposalStore = ReturnType<typeof proposalStore>;

@@ -11,6 +11,7 @@ export async function proposePage(
   topic: AnsweredTopic,
   asked: { baseSha: string; text: string },
   caller: Caller,
+  part?: { replaces: string; data: Record<string, unknown>; message?: string },
 ): Promise<Result<Proposal>> {
   const { path } = topic;
   const open = takesProposals(topic);
@@ -31,7 +32,8 @@ export async function proposePage(
   const text = checkProposal(page.value, base, asked.text);
   if (!text.ok) return text;
   const fresh = { path, topicId: topic.id, baseSha: asked.baseSha, baseText: base, text: text.value };
-  return app.proposals.openPage({ ...fresh, ...proposerOf(caller) });
+  const by = proposerOf(caller);
+  return app.proposals.openPage({ ...fresh, ...by, ...part, data: { ...by.data, ...part?.data } });
 }
 
 /** Agents are not users: `proposedBy` is null for them, and role and run are in `data`. */

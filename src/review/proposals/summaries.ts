@@ -11,7 +11,14 @@ export type ProposalSummary = {
   title: string | null;
   topic: { quote: string | null; content: string } | null;
   /** Null if it could not be computed. */
-  change: { added: number; removed: number; conflict: boolean; hidden: boolean } | null;
+  change: {
+    added: number;
+    removed: number;
+    base_moved: boolean;
+    source_sha: string | null;
+    conflict: boolean;
+    hidden: boolean;
+  } | null;
 };
 
 type Change = NonNullable<ProposalSummary["change"]>;
@@ -32,8 +39,9 @@ export function proposalSummaries({ db, pages, threads, proposals }: Deps) {
     if (!whole) return null;
     const impact = await threads.run(impactTask, impactInput(whole, page));
     if (!impact.ok) return null;
-    const { added, removed, baseMoved, merge, hidden } = impact.value;
-    const change = { added, removed, conflict: baseMoved && !merge?.clean, hidden: hidden.length > 0 };
+    const { added, removed, baseMoved, latest, merge, hidden } = impact.value;
+    const seen = { added, removed, base_moved: baseMoved, source_sha: latest };
+    const change = { ...seen, conflict: baseMoved && !merge?.clean, hidden: hidden.length > 0 };
     const [oldest] = changes.keys();
     if (changes.size >= mostKept && oldest !== undefined) changes.delete(oldest);
     changes.set(key, change);

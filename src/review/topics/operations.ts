@@ -1,9 +1,12 @@
 import * as z from "zod";
 import { type Caller, nameOf } from "../../kernel/caller.ts";
+import { suggest } from "../../kernel/nearest.ts";
 import { collaborators, everyone, operation, people, writers } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { snakeKeys } from "../../kernel/wire.ts";
+import { knownNames } from "../../people/names.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { assigneesOf, findAssignment } from "../../store/queries/assignments.ts";
 import type { Page } from "../../wiki/pages/pages.ts";
 import { revision, revisionsOf } from "../proposals/revisions.ts";
 import type { ReviewApp } from "../review-app.ts";
@@ -11,10 +14,12 @@ import { placesIn } from "./anchor/place.ts";
 import { sharedWords } from "./anchor/resemble.ts";
 import type { Span } from "./anchor/views.ts";
 import { type Anchor, anchorFor } from "./anchor.ts";
+import { mentionsIn } from "./mentions.ts";
 import { anchorOfPassage, locatePassage, longestQuote } from "./passage.ts";
 import { refindTopics } from "./refind-topics.ts";
 import type { Topic } from "./topic.ts";
 import type { Message, Speaker } from "./topics.ts";
+import { unreadFor } from "./unread.ts";
 
 const longestMessage = 20_000;
 const enoughText = 24_000;
@@ -92,7 +97,12 @@ const messageShape = z.object({
   edited_at: z.string().nullable(),
 });
 
-const listed = topicShape.extend({ opening: z.string().describe("Start of the first message") });
+const assignee = z.string().nullable().describe("The person who is to deal with it");
+const listed = topicShape.extend({
+  opening: z.string().describe("Start of the first message"),
+  assignee,
+  unread: z.boolean().optional().describe("For a person: whether somebody else wrote since they read it"),
+});
 const cursor = z.string().max(64).optional().describe("Cursor of the previous answer, for the next page");
 const list = z.object({ topics: z.array(listed), cursor: z.string().optional() });
 
@@ -111,7 +121,8 @@ export const openTopic = operation({
     if (!page.ok) return page;
     const anchor = await anchorIn(app, page.value, chosen);
     if (!anchor.ok) return anchor;
-    const opened = { page: page.value, kind, text: content, anchor: anchor.value };
+    const mentions = await mentioned(app, content);
+    const opened = { page: page.value, kind, text: content, anchor: anchor.value, mentions };
     return ok(shown(await app.topics.open(opened, speaker(caller)), page.value));
   },
 });
@@ -120,7 +131,7 @@ export const listTopics = operation({
   name: "list_topics",
   summary: "List topics, newest first, with their anchors.",
   effect: "reads",
-  reads: ["topic", "page", "entry", "proposal", "job"],
+  reads: ["topic", "page", "entry", "proposal", "job", "notice"],
   callers: ["reader", "collaborator", "admin"],
   group: "review",
   http: { method: "get", path: "/topics" },
@@ -132,7 +143,8 @@ export const listTopics = operation({
     cursor,
   }),
   output: list,
-  run: async (app: ReviewApp, { source_path: path, ...filter }) => ok(await listing(app, { path, ...filter })),
+  run: async (app: ReviewApp, { source_path: path, ...filter }, caller) =>
+    ok(await listing(app, { path, ...filter }, caller)),
 });
 
 export const listOpenTopics = operation({
@@ -151,10 +163,10 @@ export const listOpenTopics = operation({
     cursor,
   }),
   output: list,
-  async run(app: ReviewApp, { source_path, limit, cursor }) {
+  async run(app: ReviewApp, { source_path, limit, cursor }, caller) {
     const page = await app.pages.read(source_path);
     if (!page.ok && page.problem.code !== "not_found") return page;
-    const found = await listing(app, { path: source_path, status: "open", limit, cursor });
+    const found = await listing(app, { path: source_path, status: "open", limit, cursor }, caller);
     return page.ok || found.topics.length > 0 ? ok(found) : page;
   },
 });
@@ -178,6 +190,7 @@ export const getTopic = operation({
       .describe("Cursor of the previous answer, for the next page"),
   }),
   output: topicShape.extend({
+    assignee,
     messages: z.array(messageShape),
     cursor: z.string().optional(),
     revisions: z.array(revision).optional().describe("Earlier proposals, newest first"),
@@ -191,6 +204,7 @@ export const getTopic = operation({
     const revisions = cursor === undefined ? await revisionsOf(app, id) : [];
     return ok({
       ...shown(topic, page),
+      assignee: (await findAssignment(app.db.read, `topic:${id}`))?.person ?? null,
       messages: messages.map(snakeKeys),
       ...(last < topic.messages ? { cursor: String(last) } : {}),
       ...(revisions.length > 0 ? { revisions } : {}),
@@ -211,7 +225,7 @@ export const replyTopic = operation({
   input: z.object({ id, content }),
   output: z.object({ id: z.string(), seq: z.int().describe("Number of the message in its topic") }),
   async run(app: ReviewApp, { id, content }, caller) {
-    const replied = await app.topics.reply(id, content, speaker(caller));
+    const replied = await app.topics.reply(id, content, speaker(caller), await mentioned(app, content));
     return replied.ok ? ok({ id, seq: replied.value.seq }) : replied;
   },
 });
@@ -227,8 +241,33 @@ export const editMessage = operation({
   input: z.object({ id, seq: z.coerce.number().int().min(1).describe("The message's number"), content }),
   output: messageShape,
   async run(app: ReviewApp, { id, seq, content }, caller) {
-    const edited = await app.topics.edit(id, seq, content, speaker(caller));
+    const edited = await app.topics.edit(id, seq, content, speaker(caller), await mentioned(app, content));
     return edited.ok ? ok(snakeKeys(edited.value)) : edited;
+  },
+});
+
+export const assignTopic = operation({
+  name: "assign_topic",
+  summary: "Assign a topic, with its proposals, to a person or to nobody.",
+  effect: "writes",
+  touches: ["topic", "notice"],
+  callers: collaborators,
+  group: "review",
+  http: { method: "put", path: "/topics/{id}/assignee" },
+  input: z.object({
+    id,
+    assignee: z.string().max(100).nullable().describe("Name of a collaborator or an admin; null for nobody"),
+  }),
+  output: z.object({ id: z.string(), assignee }),
+  async run(app: ReviewApp, { id, assignee }, caller) {
+    if (assignee === null) return app.topics.assign(id, null, speaker(caller));
+    const people = (await knownNames(app)).filter((one) => one.kind === "person");
+    const found = people.find(({ name }) => name === assignee);
+    const able = people.filter(({ rank }) => rank !== "reader").map(({ name }) => name);
+    if (!found) return refuse("invalid", `assignee: ${assignee} does not exist; ${suggest(assignee, able)}`);
+    if (found.rank === "reader")
+      return refuse("invalid", `assignee: ${assignee} is a reader, who cannot reply or decide`);
+    return app.topics.assign(id, assignee, speaker(caller));
   },
 });
 
@@ -320,6 +359,9 @@ export const reanchorTopic = operation({
   },
 });
 
+const mentioned = async (app: ReviewApp, text: string) =>
+  text.includes("@") ? mentionsIn(text, await knownNames(app)) : [];
+
 export const speaker = (caller: Caller): Speaker => ({ name: nameOf(caller), kind: caller.kind });
 
 type Chosen = { [K in keyof typeof selection]?: z.infer<(typeof selection)[K]> };
@@ -384,7 +426,11 @@ async function settled(
 
 type Filter = Parameters<ReviewApp["topics"]["list"]>[0];
 
-async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?: string | undefined }) {
+async function listing(
+  app: ReviewApp,
+  filter: Omit<Filter, "after"> & { cursor?: string | undefined },
+  caller: Caller,
+) {
   const { cursor, ...rest } = filter;
   const wanted = { ...rest, after: cursor, limit: filter.limit + 1 };
   const pages = new Map<string, Page | undefined>();
@@ -395,12 +441,21 @@ async function listing(app: ReviewApp, filter: Omit<Filter, "after"> & { cursor?
   const found = await app.topics.list(wanted, (path) => pages.get(path));
 
   const topics = found.slice(0, filter.limit);
-  const openings = await app.topics.openings(topics.map((topic) => topic.id));
+  const [openings, assignees, unread] = await Promise.all([
+    app.topics.openings(topics.map((topic) => topic.id)),
+    assigneesOf(
+      app.db.read,
+      topics.map((topic) => `topic:${topic.id}`),
+    ),
+    caller.kind === "person" ? unreadFor(app, caller.name) : undefined,
+  ]);
   const last = found.length > filter.limit ? topics.at(-1)?.id : undefined;
   return {
     topics: topics.map((topic) => ({
       ...shown(topic, pages.get(topic.path)),
       opening: cut(openings.get(topic.id)?.content ?? "", 300),
+      assignee: assignees.get(`topic:${topic.id}`) ?? null,
+      ...(unread ? { unread: unread.has(topic.id) } : {}),
     })),
     ...(last ? { cursor: last } : {}),
   };

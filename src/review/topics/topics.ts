@@ -1,7 +1,10 @@
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import type { Database } from "../../store/database.ts";
+import type { Name } from "../../people/names.ts";
+import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { findAssignment, putAssignment, removeAssignment } from "../../store/queries/assignments.ts";
+import { mentionsIn, replaceMentions } from "../../store/queries/mentions.ts";
 import {
   addMessage,
   dropUnused,
@@ -35,7 +38,13 @@ export type Message = {
   editedAt: string | null;
 };
 
-type Opening = { page: Page; kind: Topic["kind"]; text: string; anchor: Anchor | undefined };
+type Opening = {
+  page: Page;
+  kind: Topic["kind"];
+  text: string;
+  anchor: Anchor | undefined;
+  mentions?: readonly Name[];
+};
 type Deps = {
   db: Database;
   /** The graph node of a page. */
@@ -66,11 +75,30 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
     });
   }
 
+  /** Stores whom a message mentions, and notifies those whom it did not mention before, except its author. */
+  async function mention(
+    tx: Query,
+    of: { topic: string; seq: number; path: string },
+    names: readonly Name[],
+    by: Speaker,
+  ) {
+    const before = new Set((await mentionsIn(tx, of.topic, of.seq)).map(({ kind, name }) => `${kind} ${name}`));
+    const rows = names.map(({ kind, name }) => ({ topic_id: of.topic, seq: of.seq, kind, name }));
+    if (rows.length + before.size > 0) await replaceMentions(tx, of.topic, of.seq, rows);
+    for (const { kind, name } of rows) {
+      const isOwn = by.kind === "person" && name === by.name;
+      if (kind !== "person" || isOwn || before.has(`${kind} ${name}`)) continue;
+      const data = { person: name, seq: of.seq, source_path: of.path };
+      const event = { at: now().toISOString(), actor: by.name, subject: subject(of.topic) };
+      await appendEvent(tx, { ...event, kind: "topic-mentioned", data });
+    }
+  }
+
   return {
     searched,
     recent,
 
-    async open({ page, kind, text, anchor }: Opening, by: Speaker): Promise<Topic> {
+    async open({ page, kind, text, anchor, mentions = [] }: Opening, by: Speaker): Promise<Topic> {
       const at = now().toISOString();
       const row: TopicRow = {
         id: newId("t"),
@@ -96,6 +124,7 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         await addMessage(tx, messageFrom(row.id, text, by, at));
         const data = { source_path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
         await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
+        await mention(tx, { topic: row.id, seq: 1, path: row.path }, mentions, by);
       });
       return topicOf({ ...row, messages: 1 });
     },
@@ -140,18 +169,28 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
       return new Map(rows.map((row) => [row.topic_id, messageOf(row)]));
     },
 
-    async reply(id: string, text: string, by: Speaker): Promise<Result<{ seq: number }>> {
+    async reply(id: string, text: string, by: Speaker, mentions: readonly Name[]): Promise<Result<{ seq: number }>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<{ seq: number }>> => {
         const seq = await addMessage(tx, messageFrom(id, text, by, at));
         if (seq === undefined) return noSuch(tx, "topic", id);
         const data = { seq, by: by.kind };
         await appendEvent(tx, { at, actor: by.name, kind: "topic-replied", subject: subject(id), data });
+        if (mentions.length > 0) {
+          const path = (await findTopic(tx, id))?.path ?? "";
+          await mention(tx, { topic: id, seq, path }, mentions, by);
+        }
         return ok({ seq });
       });
     },
 
-    async edit(id: string, seq: number, text: string, by: Speaker): Promise<Result<Message>> {
+    async edit(
+      id: string,
+      seq: number,
+      text: string,
+      by: Speaker,
+      mentions: readonly Name[],
+    ): Promise<Result<Message>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<Message>> => {
         const row = await findMessage(tx, id, seq);
@@ -162,7 +201,28 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
         await editMessage(tx, id, seq, { text, at });
         const data = { seq, was: row.text };
         await appendEvent(tx, { at, actor: by.name, kind: "message-edited", subject: subject(id), data });
+        await mention(tx, { topic: id, seq, path: (await findTopic(tx, id))?.path ?? "" }, mentions, by);
         return ok(messageOf({ ...row, text, edited_at: at }));
+      });
+    },
+
+    /** Assigns a topic to a person, or to nobody. */
+    async assign(
+      id: string,
+      person: string | null,
+      by: Speaker,
+    ): Promise<Result<{ id: string; assignee: string | null }>> {
+      const at = now().toISOString();
+      return db.write(async (tx): Promise<Result<{ id: string; assignee: string | null }>> => {
+        const row = await findTopic(tx, id);
+        if (!row) return noSuch(tx, "topic", id);
+        const before = (await findAssignment(tx, subject(id)))?.person ?? null;
+        if (before === person) return ok({ id, assignee: person });
+        if (person === null) await removeAssignment(tx, subject(id));
+        else await putAssignment(tx, { subject: subject(id), person, assigned_by: by.name, assigned_at: at });
+        const data = { assignee: person, before, source_path: row.path };
+        await appendEvent(tx, { at, actor: by.name, kind: "topic-assigned", subject: subject(id), data });
+        return ok({ id, assignee: person });
       });
     },
 

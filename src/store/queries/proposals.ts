@@ -1,6 +1,6 @@
 import type { Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
-import type { ProposalCommentRow, ProposalRow } from "../tables.ts";
+import type { LineCommentRow, ProposalCommentRow, ProposalRow } from "../tables.ts";
 
 /** A proposal without its texts, with its data parsed. */
 export type StoredProposal = Omit<ProposalRow, "data" | "text" | "base_text" | "publishing" | "signature"> & {
@@ -219,5 +219,25 @@ export const commentsOn = (query: Query, proposal: string, limit: number): Promi
     .where("proposal_id", "=", proposal)
     .orderBy("at")
     .orderBy("id")
+    .limit(limit)
+    .execute();
+
+export async function insertLineComment(tx: Query, row: LineCommentRow): Promise<void> {
+  await tx.insertInto("line_comments").values(row).execute();
+}
+
+/** The comments on lines of all revisions for a topic, oldest first. */
+export const lineCommentsOf = (query: Query, topic: string, limit: number) =>
+  query
+    .selectFrom("line_comments")
+    .innerJoin("messages", (join) =>
+      join.onRef("messages.topic_id", "=", "line_comments.topic_id").onRef("messages.seq", "=", "line_comments.seq"),
+    )
+    .innerJoin("proposals", "proposals.id", "line_comments.proposal_id")
+    .select(["line_comments.seq", "line_comments.proposal_id", "line_comments.side", "line_comments.line"])
+    .select(["line_comments.quote", "messages.author", "messages.text", "messages.created_at", "messages.edited_at"])
+    .select("proposals.revision_number")
+    .where("line_comments.topic_id", "=", topic)
+    .orderBy("line_comments.seq")
     .limit(limit)
     .execute();

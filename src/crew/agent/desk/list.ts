@@ -12,7 +12,7 @@ export const listTool = (desk: Desk) =>
     ...reading,
     name: "list_files",
     summary: "List the files of your folder, without ignored files.",
-    guidance: "500 paths at a time; `next` is there if there are more.",
+    guidance: "500 paths at a time; `next` if there are more.",
     input: z.object({ under, glob, skip }),
     output: z.object({ files: z.array(z.string()), total: z.int(), next: z.int().optional() }),
     async run(_app: CrewApp, { under, glob, skip }) {

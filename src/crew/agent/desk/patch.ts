@@ -14,9 +14,8 @@ export const patchTool = (desk: Desk) =>
   operation({
     ...writing,
     name: "apply_patch",
-    summary: "Apply a unified diff, also of several files; all hunks or none.",
-    guidance:
-      "Context must match exactly; hunks are found when only their line numbers are off. /dev/null creates or deletes a file.",
+    summary: "Apply a unified diff of one or more files; all hunks or none.",
+    guidance: "Context must match exactly; line numbers may be off. /dev/null creates or deletes a file.",
     input: z.object({ patch: z.string().min(1).max(largestPatch).describe("As `git diff` prints it") }),
     output: z.object({ files: z.array(z.string()), hunks: z.int() }),
     async run(_app: CrewApp, { patch }) {

@@ -13,17 +13,18 @@ export const readTool = (desk: Desk) =>
   operation({
     ...reading,
     name: "read_file",
-    summary: "Read a file in your folder: text by lines, or an image (png, jpg, gif, webp).",
-    guidance: "`of` is the number of lines in the file; read a long one in parts.",
+    summary: "Read a file in your folder: text by lines, or an image.",
+    guidance:
+      "`of` is its number of lines: read long files in parts, and several files by several calls in one answer.",
     input: z.object({
       path,
       from: z
         .int()
         .refine((line) => line !== 0, "lines count from 1")
         .default(1)
-        .describe("First line, from 1; -50: the last 50"),
+        .describe("First line; -50: the last 50"),
       lines: z.int().min(1).max(2000).default(400),
-      numbers: z.boolean().default(false).describe("Show line numbers"),
+      numbers: z.boolean().default(false).describe("Number the lines"),
     }),
     output: z.object({
       content: z.string().optional(),

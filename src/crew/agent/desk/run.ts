@@ -29,15 +29,15 @@ export function commandTools(desk: Desk) {
   const run = operation({
     ...writing,
     name: "run_command",
-    summary: "Run a program in your folder and return its exit code and output.",
+    summary: "Run a program in your folder: exit code and output.",
     guidance:
-      'No shell: for pipes use ["sh", "-c", "…"]. The sandbox has no network. Of a long output you get the first and last lines; read_output has the rest.',
+      'No shell: for pipes use ["sh", "-c", "…"]. No network. A long output is cut to its first and last lines; read_output has the rest.',
     input: z.object({
       run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
-      env: z.array(variable).max(100).default([]).describe("Environment variables, as NAME=value"),
-      seconds: z.number().min(1).max(86_400).optional().describe("Time limit, if less than usual"),
-      head: z.int().min(0).max(2000).default(50).describe("First lines to return"),
-      tail: z.int().min(0).max(2000).default(150).describe("Last lines to return"),
+      env: z.array(variable).max(100).default([]).describe("NAME=value"),
+      seconds: z.number().min(1).max(86_400).optional().describe("Shorter time limit"),
+      head: z.int().min(0).max(2000).default(50).describe("First lines"),
+      tail: z.int().min(0).max(2000).default(150).describe("Last lines"),
     }),
     output: z.object({
       exit: z.int().nullable(),
@@ -71,10 +71,10 @@ export function commandTools(desk: Desk) {
   const readOutput = operation({
     ...reading,
     name: "read_output",
-    summary: "Read lines of a command's output that run_command shortened.",
-    guidance: "`id` is the output_id in its answer. Outputs are kept until your work on the task ends.",
+    summary: "Read lines of an output that run_command cut.",
+    guidance: "Kept until your work on the task ends.",
     input: z.object({
-      id: z.int().min(1),
+      id: z.int().min(1).describe("output_id"),
       from: z
         .int()
         .refine((line) => line !== 0, "lines count from 1")

@@ -15,12 +15,11 @@ export const searchTool = (desk: Desk) =>
   operation({
     ...reading,
     name: "search_files",
-    summary: "Find lines that match a regular expression in the files of your folder.",
-    guidance:
-      "Like ripgrep: line by line, without ignored and binary files; prints path:line:text. 100 matches at a time; `next` is there if there are more.",
+    summary: "Find lines that match a regular expression, like ripgrep.",
+    guidance: "Skips ignored and binary files. Prints path:line:text, 100 matches at a time; `next` if there are more.",
     input: z.object({
-      pattern: z.string().min(1).max(1000).describe("Regular expression, case-sensitive"),
-      literal: z.boolean().default(false).describe("Take the pattern as plain text"),
+      pattern: z.string().min(1).max(1000).describe("Case-sensitive"),
+      literal: z.boolean().default(false).describe("Plain text"),
       ignore_case: z.boolean().default(false),
       under,
       glob,

@@ -12,8 +12,8 @@ export const todoTool = () =>
     effect: "writes",
     touches: ["run"],
     name: "todo_write",
-    summary: "Set your own list of steps; it replaces the previous list.",
-    guidance: "For work of several steps. People see it while you work; it is not part of the deliverable.",
+    summary: "Set your list of steps, all of it.",
+    guidance: "For work of several steps: people see it while you work.",
     input: z.object({ todos: z.array(step).max(50) }),
     output: z.object({ done: z.int(), of: z.int() }),
     async run(_app: CrewApp, { todos }) {

@@ -1,0 +1,130 @@
+import { useMutation } from "@tanstack/react-query";
+import { call } from "../client/call.ts";
+import { useWrite } from "../client/query.ts";
+import { say } from "../parts/toast.tsx";
+import type { Action } from "../shell/actions.ts";
+import { isShort } from "./resume.tsx";
+import type { Run } from "./run.tsx";
+
+type Options = {
+  /** Reads the run again. */
+  refetch(): void;
+  /** Asks for workers and budget before the run starts. */
+  onStart(): void;
+  /** Asks where to push before a pull request is opened. */
+  onPullRequest(): void;
+};
+
+/** What a person can do with a run, and what of it is being done. */
+export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest }: Options) {
+  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
+  const pause = useWrite("pause_run", {
+    onDone: ({ in_progress }) =>
+      say(
+        in_progress === 0
+          ? "Run paused"
+          : `Run paused; ${in_progress === 1 ? "1 agent ends its stage" : `${in_progress} agents end their stage`}`,
+      ),
+  });
+  const cancel = useWrite("cancel_run", {
+    onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
+  });
+  const retry = useMutation({
+    async mutationFn() {
+      for (const task of run?.failures ?? []) await call("update_todo", { id: task.id, status: "reopened" });
+      await execute.mutateAsync({ id });
+    },
+    onSettled: refetch,
+  });
+  const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
+  const merge = useWrite("merge_run", {
+    onDone: ({ already, into, files }) =>
+      say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
+  });
+  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "pause" | "cancel", Action> = {
+    merge: {
+      id: "run-merge",
+      label: "Merge accepted work",
+      group: "Run",
+      operation: "merge_run",
+      when: canMerge(run) && !merge.isPending,
+      run: () => merge.mutate({ id, confirm: true }),
+    },
+    pullRequest: {
+      id: "run-pull-request",
+      label: "Open pull request",
+      group: "Run",
+      operation: "open_pull_request",
+      when: canMerge(run),
+      run: onPullRequest,
+    },
+    replan: {
+      id: "run-replan",
+      label: "Replan failed tasks",
+      group: "Run",
+      operation: "replan_run",
+      when: canReplan(run) && !replan.isPending,
+      run: () => replan.mutate({ id }),
+    },
+    retry: {
+      id: "run-retry",
+      label: "Retry failed tasks",
+      group: "Run",
+      operation: "execute_run",
+      when: run?.state === "failed" && run.failures.length > 0 && !retry.isPending,
+      run: () => retry.mutate(),
+    },
+    execute: {
+      id: "run-execute",
+      label: run?.state === "planned" ? "Run" : "Resume",
+      group: "Run",
+      keys: "r r",
+      operation: "execute_run",
+      when:
+        (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
+        !execute.isPending,
+      run: () => (run?.state === "planned" ? onStart() : execute.mutate({ id })),
+    },
+    pause: {
+      id: "run-pause",
+      label: "Pause",
+      group: "Run",
+      keys: "r p",
+      operation: "pause_run",
+      when: run?.state === "running" && !pause.isPending,
+      run: () => pause.mutate({ id }),
+    },
+    cancel: {
+      id: "run-cancel",
+      label: "Cancel run",
+      group: "Run",
+      operation: "cancel_run",
+      when: run !== undefined && ["planning", "planned", "running", "stopped"].includes(run.state),
+      run: () => cancel.mutate({ id }),
+    },
+  };
+  const busy = {
+    execute: execute.isPending,
+    retry: retry.isPending,
+    replan: replan.isPending,
+    merge: merge.isPending,
+    pause: pause.isPending,
+    cancel: cancel.isPending,
+  };
+  return { actions, busy };
+}
+
+/** A failed run whose tasks were reopened one by one. */
+export const isReopened = (run: Run | undefined) =>
+  run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+export const canReplan = (run: Run | undefined) =>
+  run !== undefined &&
+  ["stopped", "failed"].includes(run.state) &&
+  run.failures.length > 0 &&
+  run.plan_change === undefined;
+
+export const canMerge = (run: Run | undefined) =>
+  run !== undefined &&
+  ["completed", "failed", "stopped"].includes(run.state) &&
+  run.tasks.some(({ state, deliverable }) => state === "completed" && deliverable === "files");
