@@ -247,7 +247,7 @@ function leashOf(outer: AbortSignal, part: CrewPart) {
   const stop = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onOuter = () => {
-    // A verdict ends the claim of its verifier. Killed at the next renewal, it could not report its usage any more.
+    // A verdict ends the claim of its verifier. Killed at the next renewal, it could not report its usage.
     if (part === "qc" && timer !== undefined && outer.reason === leaseLost) return;
     stop.abort(outer.reason);
   };
