@@ -12,11 +12,21 @@ import { Questions } from "../runs/questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
 import { ProposalFacts } from "./proposal-facts.tsx";
+import { forYou, WaitingTopics } from "./waiting-topics.tsx";
+
+export type InboxFilter = "all" | "decided";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
   useTitle("Inbox");
-  const { show } = useSearch({ strict: false }) as { show?: "decided" };
+  const { show } = useSearch({ strict: false }) as { show?: InboxFilter };
+  const names = useOperation("list_names", {});
+  const hasOthers = (names.data?.names ?? []).filter(({ assignable }) => assignable).length > 1;
+  const filters: (InboxFilter | undefined)[] = [
+    undefined,
+    ...(hasOthers || show === "all" ? (["all"] as const) : []),
+    "decided",
+  ];
   return (
     <div className="column">
       <div className="page-head">
@@ -27,7 +37,7 @@ export function Inbox() {
         </p>
       </div>
       <nav className="chips" aria-label="Show">
-        {([undefined, "decided"] as const).map((name) => (
+        {filters.map((name) => (
           <Link
             key={name ?? ""}
             to="/inbox"
@@ -37,20 +47,32 @@ export function Inbox() {
             aria-current={show === name ? "page" : undefined}
             activeProps={{}}
           >
-            {name === undefined ? "Open" : "Decided"}
+            {name === undefined ? (hasOthers ? "For me" : "Open") : name === "all" ? "All" : "Decided"}
           </Link>
         ))}
       </nav>
-      {show === "decided" ? <Decided /> : <Waiting />}
+      {show === "decided" ? <Decided /> : <Waiting isForAll={show === "all"} />}
     </div>
   );
 }
 
-function Waiting() {
-  const { data, error, refetch } = useOperation("inbox", {});
+function Waiting({ isForAll }: { isForAll: boolean }) {
+  const { data: all, error, refetch } = useOperation("inbox", {});
   if (error) return <Failed error={error} again={() => void refetch()} />;
-  if (!data) return <Loading />;
-  if (data.waiting === 0) {
+  if (!all) return <Loading />;
+  const data = isForAll ? all : forYou(all);
+  if (data.waiting + data.topics.length === 0 && all.waiting > 0) {
+    return (
+      <Empty icon={<Check size={28} aria-hidden />} title="Nothing waits for you">
+        <p>
+          <Link to="/inbox" search={{ show: "all" }}>
+            {all.waiting === 1 ? "One decision waits" : `${all.waiting} decisions wait`} for others
+          </Link>
+        </p>
+      </Empty>
+    );
+  }
+  if (data.waiting + data.topics.length === 0) {
     return (
       <Empty icon={<Check size={28} aria-hidden />} title="Nothing to review">
         <p>Proposed changes to pages, new sections and questions from agents appear here.</p>
@@ -59,6 +81,7 @@ function Waiting() {
   }
   return (
     <ul className="entries">
+      <WaitingTopics topics={data.topics} />
       {data.settings.map(({ name, keys }) => (
         <li key={name}>
           <h2>
