@@ -13,6 +13,7 @@ const reviewProposals = () => import("./review/proposals/operations.ts");
 const reviewProposalsDesk = () => import("./review/proposals/desk-operations.ts");
 const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
+const jobsTranscript = () => import("./jobs/transcript-operations.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
@@ -99,6 +100,7 @@ export const loaders = {
   undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
   comment_on_line: pick(reviewProposalsDesk, "commentOnLine"),
+  resolve_line_comment: pick(reviewProposalsDesk, "resolveLineComment"),
   take_changes: pick(reviewProposalsDesk, "takeChanges"),
   request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
@@ -106,6 +108,7 @@ export const loaders = {
   show_job: pick(jobs, "showJob"),
   cancel_job: pick(jobs, "cancelJob"),
   job_log: pick(jobsLog, "jobLog"),
+  job_transcript: pick(jobsTranscript, "jobTranscript"),
   list_personas: pick(reviewPerspectives, "listPersonas"),
   get_persona: pick(reviewPerspectives, "getPersona"),
   put_perspective: pick(reviewPerspectives, "putPerspective"),

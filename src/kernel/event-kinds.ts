@@ -58,6 +58,8 @@ export const eventKinds = {
   "perspective-written": "A perspective of a page was stored.",
   "preamble-made": "A preamble for a role was generated.",
   "proposal-approved": "A person approved a proposal.",
+  "proposal-comment-reopened": "A person opened a comment on a line of a proposal again.",
+  "proposal-comment-resolved": "A person resolved a comment on a line of a proposal.",
   "proposal-commented": "A person commented on a proposal.",
   "proposal-deciding": "A person decided a proposal in a browser; it takes effect after 10 seconds unless undone.",
   "proposal-decision-failed": "A decision did not take effect; the data has the reason.",
