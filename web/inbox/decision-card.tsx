@@ -53,14 +53,21 @@ export function DecisionCard({ label, description, accept, decline }: Props) {
   );
 }
 
-type PatchProps = { diff: string; truncated: boolean; about?(path: string): ReactNode };
+type PatchProps = {
+  diff: string;
+  truncated: boolean;
+  /** The files to show, also those that a truncated patch lacks; left out, those of the patch. */
+  paths?: string[];
+  about?(path: string): ReactNode;
+};
 
 /** The files of a patch, each with its hunks. */
-export function PatchedFiles({ diff, truncated, about }: PatchProps) {
+export function PatchedFiles({ diff, truncated, paths, about }: PatchProps) {
   const files = useMemo(() => (diff === "" ? [] : filesOf(diff)), [diff]);
+  const shown = paths ?? files.map(({ path }) => path);
   return (
     <>
-      {files.map(({ path, hunks }) => (
+      {shown.map((path) => (
         <section key={path} aria-label={path}>
           <h2>
             <code>
@@ -68,7 +75,7 @@ export function PatchedFiles({ diff, truncated, about }: PatchProps) {
             </code>
           </h2>
           {about?.(path)}
-          <SourceHunks hunks={hunks} label={`Change of ${path}`} />
+          <SourceHunks hunks={files.find((file) => file.path === path)?.hunks ?? []} label={`Change of ${path}`} />
         </section>
       ))}
       {truncated && <p className="note">The change is too long to show whole. Look at it with git.</p>}

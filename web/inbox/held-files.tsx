@@ -48,16 +48,12 @@ function Whole({ held }: { held: Held }) {
       ));
   return (
     <>
-      <ul className="plain-list">
-        {held.files.map(({ path }) => (
-          <li key={path}>
-            <code>
-              <Shown text={path} />
-            </code>
-          </li>
-        ))}
-      </ul>
-      <PatchedFiles diff={held.diff} truncated={held.truncated} about={about} />
+      <PatchedFiles
+        diff={held.diff}
+        truncated={held.truncated}
+        paths={held.files.map(({ path }) => path)}
+        about={about}
+      />
       <Decide held={held} />
     </>
   );
