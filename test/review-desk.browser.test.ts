@@ -12,8 +12,10 @@ const path = "docs/deploy.md";
 const text = "# Deploy\n\nWe deploy on Fridays.\n\nBuild first.\n\nThen pray.\n\nGo home.\n";
 const better = text.replace("Fridays", "Tuesdays").replace("pray", "watch the error rate");
 
+const idle = { runner: "command", isolation: "workspace", command: ["/bin/true"] };
+const block = { ...authorship, ...idle };
+
 async function desk() {
-  const block = { ...authorship, runner: "command", isolation: "workspace", command: ["/bin/true"] };
   const { app, root } = await newWorkspace({ config: `agent: ${JSON.stringify(block)}\n`, files: { [path]: text } });
   const opened = { source_path: path, content: "Deploy earlier in the week.", quote: "on Fridays" };
   const topic = unwrap(await operations.open_topic.perform(app, opened, person()));
@@ -80,7 +82,7 @@ describe("the review desk in a browser", needs("chromium"), () => {
   });
 
   test("U11: the first screen names another open proposal that conflicts, and the transcript of the job is beside the change", async () => {
-    const { app, root } = await jobWorkspace();
+    const { app, root } = await jobWorkspace(idle);
     const topic = await openTopic(app);
     const rival = await openTopic(app);
     const { source_sha: base_sha = "" } = unwrap(await operations.get_topic.perform(app, { id: topic }, person()));
@@ -114,7 +116,7 @@ describe("the review desk in a browser", needs("chromium"), () => {
 
   test("U11, U3: chosen proposals are approved after one confirmation that leaves out hidden characters, and each can be undone", async () => {
     const { app, root, git } = await newWorkspace({
-      config: `agent: ${JSON.stringify(authorship)}\n`,
+      config: `agent: ${JSON.stringify(block)}\n`,
       files: Object.fromEntries(["a", "b", "c"].map((name) => [`docs/${name}.md`, text])),
     });
     for (const [name, ending] of [

@@ -227,7 +227,7 @@ function Effects({ impact }: { impact: NonNullable<Proposal["impact"]> }) {
 function EffectList({ title, none, children }: { title: string; none: string; children: ReactNode[] }) {
   return (
     <>
-      <h3 className="effects-title">{title}</h3>
+      <h2 className="effects-title">{title}</h2>
       {children.length === 0 ? <p className="muted">{none}</p> : <ul className="effects">{children}</ul>}
     </>
   );

@@ -22,7 +22,7 @@ test.each([
     "pairs never cross",
     ["one two three", "four five six"],
     ["four five seven", "new line here", "one two eight"],
-    [[0, 2]],
+    [[1, 0]],
   ],
   ["lines without words are not paired", ["---"], ["***", "+++"], []],
 ] as [string, string[], string[], number[][]][])("U11: %s", (_, removed, added, pairs) => {
