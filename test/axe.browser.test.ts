@@ -58,6 +58,14 @@ const areas: Record<string, View[]> = {
   ],
   review: [
     ["inbox", "/inbox"],
+    [
+      "inbox, proposals to approve",
+      "/inbox",
+      async (page) => {
+        for (const box of await page.getByRole("checkbox").all()) await box.check();
+        await opens("Approve chosen")(page);
+      },
+    ],
     ["inbox, decided", "/inbox?show=decided"],
     ["topics", "/topics"],
     ["topics, resolved", "/topics?show=resolved"],
@@ -67,6 +75,11 @@ const areas: Record<string, View[]> = {
     ["topic, resolved", ({ resolved }) => `/pages/docs/insurance.md?topic=${resolved}`],
     ["proposal", ({ proposal }) => `/proposals/${proposal}`],
     ["proposal, source", ({ proposal }) => `/proposals/${proposal}?as=source`],
+    [
+      "proposal, effects",
+      ({ proposal }) => `/proposals/${proposal}`,
+      (page) => page.getByRole("tab", { name: "Effects" }).click(),
+    ],
     ["proposal, conflict", ({ conflict }) => `/proposals/${conflict}`],
     ["proposal, hidden characters", ({ hidden }) => `/proposals/${hidden}`],
     ["proposal, decided", ({ decided }) => `/proposals/${decided}`],

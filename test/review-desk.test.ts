@@ -180,7 +180,7 @@ test("R3: the transcript of a job has what its agent was sent, said and called, 
 
 test("R3: the effects of a proposal name links that it adds, removes and breaks, and open proposals that it conflicts with", async () => {
   const linked =
-    "# Deploy\n\nSee [the depot](depot.md).\n\n## Steps\n\nBuild first.\n\nThen pray.\n\nWait.\n\nLook.\n\nGo home.\n";
+    "# Deploy\n\nSee [the depot](depot.md).\n\n## Steps\n\nBuild first.\n\nThen pray.\n\n## After\n\nLook around.\n\nGo home.\n";
   const { app } = await newWorkspace({ files: { "docs/depot.md": "# Depot\n", "docs/deploy.md": linked } });
   const { version } = unwrap(await operations.fetch_entry.perform(app, { id: "vision" }, person()));
   const content = "# Vision\n\nSee [[page:docs/deploy.md#Steps]] and [steps](../docs/deploy.md#steps).\n";
