@@ -103,7 +103,12 @@ function Whole({ proposal }: { proposal: Proposal }) {
         {isNarrow && beside}
         <div className="desk-side">
           {proposal.status === "open" ? (
-            <Decide proposal={proposal} isChoosing={isChoosing} onReturned={() => setReturned(true)} />
+            <Decide
+              proposal={proposal}
+              isChoosing={isChoosing}
+              onReturned={() => setReturned(true)}
+              onNoted={() => setTab("discussion")}
+            />
           ) : (
             <Pending proposal={proposal} isMine={false} />
           )}
