@@ -33,7 +33,9 @@ describe("set-up of the agent", () => {
   });
 
   test("R17: a change is shown first, written with its hash only, and refused when the file changed meanwhile", async () => {
-    const { root } = await newWorkspace({ config: "# Ours\r\nport: 4750 # fixed\r\n" });
+    const { root } = await newWorkspace();
+    const original = readFileSync(fileOf(root), "utf8");
+    writeFileSync(fileOf(root), `${original}# Ours\nport: 4750 # fixed\n`.replaceAll("\n", "\r\n"));
     const { call } = await served(root, withAgentsIn(folderOfAgent()));
     const before = readFileSync(fileOf(root), "utf8");
     const shown = await call("/api/agents/configure", { agent: "claude", model: "haiku" });
@@ -86,7 +88,7 @@ describe("set-up of the agent", () => {
   test("R17, R4: a collaborator neither sees nor changes it", async () => {
     const { root } = await newWorkspace();
     const { call } = await served(root, withAgentsIn(folderOfAgent()));
-    const made = await call("/api/tokens", { kind: "person", person: "Grace", rank: "collaborator" });
+    const made = await call("/api/tokens", { kind: "person", name: "Grace", rank: "collaborator" });
     const token = String(made.token);
     expect((await call("/api/agents", undefined, token)).code).toBe(403);
     expect((await call("/api/agents/configure", { agent: "claude" }, token)).code).toBe(403);

@@ -6,7 +6,7 @@ import { openExample } from "../src/http/example.ts";
 import { expectAccessible, select, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { folderOfAgent, withAgentsIn } from "./support/first-agent.ts";
-import { needs } from "./support/programs.ts";
+import { needs, skipWithout } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder } from "./support/workspace.ts";
 
@@ -16,8 +16,9 @@ const steps = async (page: Page, url: string, done: number) => {
   await card(page).getByText(`${done} of 5 done`).waitFor();
 };
 
-describe("the first hour in a browser", { ...needs("chromium", "bubblewrap"), timeout: 180_000 }, () => {
+describe("the first hour in a browser", needs("chromium"), () => {
   test("R20: a newcomer sets up an agent, discusses a passage, asks the agent, approves its change and starts a run", async () => {
+    skipWithout("bubblewrap");
     const root = await openExample(temporaryFolder());
     const { link, token } = await serve(root, withAgentsIn(folderOfAgent()));
     const { page, url, faults } = await visit(link);
@@ -84,6 +85,7 @@ describe("the first hour in a browser", { ...needs("chromium", "bubblewrap"), ti
   });
 
   test("R20, R17: a failing agent says why and what to do", async () => {
+    skipWithout("bubblewrap");
     const { root } = await newWorkspace({ config: "agent: {author_name: A, author_email: a@example.org}\n" });
     const { link } = await serve(root, withAgentsIn(folderOfAgent({ broken: true })));
     const { page, url } = await visit(link);
@@ -102,7 +104,7 @@ describe("the first hour in a browser", { ...needs("chromium", "bubblewrap"), ti
       await ask(origin, "/api/tokens", {
         token,
         method: "POST",
-        body: { kind: "person", person: "Grace", rank: "collaborator" },
+        body: { kind: "person", name: "Grace", rank: "collaborator" },
       })
     ).json();
     const { page, url } = await visit(`${origin}/?token=${made.token}`);
