@@ -64,7 +64,7 @@ function appended(text: string, block: Keys, eol: string): string {
   return `${text}${gap}${blockOf(block, eol)}${eol}`;
 }
 
-/** A block in braces is written anew; one with comments in it is left to the person. */
+/** A block in braces is replaced as a whole; one with comments in it is left to the person. */
 function withFlow(text: string, map: YAMLMap, block: Keys): string | undefined {
   const [from = 0, to = 0] = map.range ?? [];
   return /(^|\s)#/m.test(text.slice(from, to)) ? undefined : text.slice(0, from) + inline(block) + text.slice(to);
