@@ -134,6 +134,8 @@ describe("the test of the agent", needs("bubblewrap"), () => {
     const tried = await call("/api/agents/test", {});
     expect(tried).toMatchObject({ works: false, error: expect.stringContaining("Not logged in") });
     expect(tried.fix).toContain("claude auth login");
+    expect(tried.stderr).toContain("[redacted]");
+    expect(JSON.stringify(tried)).not.toContain("sk-of-the-test");
   });
 
   test("R17: a program that is not installed is reported with the way to install it", async () => {

@@ -24,7 +24,7 @@ const end = (result, code = 0) => {
   process.exit(code);
 };
 if (BROKEN) {
-  console.error("Invalid API key");
+  console.error("Invalid API key sk-of-the-test");
   end({ is_error: true, result: "Not logged in", usage: { input_tokens: 0, output_tokens: 0 } }, 1);
 }
 if (prompt.includes("single word ready")) {

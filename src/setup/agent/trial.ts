@@ -6,6 +6,7 @@ import type { RunResult, TranscriptEntry } from "../../agents/runner.ts";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { type AgentSetup, setUpAgent } from "../../agents/setup.ts";
 import type { Config } from "../../config/config.ts";
+import { redactor } from "../../kernel/redact.ts";
 import { storable } from "../../kernel/storable.ts";
 import { agentChoices } from "./choices.ts";
 
@@ -37,14 +38,16 @@ export async function tryAgent(config: Config): Promise<Trial> {
   const ran = await runOnce(config, setup.value, sandbox?.value, (entry) => {
     if (entry.kind === "said") said.push(entry.text);
   });
-  const answer = said.join("\n").trim();
+  const redact = redactor(config.environment);
+  const shown = (text: string) => storable(redact(text));
+  const answer = shown(said.join("\n").trim());
   const works = ran.exitCode === 0 && ran.ended === "exit" && ran.error === undefined;
   return {
     works,
-    said: answer === "" ? null : storable(answer.slice(0, mostText)),
-    error: works ? null : storable(ran.error ?? ended(ran)),
+    said: answer === "" ? null : answer.slice(0, mostText),
+    error: works ? null : shown(ran.error ?? ended(ran)),
     fix: works ? null : adviceFor(ran, config),
-    stderr: storable(ran.errorTail.slice(-mostText)),
+    stderr: shown(ran.errorTail).slice(-mostText),
     duration_ms: ran.durationMs,
     cost_usd: ran.costUsd,
     input_tokens: ran.usage.inputTokens,
