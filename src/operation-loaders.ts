@@ -44,6 +44,8 @@ const crewRerun = () => import("./crew/rerun.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
+const setupFirstSteps = () => import("./setup/first-steps.ts");
+const setupAgent = () => import("./setup/agent/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorAcknowledge = () => import("./doctor/acknowledge.ts");
 const doctorRepair = () => import("./doctor/fix.ts");
@@ -198,6 +200,10 @@ export const loaders = {
   show_trust: pick(config, "showTrust"),
   allow_settings: pick(config, "allowSettings"),
   revoke_settings: pick(config, "revokeSettings"),
+  first_steps: pick(setupFirstSteps, "firstSteps"),
+  show_agents: pick(setupAgent, "showAgents"),
+  configure_agent: pick(setupAgent, "configureAgent"),
+  test_agent: pick(setupAgent, "testAgent"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
   doctor_fix: pick(doctorRepair, "doctorFix"),

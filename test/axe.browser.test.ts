@@ -31,6 +31,13 @@ const help = async (page: Page) => {
   await dialog(page);
 };
 
+const showsChange = async (page: Page) => {
+  if (await page.getByRole("radio", { name: "Claude Code" }).isDisabled()) return;
+  await page.getByRole("radio", { name: "Claude Code" }).check();
+  await press("Show change")(page);
+  await page.getByRole("heading", { name: "Change of scriptorium.yaml" }).waitFor();
+};
+
 const areas: Record<string, View[]> = {
   wiki: [
     ["home", "/"],
@@ -114,6 +121,8 @@ const areas: Record<string, View[]> = {
     ["person to remove", "/people", opens("Remove Grace Hopper")],
     ["sessions", "/sessions"],
     ["settings", "/settings"],
+    ["agents", "/settings/agents"],
+    ["agents, change", "/settings/agents", showsChange],
     ["account menu", "/", press(/^Signed in as/)],
     ["palette", "/", palette("")],
     ["palette, results", "/", palette("parcel")],

@@ -104,6 +104,10 @@ const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
 );
+const agents = at(
+  "/settings/agents",
+  later(() => import("./settings/agents.tsx").then(({ AgentSettings }) => AgentSettings)),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
@@ -153,7 +157,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, notifications, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings, agents],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -116,6 +116,7 @@ export const eventKinds = {
   "session-opened": "A person signed in with a browser.",
   "session-revoked": "A session was revoked, or all sessions of a person.",
   "settings-allowed": "A person allowed sensitive settings of the repository on this machine. The data has their keys.",
+  "settings-changed": "A person set up the agent of jobs in `scriptorium.yaml`. The data has its program.",
   "settings-revoked": "A person withdrew what they had allowed.",
   "source-added": "A source was added.",
   "source-gone": "The original of a followed source was removed; its copy is no longer found by search.",

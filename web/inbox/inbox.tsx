@@ -71,7 +71,10 @@ function Waiting() {
   if (data.waiting === 0) {
     return (
       <Empty icon={<Check size={28} aria-hidden />} title="Nothing to review">
-        <p>Proposed changes to pages, new sections and questions from agents appear here.</p>
+        <p>
+          Proposed changes to pages, new sections and questions from agents appear here.{" "}
+          <Link to="/topics">Open topics</Link> to ask an agent for one.
+        </p>
       </Empty>
     );
   }
