@@ -40,6 +40,25 @@ describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => 
     expect(new Set(last.stages.flatMap(({ task, attempt }) => (task ? [`${task} ${attempt}`] : []))).size).toBe(1);
   });
 
+  test("W7: a rerun task has the phases of its first and of its repeated attempt, which has the same number", async () => {
+    const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    const agents = (word: string) => playing({ worker: writes((number) => `${number} ${word}\n`), qc: passes });
+    await executed(app, run, agents("first"));
+    unwrap(await operations.rerun_run.perform(app, { id: run, from: "1.1", confirm: true }, person()));
+    await executed(app, run, agents("second"));
+    const { stages } = unwrap(await operations.run_timeline.perform(app, { id: run }, person()));
+    const byEpoch = new Map<number | null, string[]>();
+    for (const { number, attempt, epoch, phase } of stages) {
+      if (number !== "1.1" || phase === "waiting" || phase === "preparing") continue;
+      expect(attempt).toBe(1);
+      byEpoch.set(epoch, [...(byEpoch.get(epoch) ?? []), phase]);
+    }
+    const [first, second] = [...byEpoch.values()];
+    expect(first).toEqual(["work", "checks", "verification"]);
+    expect(second).toEqual(["work", "checks", "verification", "merge"]);
+  });
+
   test("O15: usage grows to what the agents used, and what is left of the budget follows from it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1")]);
