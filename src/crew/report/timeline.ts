@@ -6,7 +6,16 @@ import { spentOn } from "../../store/queries/spends.ts";
 import { type TimelineRows, timelineRows, usageOverTime } from "../../store/queries/timeline.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { currentBudget } from "../rules/run-budget.ts";
-import { type AttemptTimes, attemptEpoch, type Block, isIdle, lanesOf, phases, type Span, spansOf } from "../rules/timeline.ts";
+import {
+  type AttemptTimes,
+  attemptEpoch,
+  type Block,
+  isIdle,
+  lanesOf,
+  phases,
+  type Span,
+  spansOf,
+} from "../rules/timeline.ts";
 import { budget } from "./show.ts";
 
 const id = z.string().max(64).describe("Id of the run, such as run-…");
