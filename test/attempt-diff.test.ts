@@ -127,7 +127,7 @@ describe.each(sampledEngines)("W7: the files of attempts, on %s", (engine) => {
         await operations.show_citation.perform(app, { id: await idOf(app, run, number), attempt, item }, person()),
       );
     expect(await cite("1.1", "1", 1)).toMatchObject({
-      ...{ place: "out/sum.ts:1", lines: ["export const sum = 2;", ""], cited: { from: 1, to: 1 }, note: null },
+      ...{ place: "out/sum.ts:1", lines: ["export const sum = 2;"], cited: { from: 1, to: 1 }, note: null },
     });
     expect(await cite("0", "1", 1)).toMatchObject({ place: "output", cited: { from: 1, to: 1 } });
     const answer = await cite("1.1", "2", 1);

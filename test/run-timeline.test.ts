@@ -5,7 +5,7 @@ import { executed, newRun, passes, planned, playing, verdictOf, writes } from ".
 import { backends, newWorkspace, person } from "./support/workspace.ts";
 
 describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => {
-  test("O15: each attempt has its phases in order, in a lane of the worker that did it", async () => {
+  test("O5: each attempt has its phases in order, in a lane of the worker that did it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2")]);
     let rejections = 0;
@@ -59,7 +59,7 @@ describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => 
     expect(second).toEqual(["work", "checks", "verification", "merge"]);
   });
 
-  test("O15: usage grows to what the agents used, and what is left of the budget follows from it", async () => {
+  test("O5: usage grows to what the agents used, and what is left of the budget follows from it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1")]);
     await executed(app, run, playing({ worker: writes(), qc: passes }), { budgetTokens: 100_000 });
@@ -74,7 +74,7 @@ describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => 
     expect(burn.left.tokens).toBeLessThan(100_000);
   });
 
-  test("O15: a run that does not exist has no timeline", async () => {
+  test("O5: a run that does not exist has no timeline", async () => {
     const { app } = await newWorkspace(backend);
     expect(await operations.run_timeline.perform(app, { id: "run-0" }, person())).toMatchObject({
       ok: false,
