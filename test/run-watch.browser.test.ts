@@ -114,14 +114,17 @@ describe("watching a run in a browser", needs("chromium"), () => {
       await page.goto(`${url}/tasks/${task}`);
       const first = page.locator(".attempts > li").first();
       await first.getByText("1 file changed").click();
-      await first.getByRole("region", { name: "Change of out/depot.md" }).getByText("opens at six").waitFor();
+      await first
+        .getByRole("region", { name: /^Change of out\/depot.md in attempt 1/ })
+        .getByText("opens at six")
+        .waitFor();
       await first.getByText("criterion 1 not met").click();
-      const cited = first.getByRole("region", { name: "Cited: out/depot.md:1" });
+      const cited = first.getByRole("region", { name: /^out\/depot.md:1, cited by evidence 1/ });
       await cited.locator("mark").getByText("The depot opens at six.").waitFor();
       await page.getByRole("link", { name: "Compare attempts" }).click();
       const compare = page.getByRole("region", { name: "Compare attempts" });
       await compare.getByRole("row", { name: /^Verdict FAIL 40 PASS 92/ }).waitFor();
-      const change = compare.getByRole("region", { name: "Change of out/depot.md" });
+      const change = compare.getByRole("region", { name: /^Change of out\/depot.md from attempt 1/ });
       await change.locator("tr.removed mark").getByText("six").waitFor();
       await change.locator("tr.added mark").getByText("seven").waitFor();
       await expectAccessible(page, `a compared task, ${width} ${colorScheme}`);

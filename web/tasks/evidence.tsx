@@ -65,15 +65,17 @@ function Place({ of }: { of: Of }) {
         <Shown text={data.place} />
         {data.note && `: ${data.note}`}
       </p>
-      {data.lines.length > 0 && <Lines citation={data} />}
+      {data.lines.length > 0 && <Lines of={of} citation={data} />}
     </>
   );
 }
 
-function Lines({ citation: { place, lines, first_line, cited } }: { citation: Output<"show_citation"> }) {
+function Lines({ of, citation }: { of: Of; citation: Output<"show_citation"> }) {
+  const { place, lines, first_line, cited } = citation;
+  const by = `evidence ${of.item} of verdict ${of.verdict}, attempt ${of.attempt}`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and keys must be able to do that
-    <section className="lines cited-lines" aria-label={`Cited: ${place}`} tabIndex={0}>
+    <section className="lines cited-lines" aria-label={`${place}, cited by ${by}`} tabIndex={0}>
       <table>
         <tbody>
           {lines.map((line, at) => {

@@ -15,10 +15,11 @@ export function FileDiffs({ task, attempt, against }: Props) {
   if (error) return <Failed error={error} again={() => void refetch()} />;
   if (!data) return <Loading lines={6} />;
   if (data.files.length === 0) return <p className="muted">No differences in files.</p>;
+  const where = against ? `from attempt ${against} to ${attempt}` : `in attempt ${attempt}`;
   return (
     <div className="file-diffs">
       {data.files.map((file) => (
-        <File key={file.path} file={file} />
+        <File key={file.path} file={file} where={where} />
       ))}
       {data.more_files > 0 && (
         <p className="note">{countOf(data.more_files, "more file is", "more files are")} not listed.</p>
@@ -32,9 +33,10 @@ const omittedWords = {
   large: "Too large to show here. Look at it with git.",
 } as const;
 
-function File({ file: { path, old_path, status, added, removed, hunks, omitted } }: { file: FileDiff }) {
+function File({ file, where }: { file: FileDiff; where: string }) {
+  const { path, old_path, status, added, removed, hunks, omitted } = file;
   return (
-    <section aria-label={path}>
+    <div>
       <p className="file-head">
         <code>
           {old_path !== null && (
@@ -52,8 +54,8 @@ function File({ file: { path, old_path, status, added, removed, hunks, omitted }
         )}
       </p>
       {omitted !== null && <p className="note">{omittedWords[omitted]}</p>}
-      {hunks.length > 0 && <SourceHunks hunks={hunks} label={`Change of ${path}`} />}
+      {hunks.length > 0 && <SourceHunks hunks={hunks} label={`Change of ${path} ${where}`} />}
       {omitted === null && hunks.length === 0 && <p className="muted small">The content is the same.</p>}
-    </section>
+    </div>
   );
 }
