@@ -61,10 +61,12 @@ function Place({ of }: { of: Of }) {
   if (!data) return <Loading />;
   return (
     <>
-      <p className="muted small">
-        <Shown text={data.place} />
-        {data.note && `: ${data.note}`}
-      </p>
+      {(data.note || !data.cited) && (
+        <p className="muted small">
+          <Shown text={data.place} />
+          {data.note && `: ${data.note}`}
+        </p>
+      )}
       {data.lines.length > 0 && <Lines of={of} citation={data} />}
     </>
   );

@@ -13,6 +13,7 @@ type Props = { id: string; deliverable: "text" | "files"; onClose(): void };
 export function HandBack({ id, deliverable, onClose }: Props) {
   const draft = useDraft<string>(`hand-back ${id}`, "");
   const [trouble, setTrouble] = useState<string>();
+  const [isSure, setSure] = useState(false);
   const handBack = useWrite("hand_back_task", {
     onDone: ({ state }, { discard }) => {
       draft.clear();
@@ -68,9 +69,9 @@ export function HandBack({ id, deliverable, onClose }: Props) {
           <Button
             variant="default"
             disabled={handBack.isPending}
-            onClick={() => handBack.mutate({ id, discard: true })}
+            onClick={() => (isSure ? handBack.mutate({ id, discard: true }) : setSure(true))}
           >
-            Discard my work
+            {isSure ? "Delete my work" : "Discard my work"}
           </Button>
         </div>
       </form>

@@ -56,7 +56,7 @@ export function spansOf(times: AttemptTimes): { work: Span[]; verify: Span[] } {
 
 /**
  * The attempt that an agent with this epoch worked for. A verifier has the epoch of its own claim, which is later than
- * that of the attempt; numbers of attempts are no key, because a rerun task counts from 1 again.
+ * that of the attempt; the number of an attempt is not a key, because a rerun task counts from 1 again.
  */
 export const attemptEpoch = (attempts: readonly number[], epoch: number): number | undefined =>
   attempts.reduce<number | undefined>((best, one) => (one <= epoch && one > (best ?? -1) ? one : best), undefined);
