@@ -36,6 +36,8 @@ const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
+const crewReportAttemptDiff = () => import("./crew/report/attempt-diff.ts");
+const crewReportCitation = () => import("./crew/report/citation.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewMerge = () => import("./crew/merge.ts");
 const crewPullRequest = () => import("./crew/pull-request.ts");
@@ -186,6 +188,8 @@ export const loaders = {
   confirm_plan_change: pick(crewPlanChange, "confirmPlanChange"),
   reject_plan_change: pick(crewPlanChange, "rejectPlanChange"),
   task_record: pick(crewReportTaskHistory, "taskRecord"),
+  attempt_diff: pick(crewReportAttemptDiff, "attemptDiff"),
+  show_citation: pick(crewReportCitation, "showCitation"),
   metrics: pick(crewRun, "metrics"),
   release_task: pick(tasks, "releaseTask"),
   take_task: pick(crewTake, "takeOver"),

@@ -20,6 +20,12 @@ const opens = (name: string | RegExp) => async (page: Page) => {
   await press(name)(page);
   await dialog(page);
 };
+const opensEach =
+  (...names: RegExp[]) =>
+  async (page: Page) => {
+    for (const name of names) await page.getByText(name).first().click();
+    await expect.poll(() => page.locator("[aria-busy=true]").count()).toBe(0);
+  };
 const palette = (words: string) => async (page: Page) => {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Find anything" }).fill(words);
@@ -111,6 +117,9 @@ const areas: Record<string, View[]> = {
     ["tasks", "/tasks"],
     ["new task", "/tasks", opens("New task")],
     ["task, completed", ({ doneTask }) => `/tasks/${doneTask}`],
+    ["task, files", ({ doneTask }) => `/tasks/${doneTask}`, opensEach(/^1 file changed$/, /^criterion 1 met/)],
+    ["task, compared", ({ retriedTask, retriedPair }) => `/tasks/${retriedTask}?compare=${retriedPair}`],
+    ["run, timeline", ({ completed }) => `/runs/${completed}?tab=timeline`],
     ["task, failed", ({ failedTask }) => `/tasks/${failedTask}`],
     ["task, waiting", ({ waitingTask }) => `/tasks/${waitingTask}`],
   ],

@@ -114,10 +114,12 @@ const tasks = createRoute({
   component: later(() => import("./tasks/tasks.tsx").then(({ Tasks }) => Tasks)),
   validateSearch: (raw: Record<string, unknown>) => ({ state: text(raw.state) }),
 });
-const task = at(
-  "/tasks/$id",
-  later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
-);
+const task = createRoute({
+  getParentRoute: () => root,
+  path: "/tasks/$id",
+  component: later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
+  validateSearch: (raw: Record<string, unknown>) => ({ compare: text(raw.compare) }),
+});
 const graph = createRoute({
   getParentRoute: () => root,
   path: "/graph",
