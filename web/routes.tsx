@@ -110,16 +110,22 @@ const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
 );
+const agents = at(
+  "/settings/agents",
+  later(() => import("./settings/agents.tsx").then(({ AgentSettings }) => AgentSettings)),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
   component: later(() => import("./tasks/tasks.tsx").then(({ Tasks }) => Tasks)),
   validateSearch: (raw: Record<string, unknown>) => ({ state: text(raw.state) }),
 });
-const task = at(
-  "/tasks/$id",
-  later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
-);
+const task = createRoute({
+  getParentRoute: () => root,
+  path: "/tasks/$id",
+  component: later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
+  validateSearch: (raw: Record<string, unknown>) => ({ compare: text(raw.compare) }),
+});
 const graph = createRoute({
   getParentRoute: () => root,
   path: "/graph",
@@ -174,7 +180,7 @@ export const router = createRouter({
       topics,
       topic,
     ],
-    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings, agents],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -26,7 +26,10 @@ export function Notifications() {
       {found.isPending && <Loading />}
       {data && newest === undefined && (
         <Empty icon={<Bell size={28} />} title="No notifications">
-          <p>A message with @ and your name, or a topic assigned to you, appears here.</p>
+          <p>
+            Mentions of you, topics assigned to you and decisions that wait appear here.{" "}
+            <Link to="/inbox">Open the inbox</Link>
+          </p>
         </Empty>
       )}
       {data && newest !== undefined && data.notifications.some(({ read }) => !read) && (
