@@ -141,7 +141,7 @@ describe("working together in a browser", needs("chromium"), () => {
     await expectAccessible(grace.page, "notifications");
     await pictures(grace.page, "notifications");
     await grace.page.getByRole("link", { name: /assigned to you/ }).click();
-    await grace.page.getByRole("button", { name: "Resolve" }).click();
+    await grace.page.getByRole("button", { name: "Resolve", exact: true }).click();
     await grace.page.goto(`${grace.url}/inbox`);
     await grace.page.getByRole("link", { name: "Change to docs/deploy.md" }).waitFor();
     expect(await grace.page.getByText("assigned to you").count()).toBe(0);

@@ -37,8 +37,8 @@ export function Inbox() {
       <div className="page-head">
         <h1>Inbox</h1>
         <p className="lead">
-          Proposals, questions, plan changes, results to approve, held files, stopped and failed runs, and settings that
-          need your decision.
+          Topics for you, and proposals, questions, plan changes, results to approve, held files, stopped and failed
+          runs, and settings that need a decision.
         </p>
       </div>
       <nav className="chips" aria-label="Show">
