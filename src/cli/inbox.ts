@@ -26,8 +26,8 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
       when(held.held_at),
       `scriptorium run allow-files ${held.task}`,
     ]),
-    ...gates.map(({ task, number, title, held_at }) => [
-      "approval",
+    ...gates.map(({ task, number, title, held_at, on_reject }) => [
+      on_reject === null ? "approval" : "question",
       `task ${number}: ${title}`,
       when(held_at),
       `scriptorium task approve ${task}`,

@@ -290,15 +290,17 @@ function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
     <li>
       <h2>
         <Link to={`/gates/${gate.task}`}>
-          Approve task {gate.number}: <Shown text={gate.title} />
+          {gate.on_reject === null ? "Approve" : "Answer"} task {gate.number}: <Shown text={gate.title} />
         </Link>
       </h2>
       <p className="summary">
-        Its result is verified. It is merged, and tasks that depend on it start, once you approve.
+        {gate.on_reject === null
+          ? "Its result is verified. It is merged, and tasks that depend on it start, once you approve."
+          : "It asks you a question of the plan. Tasks that depend on it start once you approve."}
       </p>
       <p className="facts">
-        <span className="state tone-off">needs approval</span>
-        <span>the worker</span>
+        <span className="state tone-off">{gate.on_reject === null ? "needs approval" : "needs an answer"}</span>
+        <span>{gate.on_reject === null ? "the worker" : "the plan"}</span>
         <span>waiting for {waited(gate.held_at)}</span>
       </p>
     </li>

@@ -68,7 +68,11 @@ export const inbox = operation({
       )
       .describe("Changes of plans that the planner proposes for failed tasks"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
-    gates: z.array(gateLine).describe("Verified results of tasks with a gate, which a person approves or returns"),
+    gates: z
+      .array(gateLine)
+      .describe(
+        "Verified results, which a person approves or returns, and questions of plans, which they approve or reject",
+      ),
     settings: z
       .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
       .describe("Settings of the repository that nobody has allowed on this machine"),
