@@ -34,6 +34,7 @@ const crewReportTranscript = () => import("./crew/report/transcript.ts");
 const crewFiles = () => import("./crew/file-operations.ts");
 const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
+const crewPlanVersions = () => import("./crew/plan/version-operations.ts");
 const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
 const crewReportAttemptDiff = () => import("./crew/report/attempt-diff.ts");
@@ -184,6 +185,9 @@ export const loaders = {
   show_plan: pick(crewPlan, "showPlan"),
   check_plan: pick(crewPlan, "checkPlan"),
   save_plan: pick(crewPlan, "savePlan"),
+  list_plan_versions: pick(crewPlanVersions, "listPlanVersions"),
+  show_plan_version: pick(crewPlanVersions, "showPlanVersion"),
+  restore_plan_version: pick(crewPlanVersions, "restorePlanVersion"),
   replan_run: pick(crewPlanChange, "replanRun"),
   show_plan_change: pick(crewPlanChange, "showPlanChange"),
   confirm_plan_change: pick(crewPlanChange, "confirmPlanChange"),

@@ -120,6 +120,7 @@ const areas: Record<string, View[]> = {
     ["run, stopped at a gate", ({ gated }) => `/runs/${gated}`],
     ["run, planned", ({ planned }) => `/runs/${planned}`],
     ["run, plan", ({ planned }) => `/runs/${planned}?tab=plan`],
+    ["run, plan versions", ({ planned }) => `/runs/${planned}?tab=plan&versions=true`],
     ["run, limits", ({ planned }) => `/runs/${planned}`, opens(/^Run$/)],
     ["tasks", "/tasks"],
     ["new task", "/tasks", opens("New task")],

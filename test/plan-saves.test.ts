@@ -46,6 +46,46 @@ describe.each(sampledEngines)("U6: saving a plan, on %s", (engine) => {
   });
 });
 
+describe.each(sampledEngines)("U6: versions of a plan, on %s", (engine) => {
+  test("U6: every save is listed with its author, can be compared with any other, and is restored as a new save", async () => {
+    const { root, app } = await newWorkspace({ engine });
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    const { content, text_hash } = unwrap(await operations.show_plan.perform(app, { id: run }, person()));
+    const edited = content.replace("Do 1.1", "Do 1.1 at once");
+    unwrap(await operations.save_plan.perform(app, { id: run, content: edited, base_hash: text_hash }, person()));
+    const cli = (...words: string[]) => scriptoriumProcess(["run", "plan", ...words], { cwd: root });
+    expect((await cli("list", run, "--json")).json()).toMatchObject([
+      { version: 2, current: true, tasks: 2, by: expect.any(String), at: expect.any(String) },
+      { version: 1, current: false },
+    ]);
+    expect((await cli("diff", run, "2")).stdout).toContain("Do 1.1 at once");
+    expect((await cli("diff", run, "1", "--against", "2", "--json")).json()).toMatchObject({
+      ...{ version: 1, against: 2, diff: expect.stringContaining("-## Task 1.1: Do 1.1 at once") },
+    });
+    const none = await cli("show", run, "7");
+    expect(none.code).not.toBe(0);
+    expect(none.stderr).toContain("has no version 7; its versions are 1 to 2");
+
+    const file = app.runs.chainPath(run);
+    const saved = read(file);
+    writeFileSync(file, saved.replace("Do 0", "Do 0 by hand"));
+    const over = await cli("restore", run, "1");
+    expect(over.code).not.toBe(0);
+    expect(over.stderr).toContain("has edits that are not saved");
+    expect(read(file)).toContain("Do 0 by hand");
+    writeFileSync(file, saved);
+
+    const { url, token } = await serve(root);
+    const restore = (version: number) =>
+      ask(url, `/api/runs/${run}/plan/versions/${version}/restore`, { method: "POST", token, body: {} });
+    expect((await restore(2)).json()).toMatchObject({ status: "conflict", error: expect.stringContaining("the same") });
+    expect((await restore(1)).json()).toMatchObject({ version: 3, restored: 1 });
+    expect((await app.runs.find(run))?.plan?.tasks.map(({ title }) => title)).toEqual(["Do 0", "Do 1.1"]);
+    expect(read(file)).toBe(content);
+    expect((await cli("list", run, "--json")).json()).toHaveLength(3);
+  });
+});
+
 describe.each(sampledEngines)("O3: a plan file that is based on an older plan, on %s", (engine) => {
   test("O3: execute and run resume refuse its edits, on the command line and over HTTP, and say how to go on", async () => {
     const tasks = [planned("0"), planned("1.1")];

@@ -67,6 +67,32 @@ describe("U6: the plan of a run in a browser", needs("chromium"), () => {
     expect(faults.filter((fault) => !fault.includes("409"))).toEqual([]);
   });
 
+  test("U6: the versions of a plan are compared in the browser, and an earlier one is restored", async () => {
+    const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n" });
+    const { link } = await serve(root);
+    const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2")]);
+    await saveAs(app, run, (content) => content.replace("Do 1.1", "Do 1.1 at once"));
+    await saveAs(app, run, (content) => content.replace("Do 1.2", "Do 1.2 slowly"));
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/runs/${run}?tab=plan`);
+    await page.getByRole("link", { name: "Versions", exact: true }).click();
+    const diff = page.getByRole("region", { name: "Source of the change" });
+    await diff.getByText("slowly").waitFor();
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/versions-1280.png` });
+    await page.getByRole("combobox", { name: "Changes since" }).selectOption("1");
+    await diff.getByText("at once").waitFor();
+    await page.getByRole("link", { name: /^Version 1/ }).click();
+    await expectAccessible(page, "the versions of a plan");
+    await page.setViewportSize({ width: 390, height: 900 });
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/versions-390.png` });
+    await page.getByRole("button", { name: "Restore version 1" }).click();
+    await page.getByText("Version 1 restored as version 4").waitFor();
+    expect(await stored(app, run)).toEqual(["Do 0", "Do 1.1", "Do 1.2"]);
+    await page.getByRole("link", { name: "Back to the plan" }).click();
+    await plan(page).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   test("U6: errors of the plan appear by line while it is typed", async () => {
     const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n" });
     const { link } = await serve(root);

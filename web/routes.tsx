@@ -148,6 +148,8 @@ const run = createRoute({
   component: later(() => import("./runs/run.tsx").then(({ RunPage }) => RunPage)),
   validateSearch: (raw: Record<string, unknown>) => ({
     tab: (Object.keys(tabs) as Tab[]).find((tab) => tab === raw.tab),
+    versions: raw.versions === true ? true : number(raw.versions),
+    against: number(raw.against),
   }),
 });
 const topics = createRoute({

@@ -12,6 +12,7 @@ import { failureLines } from "./failures.ts";
 import { allowFilesCommand, refuseFilesCommand } from "./held-files.ts";
 import { mergeCommand, pullRequestCommand } from "./merge.ts";
 import type { OutputOf } from "./output-of.ts";
+import { planVersionsCommand } from "./plan-versions.ts";
 import { replanCommand } from "./replan.ts";
 import { type Common, report } from "./session.ts";
 import { bold, table, when } from "./text.ts";
@@ -71,6 +72,7 @@ export const runCommand = (common: () => Common) =>
     .addCommand(allowFilesCommand(common) as unknown as Command)
     .addCommand(refuseFilesCommand(common) as unknown as Command)
     .addCommand(pauseCommand(common) as unknown as Command)
+    .addCommand(planVersionsCommand(common) as unknown as Command)
     .addCommand(replanCommand(common) as unknown as Command)
     .addCommand(resumeCommand(common) as unknown as Command)
     .addCommand(rerunCommand(common) as unknown as Command)

@@ -1,4 +1,5 @@
 import { useDebouncedValue } from "@mantine/hooks";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { mayCall, type Output, type Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
@@ -16,12 +17,31 @@ import type { Run } from "./run.tsx";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
 
+const PlanVersions = later(() => import("./plan-versions.tsx").then(({ PlanVersions }) => PlanVersions));
+
 /** The plan as text, to be changed before it starts, with its graph beside it. */
 export function Plan({ run }: { run: Run }) {
   const plan = useOperation("show_plan", { id: run.id }, { enabled: run.tasks.length > 0 });
+  const { versions, against } = useSearch({ strict: false }) as { versions?: number | true; against?: number };
   if (run.tasks.length === 0) return <p className="note">No plan yet.</p>;
   if (plan.error) return <Failed error={plan.error} again={() => void plan.refetch()} />;
   if (!plan.data) return <Loading lines={12} />;
+  if (versions !== undefined)
+    return (
+      <div className="plan">
+        <p>
+          <Link to="." search={{ tab: "plan" } as never} activeProps={{}}>
+            Back to the plan
+          </Link>
+        </p>
+        <PlanVersions
+          run={run.id}
+          chosen={versions === true ? undefined : versions}
+          against={against}
+          editable={plan.data.editable}
+        />
+      </div>
+    );
   if (plan.data.editable && mayCall("save_plan")) return <PlanEditor key={run.id} run={run} latest={plan.data} />;
   return (
     <div className="plan">
@@ -33,9 +53,18 @@ export function Plan({ run }: { run: Run }) {
         </pre>
         <TaskGraph tasks={run.tasks} />
       </div>
+      <p>
+        <VersionsLink />
+      </p>
     </div>
   );
 }
+
+const VersionsLink = () => (
+  <Link to="." search={{ tab: "plan", versions: true } as never} activeProps={{}}>
+    Versions
+  </Link>
+);
 
 type Latest = Output<"show_plan">;
 type PlanClash = Clash & { hash: string };
@@ -174,6 +203,7 @@ function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }
       )}
       <div className="editor-foot">
         <ActionButton action={action} busy={save.isPending} />
+        <VersionsLink />
         <span className="hint">
           {latest.file}. {isChanged && "Your edits are kept in this browser until you save."}
         </span>

@@ -38,6 +38,12 @@ export async function taskEvents(query: Query): Promise<LoggedEvent[]> {
   return (await events.orderBy("seq").execute()).map(parsed);
 }
 
+/** The events that stored a plan of this run, oldest first. */
+export async function planEvents(query: Query, run: string): Promise<LoggedEvent[]> {
+  const events = query.selectFrom("events").selectAll().where("subject", "=", `run:${run}`);
+  return (await events.where("kind", "in", ["run-planned", "run-plan-changed"]).orderBy("seq").execute()).map(parsed);
+}
+
 /** The events about versions of entries, in the order of the log. */
 export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "entry:%");
