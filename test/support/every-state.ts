@@ -68,6 +68,11 @@ graph LR
 A_very_long_identifier_without_any_place_to_break_it_that_runs_on_and_on_and_on_until_the_line_would_overflow
 `;
 
+const sources = {
+  "2026-10-07-brambling-request.md": "# Brambling\n\n> Can the feed be read every minute?\n\nAsked on the telephone.\n",
+  "incidents/2026-10-02.txt": "02:14 settlement stopped\n02:40 the ledger was locked; restarted by hand\n",
+};
+
 const page = (name: string) => `# ${name}\n\nParcels are scanned at the depot.\n\nThe driver signs for each.\n`;
 const docs = ["depot", "returns", "labels", "customs", "insurance", "holidays"];
 
@@ -107,6 +112,7 @@ async function fillWiki(call: Call, made: Made): Promise<void> {
   await call("commit_entry", { id: "architecture", content: better, version }, agent("architect"));
   await call("append_log", { id: "decisions", line: "Billing reads the ledger once a night" }, agent("planner"));
   const { persona_sha, source_sha } = await call("get_persona", { name: "newcomer", source_path: "wiki/vision.md" });
+  for (const [name, content] of Object.entries(sources)) await call("add_source", { name, content });
   const told = { source_path: "wiki/vision.md", persona: "newcomer", persona_sha, source_sha };
   const teller = { ...agent("engineer"), job: "j-1" } as Caller;
   await call("put_perspective", { ...told, content: "# Your first day\n\nWe track parcels for shops.\n" }, teller);

@@ -29,7 +29,7 @@ export function Home() {
       <div className="page-head">
         <h1>Wiki</h1>
         <p className="lead">
-          {catalogue.isPending ? "\u00a0" : `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}`}
+          {catalogue.data ? `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}` : "\u00a0"}
         </p>
       </div>
       {catalogue.isPending && <Loading lines={10} />}
