@@ -128,8 +128,8 @@ export function Search() {
       {q === "" && !section && (
         <Empty title="Search all text">
           <p>
-            Finds words and meanings in pages, sources, topics, tasks and what agents delivered. Put words in quotation
-            marks to find them exactly.
+            Finds words in pages, sources, topics, tasks and what agents delivered. Filters: <code>author:ada</code>,{" "}
+            <code>type:source</code>, <code>after:2026-11</code>.
           </p>
         </Empty>
       )}
