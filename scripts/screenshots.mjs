@@ -57,7 +57,12 @@ function run(args, cwd, input = "") {
 function served(args, cwd) {
   return new Promise((done, fail) => {
     const child = start(["serve", "--port", "0", "--json", ...args], cwd);
-    leaving.push(() => child.kill("SIGTERM"));
+    // Its folder can be removed once it has ended.
+    leaving.push(() => {
+      const ended = new Promise((gone) => child.once("close", gone));
+      child.kill("SIGTERM");
+      return ended;
+    });
     child.on("close", (code) => fail(new Error(`serve ended with ${code}`)));
     child.stdout.once("data", (chunk) => done(JSON.parse(String(chunk))));
   });

@@ -13,6 +13,7 @@ const reviewProposals = () => import("./review/proposals/operations.ts");
 const reviewProposalsDesk = () => import("./review/proposals/desk-operations.ts");
 const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
+const jobsTranscript = () => import("./jobs/transcript-operations.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
@@ -35,6 +36,8 @@ const crewExecute = () => import("./crew/execute-operations.ts");
 const crewPlan = () => import("./crew/plan/plan-operations.ts");
 const crewPlanChange = () => import("./crew/plan/change-operations.ts");
 const crewReportTaskHistory = () => import("./crew/report/task-history.ts");
+const crewReportAttemptDiff = () => import("./crew/report/attempt-diff.ts");
+const crewReportCitation = () => import("./crew/report/citation.ts");
 const crewClean = () => import("./crew/clean.ts");
 const crewMerge = () => import("./crew/merge.ts");
 const crewPullRequest = () => import("./crew/pull-request.ts");
@@ -43,6 +46,8 @@ const crewRerun = () => import("./crew/rerun.ts");
 const crewOverturn = () => import("./crew/overturn.ts");
 const search = () => import("./search/operations.ts");
 const config = () => import("./config/operations.ts");
+const setupFirstSteps = () => import("./setup/first-steps.ts");
+const setupAgent = () => import("./setup/agent/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorAcknowledge = () => import("./doctor/acknowledge.ts");
 const doctorRepair = () => import("./doctor/fix.ts");
@@ -99,6 +104,7 @@ export const loaders = {
   undo_decision: pick(reviewProposals, "undoDecision"),
   comment_proposal: pick(reviewProposals, "commentProposal"),
   comment_on_line: pick(reviewProposalsDesk, "commentOnLine"),
+  resolve_line_comment: pick(reviewProposalsDesk, "resolveLineComment"),
   take_changes: pick(reviewProposalsDesk, "takeChanges"),
   request_revision: pick(jobsRevision, "requestRevision"),
   start_job: pick(jobs, "startJob"),
@@ -106,6 +112,7 @@ export const loaders = {
   show_job: pick(jobs, "showJob"),
   cancel_job: pick(jobs, "cancelJob"),
   job_log: pick(jobsLog, "jobLog"),
+  job_transcript: pick(jobsTranscript, "jobTranscript"),
   list_personas: pick(reviewPerspectives, "listPersonas"),
   get_persona: pick(reviewPerspectives, "getPersona"),
   put_perspective: pick(reviewPerspectives, "putPerspective"),
@@ -181,6 +188,8 @@ export const loaders = {
   confirm_plan_change: pick(crewPlanChange, "confirmPlanChange"),
   reject_plan_change: pick(crewPlanChange, "rejectPlanChange"),
   task_record: pick(crewReportTaskHistory, "taskRecord"),
+  attempt_diff: pick(crewReportAttemptDiff, "attemptDiff"),
+  show_citation: pick(crewReportCitation, "showCitation"),
   metrics: pick(crewRun, "metrics"),
   release_task: pick(tasks, "releaseTask"),
   take_task: pick(crewTake, "takeOver"),
@@ -195,6 +204,10 @@ export const loaders = {
   show_trust: pick(config, "showTrust"),
   allow_settings: pick(config, "allowSettings"),
   revoke_settings: pick(config, "revokeSettings"),
+  first_steps: pick(setupFirstSteps, "firstSteps"),
+  show_agents: pick(setupAgent, "showAgents"),
+  configure_agent: pick(setupAgent, "configureAgent"),
+  test_agent: pick(setupAgent, "testAgent"),
   status: pick(doctorStatus, "status"),
   doctor: pick(doctor, "doctor"),
   doctor_fix: pick(doctorRepair, "doctorFix"),

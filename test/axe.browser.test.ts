@@ -20,6 +20,12 @@ const opens = (name: string | RegExp) => async (page: Page) => {
   await press(name)(page);
   await dialog(page);
 };
+const opensEach =
+  (...names: RegExp[]) =>
+  async (page: Page) => {
+    for (const name of names) await page.getByText(name).first().click();
+    await expect.poll(() => page.locator("[aria-busy=true]").count()).toBe(0);
+  };
 const palette = (words: string) => async (page: Page) => {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Find anything" }).fill(words);
@@ -29,6 +35,13 @@ const palette = (words: string) => async (page: Page) => {
 const help = async (page: Page) => {
   await page.keyboard.press("?");
   await dialog(page);
+};
+
+const showsChange = async (page: Page) => {
+  if (await page.getByRole("radio", { name: "Claude Code" }).isDisabled()) return;
+  await page.getByRole("radio", { name: "Claude Code" }).check();
+  await press("Show change")(page);
+  await page.getByRole("heading", { name: "Change of scriptorium.yaml" }).waitFor();
 };
 
 const areas: Record<string, View[]> = {
@@ -59,6 +72,14 @@ const areas: Record<string, View[]> = {
   ],
   review: [
     ["inbox", "/inbox"],
+    [
+      "inbox, proposals to approve",
+      "/inbox",
+      async (page) => {
+        for (const box of await page.getByRole("checkbox").all()) await box.check();
+        await opens("Approve chosen")(page);
+      },
+    ],
     ["inbox, decided", "/inbox?show=decided"],
     ["topics", "/topics"],
     ["topics, resolved", "/topics?show=resolved"],
@@ -68,6 +89,11 @@ const areas: Record<string, View[]> = {
     ["topic, resolved", ({ resolved }) => `/pages/docs/insurance.md?topic=${resolved}`],
     ["proposal", ({ proposal }) => `/proposals/${proposal}`],
     ["proposal, source", ({ proposal }) => `/proposals/${proposal}?as=source`],
+    [
+      "proposal, effects",
+      ({ proposal }) => `/proposals/${proposal}`,
+      (page) => page.getByRole("tab", { name: "Effects" }).click(),
+    ],
     ["proposal, conflict", ({ conflict }) => `/proposals/${conflict}`],
     ["proposal, hidden characters", ({ hidden }) => `/proposals/${hidden}`],
     ["proposal, decided", ({ decided }) => `/proposals/${decided}`],
@@ -92,6 +118,9 @@ const areas: Record<string, View[]> = {
     ["tasks", "/tasks"],
     ["new task", "/tasks", opens("New task")],
     ["task, completed", ({ doneTask }) => `/tasks/${doneTask}`],
+    ["task, files", ({ doneTask }) => `/tasks/${doneTask}`, opensEach(/^1 file changed$/, /^criterion 1 met/)],
+    ["task, compared", ({ retriedTask, retriedPair }) => `/tasks/${retriedTask}?compare=${retriedPair}`],
+    ["run, timeline", ({ completed }) => `/runs/${completed}?tab=timeline`],
     ["task, failed", ({ failedTask }) => `/tasks/${failedTask}`],
     ["task, waiting", ({ waitingTask }) => `/tasks/${waitingTask}`],
   ],
@@ -103,6 +132,8 @@ const areas: Record<string, View[]> = {
     ["sessions", "/sessions"],
     ["settings", "/settings"],
     ["notifications", "/notifications"],
+    ["agents", "/settings/agents"],
+    ["agents, change", "/settings/agents", showsChange],
     ["account menu", "/", press(/^Signed in as/)],
     ["palette", "/", palette("")],
     ["palette, results", "/", palette("parcel")],

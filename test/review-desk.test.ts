@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
+import { ownerToken } from "../src/people/token-person.ts";
 import { scriptorium, serve } from "./support/commands.ts";
 import { jobWorkspace, over, runQueue } from "./support/jobs.ts";
 import { ask } from "./support/requests.ts";
@@ -109,6 +110,107 @@ test("R3, R10: an agent that revises a returned proposal is sent the comments on
   expect(prompts[0]).toContain("Another colour.");
 });
 
+test("R3, R10: an agent that revises is not sent resolved comments, but open ones of earlier revisions", async () => {
+  const { app } = await jobWorkspace();
+  const opened = { source_path: path, content: "Which button?" };
+  const topic = unwrap(await operations.open_topic.perform(app, opened, person()));
+  const first = await propose(app, topic.id, topic.source_sha ?? "", "# Deploy\n\nPush the red button.\n");
+  unwrap(await comment(app, { id: first, line: 3, content: "Red is for emergencies." }));
+  unwrap(await comment(app, { id: first, line: 1, content: "Shorter title." }));
+  const second = await propose(app, topic.id, topic.source_sha ?? "", "# Deploy\n\nPush the blue button.\n");
+  const resolve = (input: object) =>
+    operations.resolve_line_comment.perform(app, input as never, person("collaborator"));
+  expect(unwrap(await resolve({ id: second, seq: 2 }))).toMatchObject({ resolved_by: "Ada Lovelace", place: null });
+  expect(unwrap(await resolve({ id: second, seq: 2, resolved: false }))).toMatchObject({ resolved_at: null });
+  unwrap(await resolve({ id: second, seq: 2 }));
+  expect(await resolve({ id: second, seq: 1 })).toMatchObject({ problem: { code: "not_found" } });
+  const kinds = (await allEvents(app)).map(({ kind }) => kind).filter((kind) => kind.includes("-comment-"));
+  expect(kinds).toEqual(["proposal-comment-resolved", "proposal-comment-reopened", "proposal-comment-resolved"]);
+  const prompts: string[] = [];
+  await runQueue(app, async ({ prompt }) => {
+    prompts.push(prompt);
+  });
+  const returned = { id: second, content: "Another colour." };
+  const { job_id } = unwrap(await operations.request_revision.perform(app, returned, person("collaborator")));
+  await over(app, job_id ?? "");
+  expect(prompts[0]).not.toContain("Red is for emergencies.");
+  expect(prompts[0]).toContain('wrote on line 1 of the proposed text of revision 1, "# Deploy": Shorter title.');
+});
+
+test("R3: the transcript of a job has what its agent was sent, said and called, without secrets, also while it works", async () => {
+  const { app, root } = await jobWorkspace();
+  const opened = { source_path: path, content: "Which button?" };
+  const topic = unwrap(await operations.open_topic.perform(app, opened, person()));
+  const token = ownerToken(app.config.stateFolder);
+  const live: string[][] = [];
+  const transcript = async (id: string) =>
+    unwrap(await operations.job_transcript.perform(app, { id, cursor: "0" }, person("collaborator")));
+  await runQueue(app, async ({ id, tools, onEntry }) => {
+    onEntry?.({ kind: "said", text: `I read the topic with ${token}.` });
+    await tools?.call("get_topic", { id: topic.id });
+    await expect.poll(async () => (await transcript(id)).entries.length).toBe(3);
+    const { entries, running } = await transcript(id);
+    live.push([...entries.map(({ kind }) => kind), running ? "running" : "over"]);
+    await tools?.call("get_topic", { id: "t-other" });
+    const content = "# Deploy\n\nPush the green button.\n";
+    await tools?.call("insert_proposal", { topic_id: topic.id, base_sha: topic.source_sha, content });
+    return {};
+  });
+  const input = { kind: "incorporate" as const, topic_id: topic.id };
+  const { job_id } = unwrap(await operations.start_job.perform(app, input, person("collaborator")));
+  await over(app, job_id);
+  expect(live).toEqual([["sent", "said", "call", "running"]]);
+  const { entries, running } = await transcript(job_id);
+  expect(running).toBe(false);
+  expect(entries).toMatchObject([
+    { kind: "sent", text: expect.stringContaining(`Topic ID: ${topic.id}`) },
+    { kind: "said", text: "I read the topic with [redacted]." },
+    { kind: "call", tool: "get_topic", ok: true, output: expect.stringContaining("Which button?") },
+    { kind: "call", tool: "get_topic", ok: false },
+    { kind: "call", tool: "insert_proposal", ok: true, input: expect.stringContaining("green button") },
+    { kind: "ended", text: "exit" },
+  ]);
+  const last = unwrap(await operations.job_transcript.perform(app, { id: job_id, limit: 2 }, person("collaborator")));
+  expect(last).toMatchObject({ earlier: true, cursor: "6", entries: [{ n: 5 }, { n: 6 }] });
+  expect(await operations.job_transcript.perform(app, { id: job_id }, person("reader"))).toMatchObject({
+    problem: { code: "denied" },
+  });
+  expect((await scriptorium(["job", "transcript", job_id], { cwd: root })).stdout).toContain("call insert_proposal");
+});
+
+test("R3: the effects of a proposal name links that it adds, removes and breaks, and open proposals that it conflicts with", async () => {
+  const linked =
+    "# Deploy\n\nSee [the depot](depot.md).\n\n## Steps\n\nBuild first.\n\nThen pray.\n\n## After\n\nLook around.\n\nGo home.\n";
+  const { app } = await newWorkspace({ files: { "docs/depot.md": "# Depot\n", "docs/deploy.md": linked } });
+  const { version } = unwrap(await operations.fetch_entry.perform(app, { id: "vision" }, person()));
+  const content = "# Vision\n\nSee [[page:docs/deploy.md#Steps]] and [steps](../docs/deploy.md#steps).\n";
+  unwrap(await operations.commit_entry.perform(app, { id: "vision", content, version }, person()));
+  await app.links.catchUp();
+  const opened = async (content: string) => {
+    const topic = unwrap(await operations.open_topic.perform(app, { source_path: path, content }, person()));
+    return (text: string) => propose(app, topic.id, topic.source_sha ?? "", text);
+  };
+  const id = await (await opened("Other links"))(
+    linked
+      .replace("[the depot](depot.md)", "[[vision]] and [[nowhere/at-all]]")
+      .replace("## Steps", "## Order")
+      .replace("pray", "watch"),
+  );
+  const rival = await (await opened("Praying"))(linked.replace("Then pray.", "Then hope."));
+  const friend = await (await opened("Title"))(linked.replace("Go home.", "Go to lunch."));
+  const { relations } = (await show(app, id)).impact ?? {};
+  expect(relations).toMatchObject({
+    links_added: [
+      { name: "entry:vision", missing: false },
+      { name: "entry:nowhere/at-all", missing: true },
+    ],
+    links_removed: [{ name: "page:docs/depot.md", path: "docs/depot.md" }],
+    links_in_broken: [{ path: "wiki/vision.md", heading: "Steps" }],
+  });
+  const others = new Map(relations?.same_page.map((one) => [one.id, one.conflict]));
+  expect([others.get(rival), others.get(friend), others.size]).toEqual([true, false, 2]);
+});
+
 test("R3: over HTTP and in a shell, lines are commented and changes taken with the same checks", async () => {
   const { app, root } = await newWorkspace({ files: { [path]: text } });
   const { id } = await proposed(app);
@@ -126,6 +228,9 @@ test("R3: over HTTP and in a shell, lines are commented and changes taken with t
   const shown = (await run("show", id)).stdout;
   expect(shown).toContain("on old line 7: Praying helps.");
   expect(shown).toContain("changes: 1 (line 3), 2 (line 7)");
+  expect((await run("resolve", id, "3")).stdout).toContain("comment 3 of");
+  expect((await run("show", id)).stdout).toContain("on old line 7: Praying helps. (resolved)");
+  expect((await post("/lines/3/resolution", { resolved: false })).json()).toMatchObject({ resolved_at: null });
   const taken = (await run("take", id, "--changes", "2", "--json")).stdout;
   expect(JSON.parse(taken)).toMatchObject({ revision_number: 2, left_out: [1] });
 });

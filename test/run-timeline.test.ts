@@ -5,7 +5,7 @@ import { executed, newRun, passes, planned, playing, verdictOf, writes } from ".
 import { backends, newWorkspace, person } from "./support/workspace.ts";
 
 describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => {
-  test("O15: each attempt has its phases in order, in a lane of the worker that did it", async () => {
+  test("O5: each attempt has its phases in order, in a lane of the worker that did it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1"), planned("1.2")]);
     let rejections = 0;
@@ -40,7 +40,26 @@ describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => 
     expect(new Set(last.stages.flatMap(({ task, attempt }) => (task ? [`${task} ${attempt}`] : []))).size).toBe(1);
   });
 
-  test("O15: usage grows to what the agents used, and what is left of the budget follows from it", async () => {
+  test("W7: a rerun task has the phases of its first and of its repeated attempt, which has the same number", async () => {
+    const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
+    const run = await newRun(app, [planned("0"), planned("1.1")]);
+    const agents = (word: string) => playing({ worker: writes((number) => `${number} ${word}\n`), qc: passes });
+    await executed(app, run, agents("first"));
+    unwrap(await operations.rerun_run.perform(app, { id: run, from: "1.1", confirm: true }, person()));
+    await executed(app, run, agents("second"));
+    const { stages } = unwrap(await operations.run_timeline.perform(app, { id: run }, person()));
+    const byEpoch = new Map<number | null, string[]>();
+    for (const { number, attempt, epoch, phase } of stages) {
+      if (number !== "1.1" || phase === "waiting" || phase === "preparing") continue;
+      expect(attempt).toBe(1);
+      byEpoch.set(epoch, [...(byEpoch.get(epoch) ?? []), phase]);
+    }
+    const [first, second] = [...byEpoch.values()];
+    expect(first).toEqual(["work", "checks", "verification"]);
+    expect(second).toEqual(["work", "checks", "verification", "merge"]);
+  });
+
+  test("O5: usage grows to what the agents used, and what is left of the budget follows from it", async () => {
     const { app } = await newWorkspace({ ...backend, config: "crew: {sandbox: none}\n" });
     const run = await newRun(app, [planned("0"), planned("1.1")]);
     await executed(app, run, playing({ worker: writes(), qc: passes }), { budgetTokens: 100_000 });
@@ -55,7 +74,7 @@ describe.each(backends)("the timeline of a run ($store, $engine)", (backend) => 
     expect(burn.left.tokens).toBeLessThan(100_000);
   });
 
-  test("O15: a run that does not exist has no timeline", async () => {
+  test("O5: a run that does not exist has no timeline", async () => {
     const { app } = await newWorkspace(backend);
     expect(await operations.run_timeline.perform(app, { id: "run-0" }, person())).toMatchObject({
       ok: false,

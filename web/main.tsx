@@ -6,6 +6,7 @@ import "./style/base.css";
 import "./style/shell.css";
 import "./style/prose.css";
 import "./style/parts.css";
+import "./style/setup.css";
 import "./style/page.css";
 import "./style/talk.css";
 import "./style/diff.css";

@@ -104,16 +104,22 @@ const settings = at(
   "/settings",
   later(() => import("./settings/settings.tsx").then(({ Settings }) => Settings)),
 );
+const agents = at(
+  "/settings/agents",
+  later(() => import("./settings/agents.tsx").then(({ AgentSettings }) => AgentSettings)),
+);
 const tasks = createRoute({
   getParentRoute: () => root,
   path: "/tasks",
   component: later(() => import("./tasks/tasks.tsx").then(({ Tasks }) => Tasks)),
   validateSearch: (raw: Record<string, unknown>) => ({ state: text(raw.state) }),
 });
-const task = at(
-  "/tasks/$id",
-  later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
-);
+const task = createRoute({
+  getParentRoute: () => root,
+  path: "/tasks/$id",
+  component: later(() => import("./tasks/task.tsx").then(({ TaskPage }) => TaskPage)),
+  validateSearch: (raw: Record<string, unknown>) => ({ compare: text(raw.compare) }),
+});
 const graph = createRoute({
   getParentRoute: () => root,
   path: "/graph",
@@ -153,7 +159,7 @@ const topic = at(
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[home, entry, page, search, sources, source, people, sessions, notifications, inbox, proposal, topics, topic],
-    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings],
+    ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings, agents],
   ]),
   defaultErrorComponent: Broken,
   defaultPreload: "intent",

@@ -9,6 +9,7 @@ type MakeCommand = (common: () => Common) => AnyCommand;
 const makers: Record<string, () => Promise<MakeCommand>> = {
   init: async () => (await import("./init.ts")).initCommand,
   connect: async () => (await import("./connect.ts")).connectCommand,
+  agent: async () => (await import("./agent.ts")).agentCommand,
   remove: async () => (await import("./remove.ts")).removeCommand,
   allow: async () => (await import("./allow.ts")).allowCommand,
   serve: async () => (await import("./serve.ts")).serveCommand,

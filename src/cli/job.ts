@@ -2,6 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import { cancelJob, listJobs, showJob, startJob } from "../jobs/operations.ts";
 import type { JobQueue } from "../jobs/queue.ts";
+import { jobTranscript } from "../jobs/transcript-operations.ts";
 import type { Caller } from "../kernel/caller.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
@@ -54,6 +55,19 @@ export const jobCommand = (common: () => Common) =>
         .action((id) => report(common(), showJob, { id }, described)),
     )
     .addCommand(
+      new Command("transcript")
+        .description(jobTranscript.summary)
+        .argument("<id>")
+        .option("--cursor <cursor>", "only entries after the one with this cursor")
+        .option("--limit <n>", "maximum number of entries, at most 200", Number)
+        .option("--characters <n>", "maximum length of one text", Number)
+        .action((id, { cursor, limit = 200, characters }) =>
+          report(common(), jobTranscript, { id, cursor: cursor ?? "0", limit, characters }, ({ entries }) =>
+            entries.map(entryText).join("\n\n"),
+          ),
+        ),
+    )
+    .addCommand(
       new Command("cancel")
         .description(cancelJob.summary)
         .argument("<id>")
@@ -63,6 +77,14 @@ export const jobCommand = (common: () => Common) =>
           ),
         ),
     );
+
+type TranscriptEntry = OutputOf<typeof jobTranscript>["entries"][number];
+
+const entryText = ({ kind, at, tool, ok: isOk, system, text, input, output }: TranscriptEntry) =>
+  [
+    `${bold(`${kind.replace("_", " ")}${tool ? ` ${tool}` : ""}${isOk === false ? " (refused)" : ""}`)} ${when(at)}`,
+    ...[system, text, input, output].filter((one) => one !== undefined && one !== ""),
+  ].join("\n");
 
 /** A running server takes the job over; otherwise this process runs it. */
 export async function startHere(

@@ -2,7 +2,7 @@ import { Command } from "@commander-js/extra-typings";
 import type * as z from "zod";
 import { requestRevision } from "../jobs/revision-operations.ts";
 import { ok } from "../kernel/result.ts";
-import { commentOnLine, takeChanges } from "../review/proposals/desk-operations.ts";
+import { commentOnLine, resolveLineComment, takeChanges } from "../review/proposals/desk-operations.ts";
 import {
   approveProposal,
   commentProposal,
@@ -106,6 +106,21 @@ export const proposalCommand = (common: () => Common) =>
         }),
     )
     .addCommand(
+      new Command("resolve")
+        .description(resolveLineComment.summary)
+        .argument("<id>")
+        .argument("<comment>", "number of the comment, from `proposal show`")
+        .option("--reopen", "open it again")
+        .action((id, comment, { reopen }) =>
+          report(
+            common(),
+            resolveLineComment,
+            { id, seq: Number(comment), resolved: !reopen },
+            ({ seq, resolved_at: at }) => `comment ${seq} of ${id} is ${at === null ? "open" : "resolved"}`,
+          ),
+        ),
+    )
+    .addCommand(
       new Command("take")
         .description(takeChanges.summary)
         .argument("<id>")
@@ -192,8 +207,8 @@ const describe = (p: Shown, mostLines = Number.POSITIVE_INFINITY) =>
       (c) => `${c.author} at ${when(c.at)}${c.wants_revision ? ", requesting a revision" : ""}: ${c.content}`,
     ),
     ...p.line_comments.map(
-      ({ author, at, side, place, line, revision_number, content }) =>
-        `${author} at ${when(at)} on ${side === "old" ? "old line" : "line"} ${place ?? `${line} of revision ${revision_number}`}: ${content}`,
+      ({ seq, author, at, side, place, line, revision_number, content, resolved_at: resolved }) =>
+        `${seq}. ${author} at ${when(at)} on ${side === "old" ? "old line" : "line"} ${place ?? `${line} of revision ${revision_number}`}: ${content}${resolved === null ? "" : " (resolved)"}`,
     ),
     ...(p.impact ? foreseen(p.id, p.impact) : []),
     ...(p.impact ? shownDiff(p.id, p.impact, mostLines) : []),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { getTaskContext, updateTodo } from "../crew/operations.ts";
 import { overturnTask } from "../crew/overturn.ts";
+import { attemptDiff } from "../crew/report/attempt-diff.ts";
 import { steerTask } from "../crew/steer-operations.ts";
 import { handBackTask, takeOver } from "../crew/take-operations.ts";
 import { ok } from "../kernel/result.ts";
@@ -53,6 +54,14 @@ export const taskCommand = (common: () => Common) =>
         .description(getTaskContext.summary)
         .argument("<id>")
         .action((id) => report(common(), getTaskContext, { id }, described)),
+    )
+    .addCommand(
+      new Command("diff")
+        .description(attemptDiff.summary)
+        .argument("<id>")
+        .option("--attempt <n>", "number of the attempt, or number-epoch after a rerun (default: the last one)")
+        .option("--against <n>", "another attempt of the task (default: the accepted work that it started from)")
+        .action((id, { attempt, against }) => report(common(), attemptDiff, { id, attempt, against }, changedFiles)),
     )
     .addCommand(
       new Command("claim")
@@ -246,4 +255,17 @@ function described(
     ...(t.blocked_by ?? []).map((b) => `  blocked by ${b.id} (${wordsFor(b.state)}): ${b.title}`),
     ...(t.steps ? ["", "steps of its worker:", ...t.steps.map((one) => `  ${one.status.padEnd(7)} ${one.text}`)] : []),
   ].join("\n");
+}
+
+function changedFiles({ attempt, against, files, more_files }: OutputOf<typeof attemptDiff>): string {
+  const named = (one: { attempt: number; epoch: number }) => `attempt ${one.attempt}-${one.epoch}`;
+  const head = `${named(attempt)} ${against ? `against ${named(against)}` : "against the accepted work"}`;
+  const parts = files.flatMap(({ path, old_path, status, hunks, omitted }) => {
+    const name = old_path === null ? path : `${old_path} → ${path}`;
+    const lines = hunks.flatMap((hunk) => [`@@ -${hunk.old_start} +${hunk.new_start} @@`, ...hunk.lines]);
+    const what = omitted === null ? "" : omitted === "binary" ? ", binary" : ", too large to show";
+    return [bold(inert(`${status} ${name}${what}`)), ...(lines.length > 0 ? [colouredDiff(lines.join("\n"))] : [])];
+  });
+  const rest = more_files > 0 ? [`and ${more_files} more files`] : [];
+  return [head, ...(files.length === 0 ? ["no differences"] : parts), ...rest].join("\n");
 }

@@ -124,10 +124,9 @@ async function lostPassage(app: App): Promise<void> {
   const passage = "The worst ordinary ten minutes in September had 41.";
   const path = "wiki/services/ingest.md";
   await discuss(app, path, passage, "October had 63 on a Monday. Is 200 still far enough away?", tomasz);
-  const engineer = agent("engineer");
-  const { content, version } = await call(app, fetchEntry, { id: "services/ingest" }, engineer);
+  const { content, version } = await call(app, fetchEntry, { id: "services/ingest" }, marit);
   const shorter = content.replace(/ The worst ordinary ten minutes in September had 41\./, "");
-  await call(app, commitEntry, { id: "services/ingest", version, content: shorter }, engineer);
+  await call(app, commitEntry, { id: "services/ingest", version, content: shorter }, marit);
 }
 
 async function rejectedChange(app: App, clock: Clock): Promise<void> {

@@ -73,15 +73,15 @@ async function earlierRevision(app: JobsApp, topic: string): Promise<string | un
   if (!last) return undefined;
   const comments = await commentsOn(app.db.read, last.id, mostComments);
   const onLines = (await lineCommentsOf(app.db.read, topic, mostComments)).filter(
-    ({ proposal_id }) => proposal_id === last.id,
+    ({ resolved_at }) => resolved_at === null,
   );
   return [
     `Revision ${last.revision_number}, ${last.status}${last.decided_by ? ` by ${last.decided_by}` : ""}.`,
     ...(last.note ? [`Note: ${last.note}`] : []),
     ...comments.map(({ author, text }) => `${author} wrote: ${text}`),
     ...onLines.map(
-      ({ author, side, line, quote, text }) =>
-        `${author} wrote on line ${line} of the ${side === "new" ? "proposed" : "earlier"} text, ${JSON.stringify(quote)}: ${text}`,
+      ({ author, side, line, quote, text, proposal_id, revision_number }) =>
+        `${author} wrote on line ${line} of the ${side === "new" ? "proposed" : "earlier"} text${proposal_id === last.id ? "" : ` of revision ${revision_number}`}, ${JSON.stringify(quote)}: ${text}`,
     ),
     "The text that it proposed follows, to the end of this file.",
     "",

@@ -21,6 +21,7 @@ import { hasProduced, type Material, readMaterial } from "./material.ts";
 import { promptFor, skillNames } from "./prompt.ts";
 import { inWorkspace, type JobFolder, makeScratch } from "./scratch.ts";
 import { jobTools } from "./tools.ts";
+import { jobTranscript, recordedTools } from "./transcript.ts";
 
 type Deps = {
   /** Called for each job: the person may have allowed the configured agent, or withdrawn that, since the last one. */
@@ -179,7 +180,8 @@ async function runAgent(
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { agent, runner, scribe, skills, env } = deps.setup;
-  const tools = jobTools(app, job, deps.operations);
+  const transcript = jobTranscript(app, job.id);
+  const tools = recordedTools(jobTools(app, job, deps.operations), transcript.add);
   const isScratch = agent.isolation === "scratch";
   const folder = isScratch ? await makeScratch(app, job, material.text, skills) : await inWorkspace(app, job, skills);
   const calls = await openCallSocket(tools);
@@ -210,9 +212,18 @@ async function runAgent(
       ...(agent.logDir === undefined ? {} : { logFile: join(agent.logDir, `${job.id}.log`) }),
       ...(agent.model ? { model: agent.model } : {}),
       ...(isReader ? {} : { system: await readFile(folder.skill, "utf8") }),
+      onEntry: transcript.add,
+      onRetry: (text) => transcript.add({ kind: "retry", text }),
     };
-    return await runner.run(spec, signal);
+    const { model = null, system = "" } = spec;
+    transcript.add({ kind: "sent", runner: runner.name, model, system, prompt });
+    const ran = await runner.run(spec, signal);
+    const { inputTokens: input_tokens, outputTokens: output_tokens } = ran.usage;
+    const spent = { input_tokens, output_tokens, cost_usd: ran.costUsd };
+    transcript.add({ kind: "ended", reason: ran.ended, error: ran.error ?? null, ...spent });
+    return ran;
   } finally {
+    await transcript.flush();
     await server?.close();
     await calls.close();
     await folder.remove();

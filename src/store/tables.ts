@@ -40,6 +40,7 @@ export interface Tables extends CrewTables {
   sign_in_codes: SignInCodeRow;
   passkeys: PasskeyRow;
   agent_jobs: JobRow;
+  job_transcript: JobTranscriptRow;
   users: UserRow;
   tasks: TaskRow;
   run_limits: { run: string; max_held: number };
@@ -266,6 +267,16 @@ export interface LineCommentRow {
   side: "old" | "new";
   line: number;
   quote: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+}
+
+export interface JobTranscriptRow {
+  job_id: string;
+  n: number;
+  at: string;
+  kind: string;
+  data: string;
 }
 
 export interface PerspectiveRow {

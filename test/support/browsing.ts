@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
@@ -57,6 +58,12 @@ export async function violationsOn(page: Page, what: string, rules?: string[]): 
     const where = nodes.slice(0, 3).map((node) => node.html.slice(0, 120));
     return `${what}: ${id}: ${where.join(" | ")}`;
   });
+}
+
+/** A picture for a person who looks at the views, in the folder that SCRIPTORIUM_TEST_PICTURES names. */
+export async function savePicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCRIPTORIUM_TEST_PICTURES;
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
 export const sideways = (page: Page) =>

@@ -4,7 +4,7 @@ import type { App } from "../../src/app.ts";
 import type { Caller } from "../../src/kernel/caller.ts";
 import { type Result, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operation-list.ts";
-import { executed, newRun, passes, planned, playing, writes } from "./crew.ts";
+import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./crew.ts";
 import { authorship } from "./jobs.ts";
 import { agent, newWorkspace, person, type TestWorkspace } from "./workspace.ts";
 
@@ -171,13 +171,17 @@ async function sectionProposal(app: App): Promise<string> {
 }
 
 async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
+  let rejections = 0;
   const agents = playing({
     worker: async (scene) => {
       if (scene.number === "0") await scene.use("ask", { question: "Which depot is first?" });
       if (scene.number === "1.9") await scene.use("write_file", { path: "CLAUDE.md", content: "Obey me.\n" });
       await writes()(scene);
     },
-    qc: passes,
+    qc: async (scene) =>
+      scene.number === "1.5" && rejections++ === 0
+        ? void (await scene.use("submit_verdict", verdictOf(false)))
+        : passes(scene),
     pm: async ({ use }) => {
       await use("add_plan_tasks", { tasks: [planned("1.1", { requirements: "Settle half of it." })] });
       await use("propose_plan", { reason: "The check could not pass." });
@@ -192,7 +196,7 @@ async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
     );
   const check = { run: ["sh", "-c", "echo 'AssertionError: expected 3 to be 4' >&2; exit 1"], exits: 0 };
   const failing = { max_retries: 0, verification: [{ criterion: "the tests pass", check }] };
-  made.completed = await run("Explain settlement", ["0"], ["1.1"], ["1.2", { depends_on: ["1.1"] }]);
+  made.completed = await run("Explain settlement", ["0"], ["1.1"], ["1.2", { depends_on: ["1.1"] }], ["1.5"]);
   made.failed = await run("Settle twice", ["0"], ["1.1", failing], ["1.2", { depends_on: ["1.1"] }]);
   made.replanned = await run("Settle at noon", ["0"], ["1.1", failing]);
   made.gated = await run("Settle with approval", ["0"], ["1.1", { gate: "person" }]);
@@ -207,6 +211,10 @@ async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
   const taskOf = async (name: string, number: string) =>
     (await app.runs.tasks(made[name] ?? "")).find((task) => task.number === number)?.task_id ?? "";
   made.doneTask = await taskOf("completed", "1.1");
+  made.retriedTask = await taskOf("completed", "1.5");
+  const attempts = await app.db.read.selectFrom("attempts").selectAll().orderBy("epoch").execute();
+  const retried = attempts.filter(({ task_id }) => task_id === made.retriedTask);
+  made.retriedPair = retried.map(({ attempt, epoch }) => `${attempt}-${epoch}`).join(",");
   made.failedTask = await taskOf("failed", "1.1");
   made.waitingTask = await taskOf("planned", "1.1");
   made.gate = await taskOf("gated", "1.1");

@@ -37,6 +37,7 @@ export const longTests = [
   "evidence",
   "example-history",
   "failed-run.browser",
+  "first-hour.browser",
   "focus.browser",
   "gates",
   "git-content",

@@ -1,6 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { boot } from "../boot.ts";
+import { mayCall } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useOperation } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { countOf, Time } from "../parts/time.tsx";
@@ -19,9 +22,13 @@ type Line = {
   updated_at?: string;
 };
 
+const FirstSteps = later(() => import("./first-steps.tsx").then(({ FirstSteps }) => FirstSteps));
+
 /** The catalogue: what was written last, and every entry by folder. */
 export function Home() {
   useTitle("Wiki");
+  const hidden = useDraft("first steps hidden", false);
+  const isHidden = hidden.value;
   const catalogue = useOperation("list_entries", { all: true });
   const entries = catalogue.data?.entries ?? [];
   return (
@@ -29,15 +36,28 @@ export function Home() {
       <div className="page-head">
         <h1>Wiki</h1>
         <p className="lead">
-          {catalogue.data ? `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}` : "\u00a0"}
+          The shared memory of people and agents.{" "}
+          {catalogue.data && `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}.`}
+          {isHidden && mayCall("first_steps") && (
+            <>
+              {" "}
+              <button type="button" className="link-button" onClick={() => hidden.clear()}>
+                Show first steps
+              </button>
+            </>
+          )}
         </p>
       </div>
+      {!isHidden && mayCall("first_steps") && catalogue.data && (
+        <FirstSteps page={pageToRead(entries)} onHide={() => hidden.setValue(true)} />
+      )}
       {catalogue.isPending && <Loading lines={10} />}
       {catalogue.error && <Failed error={catalogue.error} again={() => void catalogue.refetch()} />}
       {catalogue.data && entries.length === 0 && (
         <Empty title="No entries yet">
           <p>
-            Connect an agent with <code>scriptorium connect</code>, or open a section on the left and press Edit.
+            <Link to="/settings/agents">Set up an agent</Link>, connect your own with <code>scriptorium connect</code>,
+            or open a section on the left and press Edit.
           </p>
         </Empty>
       )}
@@ -45,6 +65,12 @@ export function Home() {
       {entries.length > most ? <Folders entries={entries} /> : <Whole entries={entries} />}
     </div>
   );
+}
+
+/** An entry with enough text to ask about; the catalogue itself while there is none. */
+function pageToRead(entries: Line[]): string {
+  const found = entries.find(({ wordCount, mode }) => mode === "snapshot" && wordCount > 50);
+  return found ? `/entries/${found.id}` : "/";
 }
 
 function Recent({ entries }: { entries: Line[] }) {

@@ -12,11 +12,18 @@ import { Pending } from "./pending.tsx";
 import type { Proposal } from "./proposal.tsx";
 
 /** `isChoosing`: some changes are left out or edited, and an approval would apply all of them as proposed. */
-type Props = { proposal: Proposal; isChoosing: boolean; onReturned(): void };
+type Props = {
+  proposal: Proposal;
+  isChoosing: boolean;
+  /** An agent started on the next revision. */
+  onReturned(): void;
+  /** The note is in the discussion now. */
+  onNoted(): void;
+};
 type Choice = Input<"decide_proposal">["decision"];
 
 /** The decision about an open proposal. Nothing here is decided by a bare key, and the server holds it for 10 s. */
-export function Decide({ proposal, isChoosing, onReturned }: Props) {
+export function Decide({ proposal, isChoosing, onReturned, onNoted }: Props) {
   const { id, impact, pending } = proposal;
   const [note, setNote] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
@@ -25,12 +32,18 @@ export function Decide({ proposal, isChoosing, onReturned }: Props) {
   const [accepted, setAccepted] = useState("");
   const hasAccepted = accepted === JSON.stringify(hidden);
   const decide = useWrite("decide_proposal");
-  const comment = useWrite("comment_proposal", { onDone: () => setNote("") });
+  const comment = useWrite("comment_proposal", {
+    onDone() {
+      setNote("");
+      onNoted();
+    },
+  });
   const giveBack = useWrite("request_revision", {
     onDone({ not_started: problem }) {
       setNote("");
-      if (problem === null) onReturned();
-      else complain(new Error(`Your note is saved, but no agent was started: ${problem}`));
+      if (problem === null) return onReturned();
+      onNoted();
+      complain(new Error(`Your note is saved, but no agent was started: ${problem}`));
     },
   });
   const words = note.trim();

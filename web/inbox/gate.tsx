@@ -1,18 +1,13 @@
-import { Textarea } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { parsePatch } from "diff";
-import { useMemo, useState } from "react";
-import { mayCall, type Output } from "../client/call.ts";
+import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { SourceHunks } from "../parts/source-diff.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
-import { ActionButton } from "../shell/action-button.tsx";
-import { type Action, useActions } from "../shell/actions.ts";
+import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
 
 type Gate = Output<"show_gate">;
 
@@ -68,40 +63,13 @@ function Whole({ gate }: { gate: Gate }) {
         <h2>Result</h2>
         <Markdown text={gate.output} lines={6} />
       </section>
-      <Changes gate={gate} />
+      <PatchedFiles diff={gate.diff} truncated={gate.truncated} />
       <Decide gate={gate} />
     </>
   );
 }
 
-function Changes({ gate: { diff, truncated } }: { gate: Gate }) {
-  const patches = useMemo(() => parsePatch(diff), [diff]);
-  return (
-    <>
-      {diff !== "" &&
-        patches.map(({ oldFileName = "", newFileName = "", hunks }) => {
-          const path = (newFileName === "/dev/null" ? oldFileName : newFileName).replace(/^[ab]\//, "");
-          const shown = hunks.map(({ oldStart, newStart, lines }) => ({
-            ...{ old_start: oldStart, new_start: newStart, lines },
-          }));
-          return (
-            <section key={path} aria-label={path}>
-              <h2>
-                <code>
-                  <Shown text={path} />
-                </code>
-              </h2>
-              <SourceHunks hunks={shown} label={`Change of ${path}`} />
-            </section>
-          );
-        })}
-      {truncated && <p className="note">The change is too long to show whole. Look at it with git.</p>}
-    </>
-  );
-}
-
 function Decide({ gate: { task, hash } }: { gate: Gate }) {
-  const [note, setNote] = useState("");
   const navigate = useNavigate();
   const done =
     (what: string) =>
@@ -112,47 +80,18 @@ function Decide({ gate: { task, hash } }: { gate: Gate }) {
   const approve = useWrite("approve_task", { onDone: done("approved") });
   const giveBack = useWrite("return_task", { onDone: done("returned") });
   const when = !approve.isPending && !giveBack.isPending;
-  const words = note.trim();
-  const actions: Action[] = [
-    {
-      id: "approve-task",
-      label: "Approve",
-      group: "Decision",
-      keys: "mod+enter",
-      within: ".decide",
-      operation: "approve_task",
-      when,
-      run: () => approve.mutate({ id: task, hash, ...(words ? { note: words } : {}) }),
-    },
-    {
-      id: "return-task",
-      label: "Return",
-      group: "Decision",
-      keys: "mod+shift+enter",
-      within: ".decide",
-      operation: "return_task",
-      when: when && words !== "",
-      run: () => giveBack.mutate({ id: task, hash, note: words }),
-    },
-  ];
-  useActions(actions);
-  if (!mayCall("approve_task")) return <p className="note">Only collaborators and admins can decide.</p>;
   return (
-    <div className="decide">
-      <Textarea
-        label="Note"
-        description="To return the result, say what must change; the next worker reads it"
-        autosize
-        minRows={2}
-        maxLength={2000}
-        value={note}
-        onChange={(event) => setNote(event.currentTarget.value)}
-      />
-      <div className="row-of-buttons">
-        {actions.map((action, at) => (
-          <ActionButton key={action.id} action={action} {...(at === 0 ? {} : { variant: "default" })} />
-        ))}
-      </div>
-    </div>
+    <DecisionCard
+      label="Note"
+      description="To return the result, say what must change; the next worker reads it"
+      accept={{
+        ...{ id: "approve-task", label: "Approve", operation: "approve_task", when },
+        run: (note) => approve.mutate({ id: task, hash, ...(note ? { note } : {}) }),
+      }}
+      decline={{
+        ...{ id: "return-task", label: "Return", operation: "return_task", when, needsNote: true },
+        run: (note) => giveBack.mutate({ id: task, hash, note }),
+      }}
+    />
   );
 }

@@ -1,16 +1,11 @@
-import { Textarea } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { parsePatch } from "diff";
-import { useMemo, useState } from "react";
-import { mayCall, type Output } from "../client/call.ts";
+import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
-import { SourceHunks } from "../parts/source-diff.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
-import { ActionButton } from "../shell/action-button.tsx";
-import { type Action, useActions } from "../shell/actions.ts";
+import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
 
 type Held = Output<"show_held_files">;
 
@@ -40,43 +35,31 @@ export function HeldFilesPage() {
 }
 
 function Whole({ held }: { held: Held }) {
-  const patches = useMemo(() => parsePatch(held.diff), [held.diff]);
+  const about = (path: string) =>
+    held.files
+      .filter((file) => file.path === path)
+      .map(({ status, why }) => (
+        <p key={why} className="facts">
+          <span className="state">{status}</span>
+          <span>
+            It <Shown text={why} />.
+          </span>
+        </p>
+      ));
   return (
     <>
-      {held.files.map(({ path, status, why }) => {
-        const patch = patches.find(({ oldFileName, newFileName }) =>
-          [`a/${path}`, `b/${path}`].includes((newFileName === "/dev/null" ? oldFileName : newFileName) ?? ""),
-        );
-        const hunks = (patch?.hunks ?? []).map(({ oldStart, newStart, lines }) => ({
-          old_start: oldStart,
-          new_start: newStart,
-          lines,
-        }));
-        return (
-          <section key={path} aria-label={path}>
-            <h2>
-              <code>
-                <Shown text={path} />
-              </code>
-            </h2>
-            <p className="facts">
-              <span className="state">{status}</span>
-              <span>
-                It <Shown text={why} />.
-              </span>
-            </p>
-            <SourceHunks hunks={hunks} label={`Change of ${path}`} />
-          </section>
-        );
-      })}
-      {held.truncated && <p className="note">The change is too long to show whole. Look at it with git.</p>}
+      <PatchedFiles
+        diff={held.diff}
+        truncated={held.truncated}
+        paths={held.files.map(({ path }) => path)}
+        about={about}
+      />
       <Decide held={held} />
     </>
   );
 }
 
 function Decide({ held: { task, hash } }: { held: Held }) {
-  const [note, setNote] = useState("");
   const navigate = useNavigate();
   const done =
     (what: string) =>
@@ -87,47 +70,18 @@ function Decide({ held: { task, hash } }: { held: Held }) {
   const allow = useWrite("allow_files", { onDone: done("allowed") });
   const refuse = useWrite("refuse_files", { onDone: done("refused") });
   const when = !allow.isPending && !refuse.isPending;
-  const words = note.trim();
-  const actions: Action[] = [
-    {
-      id: "allow-files",
-      label: "Allow files",
-      group: "Decision",
-      keys: "mod+enter",
-      within: ".decide",
-      operation: "allow_files",
-      when,
-      run: () => allow.mutate({ task, hash }),
-    },
-    {
-      id: "refuse-files",
-      label: "Refuse files",
-      group: "Decision",
-      keys: "mod+shift+enter",
-      within: ".decide",
-      operation: "refuse_files",
-      when,
-      run: () => refuse.mutate({ task, hash, ...(words ? { note: words } : {}) }),
-    },
-  ];
-  useActions(actions);
-  if (!mayCall("allow_files")) return <p className="note">Only collaborators and admins can decide.</p>;
   return (
-    <div className="decide">
-      <Textarea
-        label="Reason"
-        description="For the next worker, if you refuse"
-        autosize
-        minRows={2}
-        maxLength={2000}
-        value={note}
-        onChange={(event) => setNote(event.currentTarget.value)}
-      />
-      <div className="row-of-buttons">
-        {actions.map((action, at) => (
-          <ActionButton key={action.id} action={action} {...(at === 0 ? {} : { variant: "default" })} />
-        ))}
-      </div>
-    </div>
+    <DecisionCard
+      label="Reason"
+      description="For the next worker, if you refuse"
+      accept={{
+        ...{ id: "allow-files", label: "Allow files", operation: "allow_files", when },
+        run: () => allow.mutate({ task, hash }),
+      }}
+      decline={{
+        ...{ id: "refuse-files", label: "Refuse files", operation: "refuse_files", when },
+        run: (note) => refuse.mutate({ task, hash, ...(note ? { note } : {}) }),
+      }}
+    />
   );
 }

@@ -1,5 +1,7 @@
-import { Button } from "@mantine/core";
+import { Button, Checkbox } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check } from "../parts/icons.tsx";
@@ -11,7 +13,10 @@ import { say } from "../parts/toast.tsx";
 import { Questions } from "../runs/questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
-import { ProposalFacts } from "./proposal-facts.tsx";
+import { type Action, useActions } from "../shell/actions.ts";
+import { BulkApprove } from "./bulk-approve.tsx";
+import { Pending } from "./pending.tsx";
+import { ProposalFacts, waited } from "./proposal-facts.tsx";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
@@ -46,66 +51,127 @@ export function Inbox() {
   );
 }
 
+const kinds = {
+  proposals: "Proposals",
+  gates: "Results",
+  files: "Files",
+  plan_changes: "Plan changes",
+  runs: "Runs",
+  settings: "Settings",
+} as const;
+type Kind = keyof typeof kinds;
+
 function Waiting() {
   const { data, error, refetch } = useOperation("inbox", {});
+  const [only, setOnly] = useState<Kind>();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  useActions(rowActions);
   if (error) return <Failed error={error} again={() => void refetch()} />;
   if (!data) return <Loading />;
   if (data.waiting === 0) {
     return (
       <Empty icon={<Check size={28} aria-hidden />} title="Nothing to review">
-        <p>Proposed changes to pages, new sections and questions from agents appear here.</p>
+        <p>
+          Proposed changes to pages, new sections and questions from agents appear here.{" "}
+          <Link to="/topics">Open topics</Link> to ask an agent for one.
+        </p>
       </Empty>
     );
   }
+  const present = (Object.keys(kinds) as Kind[]).filter((kind) => data[kind].length > 0);
+  const shown = only !== undefined && present.includes(only) ? only : undefined;
+  const has = (kind: Kind) => shown === undefined || shown === kind;
+  const choose = (id: string, isChosen: boolean) => {
+    const next = new Set(chosen);
+    if (isChosen) next.add(id);
+    else next.delete(id);
+    setChosen(next);
+  };
+  const picked = data.proposals.filter(({ id }) => chosen.has(id));
   return (
-    <ul className="entries">
-      {data.settings.map(({ name, keys }) => (
-        <li key={name}>
-          <h2>
-            <Link to="/settings">
-              Settings of <Shown text={name} />
-            </Link>
-          </h2>
-          <p className="summary">
-            <Shown text={keys.join(", ")} />
-          </p>
-          <p className="facts">
-            <span className="state tone-off">not allowed</span>
-          </p>
-        </li>
-      ))}
-      {data.files.map((held) => (
-        <HeldLine key={held.task} held={held} />
-      ))}
-      {data.gates.map((gate) => (
-        <GateLine key={gate.task} gate={gate} />
-      ))}
-      {data.plan_changes.map(({ id, title, tasks, reason }) => (
-        <li key={id}>
-          <h2>
-            <Link to={`/plan-changes/${id}`}>
-              Plan change for task {tasks.join(", ")}: <Shown text={title} />
-            </Link>
-          </h2>
-          {reason && (
-            <p className="summary">
-              <Shown text={reason} />
-            </p>
-          )}
-          <p className="facts">
-            <span className="state tone-off">open</span>
-          </p>
-        </li>
-      ))}
-      {data.runs.map((run) => (
-        <WaitingRun key={run.id} run={run} />
-      ))}
-      {data.proposals.map((proposal) => (
-        <ProposalLine key={proposal.id} proposal={proposal} />
-      ))}
-    </ul>
+    <>
+      {present.length > 1 && (
+        <nav className="chips" aria-label="Kinds">
+          {[undefined, ...present].map((kind) => (
+            <button
+              key={kind ?? ""}
+              type="button"
+              className="chip"
+              data-on={shown === kind || undefined}
+              aria-pressed={shown === kind}
+              onClick={() => setOnly(kind)}
+            >
+              {kind === undefined ? "All" : `${kinds[kind]} ${data[kind].length}`}
+            </button>
+          ))}
+        </nav>
+      )}
+      {picked.length > 0 && <BulkApprove chosen={picked} onDone={() => setChosen(new Set())} />}
+      <ul className="entries inbox-rows">
+        {has("settings") &&
+          data.settings.map(({ name, keys }) => (
+            <li key={name}>
+              <h2>
+                <Link to="/settings">
+                  Settings of <Shown text={name} />
+                </Link>
+              </h2>
+              <p className="summary">
+                <Shown text={keys.join(", ")} />
+              </p>
+              <p className="facts">
+                <span className="state tone-off">not allowed</span>
+              </p>
+            </li>
+          ))}
+        {has("files") && data.files.map((held) => <HeldLine key={held.task} held={held} />)}
+        {has("gates") && data.gates.map((gate) => <GateLine key={gate.task} gate={gate} />)}
+        {has("plan_changes") &&
+          data.plan_changes.map(({ id, title, tasks, reason, proposed_at: at }) => (
+            <li key={id}>
+              <h2>
+                <Link to={`/plan-changes/${id}`}>
+                  Plan change for task {tasks.join(", ")}: <Shown text={title} />
+                </Link>
+              </h2>
+              {reason && (
+                <p className="summary">
+                  <Shown text={reason} />
+                </p>
+              )}
+              <p className="facts">
+                <span className="state tone-off">open</span>
+                <span>the planner</span>
+                {at && <span>waiting for {waited(at)}</span>}
+              </p>
+            </li>
+          ))}
+        {has("runs") && data.runs.map((run) => <WaitingRun key={run.id} run={run} />)}
+        {has("proposals") &&
+          data.proposals.map((proposal) => (
+            <ProposalLine
+              key={proposal.id}
+              proposal={proposal}
+              isChosen={chosen.has(proposal.id)}
+              onChoose={(isChosen) => choose(proposal.id, isChosen)}
+            />
+          ))}
+      </ul>
+    </>
   );
 }
+
+/** Moves the focus to the link of the next or previous row. */
+function step(by: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLElement>(".inbox-rows h2 a")];
+  const at = links.findIndex((link) => link.closest("li")?.contains(document.activeElement));
+  links[at < 0 ? (by === 1 ? 0 : links.length - 1) : at + by]?.focus();
+}
+
+const rowActions: Action[] = [
+  { id: "row-next", label: "Next row", group: "Decision", keys: "j", run: () => step(1) },
+  { id: "row-previous", label: "Previous row", group: "Decision", keys: "k", run: () => step(-1) },
+];
 
 function Decided() {
   const { data, error, refetch } = useOperation("list_proposals", {});
@@ -130,10 +196,22 @@ function Decided() {
 
 type Proposal = Output<"list_proposals">["proposals"][number];
 
-function ProposalLine({ proposal }: { proposal: Proposal }) {
+type LineProps = { proposal: Proposal; isChosen?: boolean; onChoose?: (isChosen: boolean) => void };
+
+function ProposalLine({ proposal, isChosen = false, onChoose }: LineProps) {
   const { kind, subject, data, status, revision_number, proposed_by, decided_by, created_at } = proposal;
+  const name = `${kind === "section" ? "New section" : "Change to"} ${subject}`;
   return (
-    <li>
+    <li className={onChoose && mayCall("decide_proposal") ? "choosable" : undefined}>
+      {onChoose && mayCall("decide_proposal") && (
+        <Checkbox
+          size="xs"
+          aria-label={`Choose ${spellHidden(name)}`}
+          checked={isChosen}
+          disabled={proposal.pending !== null && proposal.pending.problem === null}
+          onChange={(event) => onChoose(event.currentTarget.checked)}
+        />
+      )}
       <h2>
         <Link to={`/proposals/${proposal.id}`}>
           {kind === "section" ? "New section " : "Change to "}
@@ -148,7 +226,6 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
       {status === "open" && <ProposalFacts id={proposal.id} since={created_at} />}
       <p className="facts">
         <span className={`state state-${status}`}>{status}</span>
-        {proposal.pending && <span className="state tone-busy">decided, not yet in effect</span>}
         {revision_number !== null && <span>revision {revision_number}</span>}
         <span>
           <Shown text={proposed_by ?? "the agent"} />, <Time at={created_at} />
@@ -159,6 +236,7 @@ function ProposalLine({ proposal }: { proposal: Proposal }) {
           </span>
         )}
       </p>
+      <Pending proposal={proposal} isMine={false} />
     </li>
   );
 }
@@ -176,9 +254,8 @@ function HeldLine({ held }: { held: Output<"inbox">["files"][number] }) {
       </p>
       <p className="facts">
         <span className="state tone-off">held</span>
-        <span>
-          <Time at={held.held_at} />
-        </span>
+        <span>the worker</span>
+        <span>waiting for {waited(held.held_at)}</span>
       </p>
     </li>
   );
@@ -197,9 +274,8 @@ function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
       </p>
       <p className="facts">
         <span className="state tone-off">needs approval</span>
-        <span>
-          <Time at={gate.held_at} />
-        </span>
+        <span>the worker</span>
+        <span>waiting for {waited(gate.held_at)}</span>
       </p>
     </li>
   );

@@ -4,6 +4,7 @@ import { mayCall } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { say } from "../parts/toast.tsx";
 import { JobState } from "../topics/job.tsx";
+import { JobTranscript } from "./job-transcript.tsx";
 import type { Proposal } from "./proposal.tsx";
 
 /** The job that revises a returned proposal, and then its revision. `follow`: this person waits for it here. */
@@ -33,5 +34,11 @@ export function NextRevision({ proposal, follow }: { proposal: Proposal; follow:
       </p>
     );
   }
-  return job ? <JobState id={job.id} /> : null;
+  if (!job) return null;
+  return (
+    <section aria-label="The next revision">
+      <JobState id={job.id} />
+      {mayCall("job_transcript") && <JobTranscript id={job.id} />}
+    </section>
+  );
 }

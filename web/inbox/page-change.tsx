@@ -1,5 +1,5 @@
 import { SegmentedControl } from "@mantine/core";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useOperation } from "../client/query.ts";
 import { RenderedDiff } from "../parts/rendered-diff.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -17,6 +17,7 @@ export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onCho
   const isOpen = proposal.status === "open";
   const page = useOperation("read_page", { path: proposal.subject }, { enabled: isOpen });
   if (!impact) return null;
+  const openComments = proposal.line_comments.filter(({ resolved_at: at }) => at === null).length;
   const after = (impact.base_moved && impact.merge?.clean ? impact.merge.text : undefined) ?? proposal.content ?? "";
   return (
     <section aria-label="The change">
@@ -79,8 +80,7 @@ export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onCho
       )}
       {isOpen && as === "rendered" && (
         <p className="hint">
-          {proposal.line_comments.length > 0 &&
-            `${countOf(proposal.line_comments.length, "comment", "comments")} on lines. `}
+          {openComments > 0 && `${countOf(openComments, "open comment", "open comments")} on lines. `}
           Source has comments on lines and the choice of single changes.
         </p>
       )}
@@ -112,7 +112,10 @@ function Topics({ impact }: { impact: Impact }) {
       <ul>
         {lost.map(({ id, quote, to }) => (
           <li key={id}>
-            <Shown text={quote} /> ({to === "orphaned" ? "orphaned" : "needs review"})
+            <Link to={`/topics/${id}`}>
+              <Shown text={quote} />
+            </Link>{" "}
+            ({to === "orphaned" ? "orphaned" : "needs review"})
           </li>
         ))}
       </ul>

@@ -41,7 +41,7 @@ export function ProposalFacts({ id, since }: { id: string; since: string }) {
 
 const minuteMs = 60_000;
 
-function waited(since: string): string {
+export function waited(since: string): string {
   const minutes = Math.floor((Date.now() - new Date(since).getTime()) / minuteMs);
   if (minutes < 1) return "less than a minute";
   if (minutes < 60) return countOf(minutes, "minute", "minutes");

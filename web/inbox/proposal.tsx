@@ -1,5 +1,5 @@
 import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
@@ -8,7 +8,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
-import { Beside } from "./beside.tsx";
+import { Beside, DeskTabs, type Tab } from "./beside.tsx";
 import { Decide } from "./decide.tsx";
 import { Neighbours } from "./neighbours.tsx";
 import { NextRevision } from "./next-revision.tsx";
@@ -35,9 +35,15 @@ export function ProposalPage() {
 function Whole({ proposal }: { proposal: Proposal }) {
   const [isReturned, setReturned] = useState(false);
   const [isChoosing, setChoosing] = useState(false);
+  const isNarrow = useNarrow();
+  const [chosen, setTab] = useState<Tab>();
+  const tab =
+    chosen === undefined || (chosen === "change" && !isNarrow) ? (isNarrow ? "change" : "discussion") : chosen;
+  const tabs = <DeskTabs proposal={proposal} isNarrow={isNarrow} tab={tab} onTab={setTab} />;
+  const beside = <Beside proposal={proposal} tab={tab} />;
   return (
     <div className="column wide">
-      <div className="page-head">
+      <div className="page-head desk-head">
         <h1>
           {proposal.kind === "section" ? "New section " : "Change to "}
           {proposal.kind === "page" ? (
@@ -80,7 +86,13 @@ function Whole({ proposal }: { proposal: Proposal }) {
       </div>
       <div className="desk">
         <WaitingQueue id={proposal.id} />
-        <div className="desk-change">
+        {isNarrow && tabs}
+        <div
+          className="desk-change"
+          id="desk-change"
+          hidden={isNarrow && tab !== "change"}
+          {...(isNarrow ? { role: "tabpanel", "aria-labelledby": "beside-change" } : {})}
+        >
           {proposal.kind === "page" ? (
             <PageChange proposal={proposal} onChoosing={setChoosing} />
           ) : (
@@ -88,28 +100,61 @@ function Whole({ proposal }: { proposal: Proposal }) {
           )}
           <NextRevision proposal={proposal} follow={isReturned} />
         </div>
+        {isNarrow && beside}
         <div className="desk-side">
           {proposal.status === "open" ? (
-            <Decide proposal={proposal} isChoosing={isChoosing} onReturned={() => setReturned(true)} />
+            <Decide
+              proposal={proposal}
+              isChoosing={isChoosing}
+              onReturned={() => setReturned(true)}
+              onNoted={() => setTab("discussion")}
+            />
           ) : (
             <Pending proposal={proposal} isMine={false} />
           )}
-          <Beside proposal={proposal} />
+          {!isNarrow && (
+            <section aria-label="About this proposal">
+              {tabs}
+              {beside}
+            </section>
+          )}
         </div>
       </div>
     </div>
   );
 }
 
+const narrow = matchMedia("(max-width: 72rem)");
+const onNarrow = (listener: () => void) => {
+  narrow.addEventListener("change", listener);
+  return () => narrow.removeEventListener("change", listener);
+};
+/** The desk is one column, as in diff.css. */
+const useNarrow = () => useSyncExternalStore(onNarrow, () => narrow.matches);
+
 /** Why it cannot be approved as it is, before the change itself. */
 function Trouble({ proposal: { status, impact } }: { proposal: Proposal }) {
   if (status !== "open" || !impact) return null;
+  const rivals = impact.relations?.same_page.filter(({ conflict }) => conflict) ?? [];
+  const first = rivals[0];
   if (impact.uncommitted)
     return <p className="note bad">The page has uncommitted changes. Commit or stash them, then approve.</p>;
-  if (!impact.base_moved || impact.merge?.clean) return null;
+  if (impact.base_moved && !impact.merge?.clean)
+    return (
+      <p className="note bad">
+        Conflict: the page changed since, in the same lines, so the two cannot be merged. Press Return with a note.
+      </p>
+    );
+  if (!first) return null;
   return (
-    <p className="note bad">
-      Conflict: the page changed since, in the same lines, so the two cannot be merged. Press Return with a note.
+    <p className="note">
+      Conflict with {rivals.length === 1 ? "another open proposal" : `${rivals.length} other open proposals`} for this
+      page: only one can be approved as it is.{" "}
+      {rivals.map(({ id, proposed_by: by, revision_number: revision }) => (
+        <Link key={id} className="rival" to={`/proposals/${id}`}>
+          Revision {revision} by <Shown text={by ?? "the agent"} />
+        </Link>
+      ))}
     </p>
   );
 }

@@ -98,13 +98,52 @@ const nameOf = ({ side, line }: Place) => (side === "old" ? `removed line ${line
 type LineComment = Proposal["line_comments"][number];
 
 function LineMessages({ comments, shown }: { comments: LineComment[]; shown: string }) {
+  const open = comments.filter(({ resolved_at: at }) => at === null);
+  const resolved = comments.filter(({ resolved_at: at }) => at !== null);
+  return (
+    <>
+      {open.length > 0 && <LineMessageList comments={open} shown={shown} />}
+      {resolved.length > 0 && (
+        <details className="resolved-comments">
+          <summary>{countOf(resolved.length, "resolved comment", "resolved comments")}</summary>
+          <LineMessageList comments={resolved} shown={shown} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function LineMessageList({ comments, shown }: { comments: LineComment[]; shown: string }) {
   return (
     <Messages
-      messages={comments.map(({ seq, author, at, content, proposal_id: on, revision_number: revision }) => ({
-        ...{ id: `line-${seq}`, author, at, content },
-        remark: on !== shown && <span className="muted"> on revision {revision}</span>,
+      messages={comments.map((comment) => ({
+        ...{ id: `line-${comment.seq}`, author: comment.author, at: comment.at, content: comment.content },
+        remark: (
+          <>
+            {comment.proposal_id !== shown && <span className="muted"> on revision {comment.revision_number}</span>}
+            <Resolve comment={comment} proposal={shown} />
+          </>
+        ),
       }))}
     />
+  );
+}
+
+function Resolve({ comment: { seq, resolved_at: at }, proposal }: { comment: LineComment; proposal: string }) {
+  const resolve = useWrite("resolve_line_comment");
+  if (!mayCall("resolve_line_comment")) return null;
+  return (
+    <>
+      {" "}
+      <button
+        type="button"
+        className="link-button small"
+        disabled={resolve.isPending}
+        onClick={() => resolve.mutate({ id: proposal, seq, resolved: at === null })}
+      >
+        {at === null ? "Resolve" : "Reopen"}
+      </button>
+    </>
   );
 }
 

@@ -34,7 +34,13 @@ export function Notifications() {
       </div>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
       {found.isPending && <Loading />}
-      {data && newest === undefined && <Empty title="No notifications" />}
+      {data && newest === undefined && (
+        <Empty title="No notifications">
+          <p>
+            Mentions of you and decisions that wait appear here. <Link to="/inbox">Open the inbox</Link>
+          </p>
+        </Empty>
+      )}
       {data && newest !== undefined && data.notifications.some(({ read }) => !read) && (
         <p>
           <Button

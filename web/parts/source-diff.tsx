@@ -1,6 +1,7 @@
 import { diffWordsWithSpace } from "diff";
 import { Fragment, type ReactNode, useMemo, useState } from "react";
 import { hunksBetween } from "../../src/kernel/hunks.ts";
+import { pairLines } from "./pair-lines.ts";
 import { Shown } from "./shown.tsx";
 
 type Line = { kind: "same" | "added" | "removed"; text: string; old?: number; now?: number };
@@ -170,17 +171,17 @@ function Words({ line, pair }: { line: Line; pair: Line | undefined }) {
     );
 }
 
-/** The line that each one replaces or is replaced by, where as many were removed as added. */
+/** The line that each one replaces or is replaced by. */
 function pairsOf(lines: Line[]): Map<Line, Line> {
   const pairs = new Map<Line, Line>();
   let removed: Line[] = [];
   let added: Line[] = [];
   const pair = () => {
-    if (removed.length === added.length)
-      for (const [at, line] of removed.entries()) {
-        const other = added[at];
-        if (other) pairs.set(line, other).set(other, line);
-      }
+    const texts = (some: Line[]) => some.map(({ text }) => text);
+    for (const [at, its] of pairLines(texts(removed), texts(added))) {
+      const [line, other] = [removed[at], added[its]];
+      if (line && other) pairs.set(line, other).set(other, line);
+    }
     [removed, added] = [[], []];
   };
   for (const line of lines) {

@@ -1,4 +1,7 @@
-import { Link } from "@tanstack/react-router";
+import { Button } from "@mantine/core";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { mayCall } from "../client/call.ts";
+import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import type { Run } from "./run.tsx";
 
@@ -34,8 +37,29 @@ export function Failures({ run }: { run: Pick<Run, "failures"> }) {
               </li>
             ))}
           </ul>
+          <WhatToDo task={id} />
         </div>
       ))}
     </section>
+  );
+}
+
+/** The ways on that concern one task; retrying and replanning all of them are at the head of the page. */
+function WhatToDo({ task }: { task: string }) {
+  const navigate = useNavigate();
+  const take = useWrite("take_task", { onDone: () => void navigate({ to: `/tasks/${task}` }) });
+  return (
+    <div className="row-of-buttons">
+      {mayCall("save_plan") && (
+        <Link to="." search={{ tab: "plan" } as never}>
+          Edit plan
+        </Link>
+      )}
+      {mayCall("take_task") && (
+        <Button size="xs" variant="default" loading={take.isPending} onClick={() => take.mutate({ id: task })}>
+          Take over
+        </Button>
+      )}
+    </div>
   );
 }

@@ -90,12 +90,15 @@ function EntryView({ entry }: { entry: Entry }) {
         {attempt !== null && <span>attempt {attempt}</span>}
         <Time at={at} />
       </p>
-      <Body entry={entry} />
+      <EntryBody entry={entry} />
     </li>
   );
 }
 
-function Body({ entry }: { entry: Entry }) {
+type Place = "task" | "number" | "attempt" | "part" | "agent";
+
+/** What one entry says, of a run or of a job. */
+export function EntryBody({ entry }: { entry: Omit<Entry, Place> }) {
   const { kind, text, ok } = entry;
   switch (kind) {
     case "sent":

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check } from "../parts/icons.tsx";
@@ -27,7 +28,9 @@ export function Settings() {
       {isAdmin && !data && !error && <Loading />}
       {data && data.waiting.length === 0 && (
         <Empty icon={<Check size={28} aria-hidden />} title="Nothing to allow">
-          <p>A later change to such a setting appears here.</p>
+          <p>
+            A later change to such a setting appears here. <Link to="/settings/agents">Set up the agent</Link>
+          </p>
         </Empty>
       )}
       {data && data.waiting.length > 0 && <Waiting trust={data} />}

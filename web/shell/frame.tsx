@@ -73,6 +73,13 @@ export function Frame() {
       run: () => void navigate({ to: "/notifications" }),
     },
     { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
+    {
+      id: "agents",
+      label: "Set up agent",
+      group: "Go to",
+      operation: "show_agents",
+      run: () => void navigate({ to: "/settings/agents" }),
+    },
     { id: "sign-out", label: "Sign out", group: "View", run: () => void signOut() },
     { id: "help", label: "Show keyboard shortcuts", group: "View", keys: "?", run: () => setOpen("help") },
     {

@@ -1,13 +1,20 @@
+import { Link, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Destinations } from "../parts/destinations.tsx";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
-import { bytes, duration, Time } from "../parts/time.tsx";
+import { bytes, countOf, duration, Time } from "../parts/time.tsx";
 import { Questions } from "../runs/questions.tsx";
 import { Transcript } from "../runs/transcript.tsx";
 import { Failure } from "./failure.tsx";
 import { Steering } from "./steer.tsx";
+
+const Compare = later(() => import("./compare.tsx").then(({ Compare }) => Compare));
+const FileDiffs = later(() => import("./file-diffs.tsx").then(({ FileDiffs }) => FileDiffs));
+const Evidence = later(() => import("./evidence.tsx").then(({ Evidence }) => Evidence));
 
 type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
@@ -15,6 +22,7 @@ type Attempt = TaskRecordData["attempts"][number];
 /** All that is on record of a run's task: every attempt with its checks, verdicts and evidence. */
 export function TaskRecord({ id, state }: { id: string; state: string }) {
   const record = useOperation("task_record", { id });
+  const { compare } = useSearch({ strict: false }) as { compare?: string };
   if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
   if (!record.data) return <Loading />;
   const { attempts, contexts, calls, criteria, requirements, worker_role, qc_role, number, failure } = record.data;
@@ -41,12 +49,20 @@ export function TaskRecord({ id, state }: { id: string; state: string }) {
       <Questions run={{ questions: record.data.questions.map((one) => ({ ...one, task: number })) }} />
       <Steering id={id} state={state} messages={record.data.steering} />
       <Failure failure={failure} reports={record.data.reports} />
+      {compare && <Compare task={id} attempts={attempts} pair={compare} />}
       <section>
         <h2>Attempts</h2>
         {attempts.length === 0 && <p className="muted">No attempts yet.</p>}
+        {attempts.length > 1 && !compare && (
+          <p>
+            <Link to="." search={{ compare: lastTwo(attempts) } as never}>
+              Compare attempts
+            </Link>
+          </p>
+        )}
         <ol className="attempts">
           {attempts.map((attempt) => (
-            <AttemptView key={attempt.epoch} attempt={attempt} />
+            <AttemptView key={attempt.epoch} task={id} attempt={attempt} />
           ))}
         </ol>
       </section>
@@ -103,8 +119,15 @@ export function TaskRecord({ id, state }: { id: string; state: string }) {
   );
 }
 
-function AttemptView({ attempt }: { attempt: Attempt }) {
+const lastTwo = (attempts: Attempt[]) =>
+  attempts
+    .slice(-2)
+    .map(({ attempt, epoch }) => `${attempt}-${epoch}`)
+    .join(",");
+
+function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
   const { used } = attempt;
+  const name = `${attempt.attempt}-${attempt.epoch}`;
   const facts = [
     used.ms !== null && duration(used.ms),
     used.output_tokens !== null && `${used.output_tokens} output tokens`,
@@ -143,7 +166,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
         </details>
       )}
       {attempt.statements.length > 0 && <List title="Statements with evidence" items={attempt.statements} />}
-      {attempt.files_changed.length > 0 && <List title="Files changed" items={attempt.files_changed} />}
+      {attempt.files_changed.length > 0 && <Files task={task} attempt={name} count={attempt.files_changed.length} />}
       {attempt.checks.map((check) => (
         <details key={check.criterion}>
           <summary>
@@ -159,7 +182,7 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
           </pre>
         </details>
       ))}
-      {attempt.verdicts.map((verdict) => (
+      {attempt.verdicts.map((verdict, at) => (
         <div key={verdict.at} className="verdict" data-outcome={verdict.outcome}>
           <p>
             <span className={`state tone-${verdict.outcome === "PASS" ? "good" : "bad"}`}>
@@ -179,7 +202,9 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
           )}
           {verdict.issues.length > 0 && <List title="Issues" items={verdict.issues} />}
           {verdict.required_fixes.length > 0 && <List title="Required fixes" items={verdict.required_fixes} />}
-          {verdict.evidence.length > 0 && <List title="Evidence" items={verdict.evidence} />}
+          {verdict.evidence.length > 0 && (
+            <Evidence task={task} attempt={name} verdict={at + 1} items={verdict.evidence} />
+          )}
           {verdict.objections.length > 0 && <List title="Objections of the rules" items={verdict.objections} />}
           {verdict.scratch && (
             <details>
@@ -192,6 +217,17 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
         </div>
       ))}
     </li>
+  );
+}
+
+/** The diff is read when it is opened. */
+function Files({ task, attempt, count }: { task: string; attempt: string; count: number }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{countOf(count, "file changed", "files changed")}</summary>
+      {isOpen && <FileDiffs task={task} attempt={attempt} />}
+    </details>
   );
 }
 

@@ -1,4 +1,5 @@
 import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -8,6 +9,7 @@ import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
+import { HandBack } from "./hand-back.tsx";
 import { TaskRecord } from "./record.tsx";
 import { toneOf } from "./states.ts";
 
@@ -29,14 +31,16 @@ export function TaskPage() {
       ),
   });
   const release = useWrite("release_task", { onDone: () => say("Claim released") });
-  const take = useWrite("take_task", { onDone: ({ folder }) => say(`The task is yours; its files are in ${folder}`) });
-  const handBack = useWrite("hand_back_task", {
-    onDone: ({ state }) => say(`Handed back; the task is ${stateWords[state]}. Resume the run if it has stopped`),
+  const take = useWrite("take_task", {
+    onDone: ({ folder }) =>
+      say(isText ? "The task is yours; hand it back with its text" : `The task is yours; its files are in ${folder}`),
   });
+  const [isHandingBack, setHandingBack] = useState(false);
   const rerun = useWrite("rerun_run", {
     onDone: ({ repeated }) => say(`${repeated.length} tasks will be repeated; resume the run`),
   });
   const run = useOperation("show_run", { id: task?.run ?? "" }, { enabled: task?.run !== undefined }).data;
+  const isText = run?.tasks.find((one) => one.id === id)?.deliverable === "text";
   const canRerun =
     (task?.state === "completed" || task?.state === "failed") &&
     run !== undefined &&
@@ -64,8 +68,8 @@ export function TaskPage() {
       label: "Hand back",
       group: "Page",
       operation: "hand_back_task",
-      when: isTaken && !handBack.isPending,
-      run: () => handBack.mutate({ id }),
+      when: isTaken,
+      run: () => setHandingBack(true),
     },
     cancel: {
       id: "task-cancel",
@@ -152,6 +156,9 @@ export function TaskPage() {
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
         </div>
       </div>
+      {isHandingBack && (
+        <HandBack id={id} deliverable={isText ? "text" : "files"} onClose={() => setHandingBack(false)} />
+      )}
       {gate && (
         <p className="note">
           The verified result <Link to={`/gates/${id}`}>waits for approval</Link>.

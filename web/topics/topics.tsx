@@ -67,7 +67,13 @@ export function Topics() {
       )}
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
-      {list.data && topics.length === 0 && <Empty title="No topics" />}
+      {list.data && topics.length === 0 && (
+        <Empty title="No topics">
+          <p>
+            <Link to="/">Open a page</Link> and select the words that you want to discuss.
+          </p>
+        </Empty>
+      )}
       <ul className="entries">
         {topics.map((topic) => (
           <li key={topic.id}>

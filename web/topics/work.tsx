@@ -49,6 +49,7 @@ export function TopicWork({ topic }: { topic: Topic }) {
             variant={found.some(({ status }) => status === "open") ? "default" : "light"}
             busy={start.isPending}
           />
+          {start.error && mayCall("show_agents") && <Link to="/settings/agents">Set up an agent</Link>}
         </div>
       )}
     </div>

@@ -1,6 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { PassThrough, Readable, Writable } from "node:stream";
-import type { ReadableStream } from "node:stream/web";
 import type { NewSessionRequest, PromptRequest, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { Control, StopTimeouts } from "../process.ts";
 import { checkProgram } from "../program.ts";
@@ -52,7 +51,10 @@ function conversation(spec: RunSpec, isolation: Options["isolation"]) {
     // Imported here, because its schemas would be the largest part of every cold start.
     const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
     const copy = child.stdout.pipe(new PassThrough());
-    const stream = ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(copy) as ReadableStream<Uint8Array>);
+    const stream = ndJsonStream(
+      Writable.toWeb(child.stdin),
+      Readable.toWeb(copy) as unknown as Parameters<typeof ndJsonStream>[1],
+    );
     const app = client({ name: "scriptorium" })
       .onRequest(methods.client.session.requestPermission, ({ params }) => permissionFor(params, isolation))
       .onNotification(methods.client.session.update, ({ params: { update } }) => {

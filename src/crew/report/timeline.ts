@@ -6,7 +6,16 @@ import { spentOn } from "../../store/queries/spends.ts";
 import { type TimelineRows, timelineRows, usageOverTime } from "../../store/queries/timeline.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { currentBudget } from "../rules/run-budget.ts";
-import { type AttemptTimes, type Block, isIdle, lanesOf, phases, type Span, spansOf } from "../rules/timeline.ts";
+import {
+  type AttemptTimes,
+  attemptEpoch,
+  type Block,
+  isIdle,
+  lanesOf,
+  phases,
+  type Span,
+  spansOf,
+} from "../rules/timeline.ts";
 import { budget } from "./show.ts";
 
 const id = z.string().max(64).describe("Id of the run, such as run-…");
@@ -16,6 +25,7 @@ const stage = z.object({
   task: z.string().nullable().describe("Id of the task; null for agents without one"),
   number: z.string().nullable(),
   attempt: z.int().nullable(),
+  epoch: z.int().nullable().describe("Tells attempts with the same number apart, after a rerun"),
   phase: z
     .enum(phases)
     .describe("preparing: checkout and dependencies; waiting: for a verifier; approval: for a person at the gate"),
@@ -61,7 +71,7 @@ export const runTimeline = operation({
       .flatMap(({ lane, of }) =>
         of.spans.map(
           ({ phase, start, end }, at): Stage => ({
-            ...{ lane, task: of.task, number: of.number, attempt: of.attempt, phase },
+            ...{ lane, task: of.task, number: of.number, attempt: of.attempt, epoch: of.epoch, phase },
             start_ms: start - origin,
             end_ms: end === null ? null : end - origin,
             outcome: at === of.spans.length - 1 ? of.outcome : null,
@@ -84,7 +94,7 @@ export const runTimeline = operation({
   },
 });
 
-type Work = Pick<Stage, "task" | "number" | "attempt" | "outcome"> & { spans: Span[] };
+type Work = Pick<Stage, "task" | "number" | "attempt" | "epoch" | "outcome"> & { spans: Span[] };
 
 const ms = (at: string) => Date.parse(at);
 const msOrNull = (at: string | null | undefined) => (at ? Date.parse(at) : null);
@@ -115,16 +125,19 @@ function plannerBlocks({ agents }: TimelineRows): Block<Work>[] {
     const phase = partPhases[part];
     if (task_id !== null || phase === undefined) return [];
     const span = { phase, start: ms(started_at), end: msOrNull(ended_at) };
-    return [{ group: planner, ...span, of: { task: null, number: null, attempt: null, outcome: null, spans: [span] } }];
+    const none = { task: null, number: null, attempt: null, epoch: null, outcome: null };
+    return [{ group: planner, ...span, of: { ...none, spans: [span] } }];
   });
 }
 
 function attemptBlocks({ attempts, agents, gates, completed }: TimelineRows): Block<Work>[] {
+  const epochs = new Map<string, number[]>();
+  for (const { task_id, epoch } of attempts) epochs.set(task_id, [...(epochs.get(task_id) ?? []), epoch]);
   const started = new Map<string, number>();
-  // The first agent counts: a second verifier, after a void verdict, continues the verification. The contexts of
-  // verifiers have the epoch of their own claim, so they are told apart by attempt.
-  for (const { task_id, attempt, part, started_at } of agents) {
-    const key = `${part} ${keyOf(task_id, attempt)}`;
+  // The first agent counts: a second verifier, after a void verdict, continues the verification.
+  for (const { task_id, epoch, part, started_at } of agents) {
+    if (task_id === null || epoch === null) continue;
+    const key = `${part} ${keyOf(task_id, attemptEpoch(epochs.get(task_id) ?? [], epoch) ?? null)}`;
     if (!started.has(key)) started.set(key, ms(started_at));
   }
   const gateOf = new Map(gates.map((gate) => [keyOf(gate.task_id, gate.epoch), gate]));
@@ -134,7 +147,7 @@ function attemptBlocks({ attempts, agents, gates, completed }: TimelineRows): Bl
     const gate = gateOf.get(keyOf(task, epoch));
     const begun = ms(row.started_at);
     const within = (part: string, from: number | null) => {
-      const at = started.get(`${part} ${keyOf(task, attempt)}`);
+      const at = started.get(`${part} ${keyOf(task, epoch)}`);
       return at === undefined || from === null || at < from ? null : at;
     };
     const qcStarted = msOrNull(row.qc_started_at);
@@ -150,7 +163,7 @@ function attemptBlocks({ attempts, agents, gates, completed }: TimelineRows): Bl
       isPassed: phase === "qc_passed",
     };
     const { work, verify } = spansOf(times);
-    const of = { task, number, attempt };
+    const of = { task, number, attempt, epoch };
     const outcome = outcomes[phase] ?? null;
     return [
       blockOf(groupOf(worker), { ...of, outcome: verify.length > 0 ? null : outcome, spans: work }),

@@ -102,7 +102,7 @@ function findFile(ref: string, lines: string, files: Facts["files"]) {
 const pathOf = (ref: string) => ref.replace(/^\.\//, "");
 
 /** The path and lines of `src/a.ts:12-20`, which agents write for `ref` and `lines`. */
-function withLines(ref: string): [path: string, lines: string] | undefined {
+export function withLines(ref: string): [path: string, lines: string] | undefined {
   const [, path, lines] = /^(.+):(\d+(?:-\d+)?)$/.exec(ref) ?? [];
   return path && lines ? [path, lines] : undefined;
 }
@@ -117,7 +117,7 @@ export const citedPaths = (citations: readonly Pick<Citation, "from" | "ref">[])
   ),
 ];
 
-function rangeOf(lines: string): { from: number; to: number } | undefined {
+export function rangeOf(lines: string): { from: number; to: number } | undefined {
   const [, first, second] = /^(\d+)(?:\s*[-–]\s*(\d+))?$/.exec(lines) ?? [];
   const from = Number(first);
   const to = Number(second ?? first);
@@ -170,7 +170,7 @@ function isEmptyAnswer({ name, output, cut }: RecordedCall): boolean {
 }
 
 /** The texts in which an agent saw an answer: each text of its JSON, and the JSON itself. */
-function textsOf(json: string): string[] {
+export function textsOf(json: string): string[] {
   const value = parseJsonOr<unknown>(json, undefined);
   return value === undefined ? [json, unescaped(json)] : [json, ...leaves(value)];
 }

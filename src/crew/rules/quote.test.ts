@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isQuoted } from "./quote.ts";
+import { isQuoted, linesOfQuote } from "./quote.ts";
 
 describe("W4: a quote", () => {
   test.each([
@@ -44,4 +44,13 @@ describe("W4: a quote", () => {
       { numRuns: 300 },
     );
   });
+});
+
+test.each([
+  ["a\nb c\nd", "b c", { from: 2, to: 2 }],
+  ["a\nb\n\nc\nd", "b c", { from: 2, to: 4 }],
+  ["a\nb", "zz", undefined],
+  ["a", " ", undefined],
+])("O8: the quote in %j is found by its lines", (text, quote, expected) => {
+  expect(linesOfQuote(text, quote)).toEqual(expected);
 });

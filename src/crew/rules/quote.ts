@@ -18,6 +18,23 @@ export function isQuoted(text: string, quote: string): boolean {
 /** Whether the text has these characters anywhere, with any white space between them. */
 export const hasText = (text: string, words: string) => flat(lined(text)).includes(flat(lined(words)));
 
+/** The first and last line, from 1, of the first place where a text has the quote. */
+export function linesOfQuote(text: string, quote: string): { from: number; to: number } | undefined {
+  if (quote.trim() === "") return undefined;
+  const lines = text.split("\n");
+  // Blank lines count for nothing in a quote, so the text may have some more of them.
+  const reach = quote.trim().split("\n").length + 5;
+  const has = (from: number, to: number) => hasText(lines.slice(from, to).join("\n"), quote);
+  for (let first = 0; first < lines.length; first++) {
+    if (!has(first, first + reach)) continue;
+    let [from, to] = [first, Math.min(lines.length, first + reach)];
+    while (to - 1 > from && has(from, to - 1)) to--;
+    while (from + 1 < to && has(from + 1, to)) from++;
+    return { from: from + 1, to };
+  }
+  return undefined;
+}
+
 const fewest = 5;
 
 /** Too short to say anything, such as "ok": it counts only as a whole line. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lanesOf, spansOf } from "./timeline.ts";
+import { attemptEpoch, lanesOf, spansOf } from "./timeline.ts";
 
 const none = {
   started: 0,
@@ -67,4 +67,14 @@ test("O15: a group has as many lanes as it had workers that were busy at once", 
     { lane: 2, of: "b6" },
     { lane: 0, of: "a10" },
   ]);
+});
+
+test.each([
+  [1, 1],
+  [2, 1],
+  [3, 3],
+  [9, 7],
+  [0, undefined],
+])("W7: an agent with epoch %i worked for the attempt with epoch %s", (epoch, expected) => {
+  expect(attemptEpoch([1, 3, 7], epoch)).toBe(expected);
 });

@@ -54,6 +54,13 @@ export function spansOf(times: AttemptTimes): { work: Span[]; verify: Span[] } {
   return { work, verify };
 }
 
+/**
+ * The attempt that an agent with this epoch worked for. A verifier has the epoch of its own claim, which is later than
+ * that of the attempt; the number of an attempt is not a key, because a rerun task counts from 1 again.
+ */
+export const attemptEpoch = (attempts: readonly number[], epoch: number): number | undefined =>
+  attempts.reduce<number | undefined>((best, one) => (one <= epoch && one > (best ?? -1) ? one : best), undefined);
+
 /** The phases in which nobody works: they take no place in a lane. */
 export const isIdle = (phase: Phase) => phase === "waiting" || phase === "approval";
 

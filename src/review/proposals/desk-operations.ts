@@ -5,7 +5,7 @@ import { ok, refuse } from "../../kernel/result.ts";
 import { noSuch } from "../../store/no-such.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { type Change, takeSome } from "./changes.ts";
-import { lineComment, quoteOf, side } from "./line-comments.ts";
+import { lineComment, placedComments, quoteOf, side } from "./line-comments.ts";
 import { proposePage } from "./propose.ts";
 
 const id = z.string().max(64).describe("Id of the proposal, such as p-…");
@@ -37,7 +37,36 @@ export const commentOnLine = operation({
     return ok({
       ...{ seq: made.value.seq, proposal_id: id, revision_number: found.revisionNumber ?? 0 },
       ...{ side, line, quote, place: line, author: by.name, content, at: made.value.at, edited_at: null },
+      ...{ resolved_by: null, resolved_at: null },
     });
+  },
+});
+
+export const resolveLineComment = operation({
+  name: "resolve_line_comment",
+  summary: "Resolve a comment on a line of a page's proposal, or open it again.",
+  guidance: "An agent that revises the proposal is sent the open comments only.",
+  effect: "writes",
+  touches: ["proposal"],
+  callers: collaborators,
+  group: "review",
+  http: { method: "post", path: "/proposals/{id}/lines/{seq}/resolution" },
+  input: z.object({
+    id,
+    seq: z.coerce.number().int().min(1).describe("seq of the comment, from line_comments of show_proposal"),
+    resolved: z.boolean().default(true).describe("false opens it again"),
+  }),
+  output: lineComment,
+  async run(app: ReviewApp, { id, seq, resolved }, caller) {
+    const found = await app.proposals.find(id);
+    if (!found) return noSuch(app.db.read, "proposal", id);
+    await app.proposals.resolveLineComment(found, { name: nameOf(caller) }, seq, resolved);
+    const comments = await placedComments(app, found);
+    if (!comments.ok) return comments;
+    const comment = comments.value.find((one) => one.seq === seq);
+    return comment
+      ? ok(comment)
+      : refuse("not_found", `seq: message ${seq} is not a comment on a line of proposal ${id}`);
   },
 });
 

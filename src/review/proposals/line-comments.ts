@@ -21,6 +21,11 @@ export const lineComment = z.object({
   content: z.string(),
   at: z.string(),
   edited_at: z.string().nullable(),
+  resolved_by: z.string().nullable(),
+  resolved_at: z
+    .string()
+    .nullable()
+    .describe("null while it is open; agents that revise the proposal are sent open comments"),
 });
 
 const mostComments = 500;

@@ -15,6 +15,7 @@ import { approvalCommit } from "./page-effect.ts";
 import type { PendingDecision, PendingDecisions } from "./pending-decisions.ts";
 import type { Approver, Proposal, WholeProposal } from "./proposal.ts";
 import { proposePage } from "./propose.ts";
+import { relations, relationsOf } from "./relations.ts";
 
 const id = z.string().max(64).describe("Id of the proposal, such as p-…");
 const note = z.string().trim().max(4000).optional();
@@ -96,6 +97,7 @@ const impact = z.object({
   topic_counts: z
     .object({ anchored: z.int(), moved: z.int(), needs_review: z.int(), orphaned: z.int() })
     .describe("How many open topics are in each state after approval"),
+  relations: relations.nullable().describe("Links and other open proposals; null for a decided proposal"),
   uncommitted: z.boolean().describe("true if the page has changes that are not committed: commit or stash them first"),
 });
 
@@ -209,10 +211,12 @@ async function foresee(
   const base = { text: baseText, blob: baseSourceSha ?? "" };
   const found = await app.threads.run(impactTask, impactInput(proposal, isOpen ? page : base));
   if (!found.ok) return found;
-  const after = page ? await previewTopics(app, subject, found.value.merge?.text ?? proposal.text) : ok([]);
+  const text = found.value.merge?.text ?? proposal.text;
+  const after = page ? await previewTopics(app, subject, text) : ok([]);
   if (!after.ok) return after;
   const uncommitted = page !== undefined && found.value.baseMoved && (await hasUncommitted(app, page));
-  return ok({ ...shownImpact(found.value), ...foreseen(after.value, cursor), uncommitted });
+  const relations = page ? await relationsOf(app, proposal, { before: page.text, after: text }) : null;
+  return ok({ ...shownImpact(found.value), ...foreseen(after.value, cursor), relations, uncommitted });
 }
 
 /** An approval of a page with uncommitted changes is refused, merged or not. */

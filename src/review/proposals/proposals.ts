@@ -12,6 +12,7 @@ import {
   insertProposal,
   lastRevisionNumber,
   listProposals,
+  resolveLineComment,
   supersedeProposals,
 } from "../../store/queries/proposals.ts";
 import { addMessage } from "../../store/queries/topics.ts";
@@ -155,10 +156,41 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
         const topic = topicId ?? "";
         const seq = await tellTopic(tx, topic, { by: by.name, text: content, at });
         if (seq === undefined) return noSuch(tx, "topic", topic);
-        await insertLineComment(tx, { topic_id: topic, seq, proposal_id: id, ...place });
+        await insertLineComment(tx, {
+          topic_id: topic,
+          seq,
+          proposal_id: id,
+          ...place,
+          resolved_by: null,
+          resolved_at: null,
+        });
         const data = { seq, topic_id: topic, side: place.side, line: place.line };
         await appendEvent(tx, { at, actor: by.name, kind: "proposal-commented", subject: `proposal:${id}`, data });
         return ok({ seq, at });
+      });
+    },
+
+    /** Resolves a comment on a line of any revision for the topic, or opens it again; true if that changed it. */
+    async resolveLineComment(
+      { id, topicId }: Proposal,
+      by: Approver,
+      seq: number,
+      resolved: boolean,
+    ): Promise<boolean> {
+      const at = now().toISOString();
+      const topic = topicId ?? "";
+      return db.write(async (tx): Promise<boolean> => {
+        const changed = await resolveLineComment(tx, topic, seq, resolved ? { by: by.name, at } : null);
+        const kind = resolved ? "proposal-comment-resolved" : "proposal-comment-reopened";
+        if (changed)
+          await appendEvent(tx, {
+            at,
+            actor: by.name,
+            kind,
+            subject: `proposal:${id}`,
+            data: { seq, topic_id: topic },
+          });
+        return changed;
       });
     },
 

@@ -33,6 +33,10 @@ export const detectClients = (root: string, env: Environment): Promise<FoundClie
     }),
   );
 
+/** The clients whose project file has our entry. Starts no program. */
+export const connectedClients = (root: string, env: Environment): Client[] =>
+  clients.filter((client) => isConnected(client, "project", root, env));
+
 function isConnected(client: Client, scope: Scope, root: string, env: Environment): boolean {
   if (scope === "user" && !client.files.user) return false;
   const entry = readEntry({ client, scope, root, env });

@@ -125,6 +125,19 @@ export const callsBy = (query: Query, { task, epoch, part, context }: CallsBy): 
     .orderBy("at")
     .execute();
 
+/** A call of an agent of a task, by its id. */
+export const findToolCall = (
+  query: Query,
+  task: string,
+  id: string,
+): Promise<Pick<ToolCallRow, "name" | "output"> | undefined> =>
+  query
+    .selectFrom("tool_calls")
+    .select(["name", "output"])
+    .where("id", "=", id)
+    .where("task_id", "=", task)
+    .executeTakeFirst();
+
 /** The lists of steps that the workers of a task set, oldest first. */
 export const stepCalls = (query: Query, task: string): Promise<Pick<ToolCallRow, "epoch" | "input">[]> =>
   query

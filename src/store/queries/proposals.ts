@@ -226,6 +226,24 @@ export async function insertLineComment(tx: Query, row: LineCommentRow): Promise
   await tx.insertInto("line_comments").values(row).execute();
 }
 
+/** Marks a comment as resolved, or as open again; false if it is that already or does not exist. */
+export async function resolveLineComment(
+  tx: Query,
+  topic: string,
+  seq: number,
+  resolved: { by: string; at: string } | null,
+): Promise<boolean> {
+  const row = await tx
+    .updateTable("line_comments")
+    .set({ resolved_by: resolved?.by ?? null, resolved_at: resolved?.at ?? null })
+    .where("topic_id", "=", topic)
+    .where("seq", "=", seq)
+    .where("resolved_at", resolved ? "is" : "is not", null)
+    .returning("seq")
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The comments on lines of all revisions for a topic, oldest first. */
 export const lineCommentsOf = (query: Query, topic: string, limit: number) =>
   query
@@ -236,7 +254,7 @@ export const lineCommentsOf = (query: Query, topic: string, limit: number) =>
     .innerJoin("proposals", "proposals.id", "line_comments.proposal_id")
     .select(["line_comments.seq", "line_comments.proposal_id", "line_comments.side", "line_comments.line"])
     .select(["line_comments.quote", "messages.author", "messages.text", "messages.created_at", "messages.edited_at"])
-    .select("proposals.revision_number")
+    .select(["proposals.revision_number", "line_comments.resolved_by", "line_comments.resolved_at"])
     .where("line_comments.topic_id", "=", topic)
     .orderBy("line_comments.seq")
     .limit(limit)

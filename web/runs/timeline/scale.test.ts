@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { revealing, type Stage, stepFrom, ticksOf, zoomed } from "./scale.ts";
 
 const stage = (lane: number, start: number, end: number | null): Stage => ({
-  ...{ lane, task: `t${start}`, number: "1.1", attempt: 1, phase: "work", outcome: null },
+  ...{ lane, task: `t${start}`, number: "1.1", attempt: 1, epoch: 1, phase: "work", outcome: null },
   ...{ start_ms: start, end_ms: end },
 });
 
