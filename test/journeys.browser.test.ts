@@ -33,7 +33,7 @@ const mostTabs = 150;
 /** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, what: Locator): Promise<void> {
   await what.waitFor();
-  const isThere = () => what.evaluate((element) => element === document.activeElement);
+  const isThere = () => what.evaluate((element) => element.matches(":focus"));
   for (let presses = 0; presses < mostTabs; presses++) {
     if (await isThere()) return;
     await page.keyboard.press("Tab");
@@ -92,6 +92,15 @@ const hands: [name: string, Parameters<typeof visit>[1], (page: Page) => Hand][]
   ["by keyboard alone", {}, keyboard],
   ["by touch on a phone", phone, touch],
 ];
+
+/** Two words of the first paragraph that are in one text node. */
+const firstWords = `(() => {
+  const walker = document.createTreeWalker(document.querySelector(".prose p"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const found = /\\w+ \\w+/.exec(walker.currentNode.data);
+    if (found) return found[0];
+  }
+})()`;
 
 /** An agent that proposes the page of its topic with a line more. */
 const reviser = `prompt=$(cat)
@@ -172,9 +181,7 @@ describe("journeys", needs("chromium"), () => {
       await hand.press(main.getByRole("link", { name: "Vision", exact: true }).first());
       await page.getByRole("heading", { name: "Vision", level: 1 }).waitFor();
       await page.locator(".prose p").first().waitFor();
-      const words = await page.evaluate<string>(
-        "document.querySelector('.prose p').firstChild.data.split(' ').slice(0, 2).join(' ')",
-      );
+      const words = await page.evaluate<string>(firstWords);
       await hand.discuss(words);
       await hand.write(page.getByRole("textbox", { name: "Message" }), "Who decided this?");
       await hand.press(page.getByRole("button", { name: "Open topic" }));
