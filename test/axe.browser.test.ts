@@ -94,6 +94,14 @@ const areas: Record<string, View[]> = {
       ({ proposal }) => `/proposals/${proposal}`,
       (page) => page.getByRole("tab", { name: "Effects" }).click(),
     ],
+    [
+      "proposal, agent",
+      ({ proposal }) => `/proposals/${proposal}`,
+      async (page) => {
+        await page.getByRole("tab", { name: "Agent" }).click();
+        await page.locator(".transcript li").first().waitFor();
+      },
+    ],
     ["proposal, conflict", ({ conflict }) => `/proposals/${conflict}`],
     ["proposal, hidden characters", ({ hidden }) => `/proposals/${hidden}`],
     ["proposal, decided", ({ decided }) => `/proposals/${decided}`],
