@@ -175,6 +175,7 @@ export const loaders = {
   refuse_files: pick(crewFiles, "refuseFiles"),
   show_gate: pick(crewGates, "showGate"),
   approve_task: pick(crewGates, "approveTask"),
+  reject_task: pick(crewGates, "rejectTask"),
   return_task: pick(crewGates, "returnTask"),
   steer_task: pick(crewSteer, "steerTask"),
   run_transcript: pick(crewReportTranscript, "runTranscript"),

@@ -32,6 +32,11 @@ const palette = (words: string) => async (page: Page) => {
   await page.getByRole("option").or(page.getByText("No results")).first().waitFor();
 };
 
+const completing = async (page: Page) => {
+  await page.getByRole("textbox", { name: "Reply" }).fill("Ask @");
+  await page.getByRole("option").first().waitFor();
+};
+
 const help = async (page: Page) => {
   await page.keyboard.press("?");
   await dialog(page);
@@ -72,6 +77,7 @@ const areas: Record<string, View[]> = {
   ],
   review: [
     ["inbox", "/inbox"],
+    ["inbox, all", "/inbox?show=all"],
     [
       "inbox, proposals to approve",
       "/inbox",
@@ -85,6 +91,7 @@ const areas: Record<string, View[]> = {
     ["topics, resolved", "/topics?show=resolved"],
     ["topics beside a page", "/pages/docs/depot.md?side=talk"],
     ["topic", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`],
+    ["topic, names", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`, completing],
     ["topic, orphaned", ({ orphan }) => `/pages/docs/holidays.md?topic=${orphan}`],
     ["topic, resolved", ({ resolved }) => `/pages/docs/insurance.md?topic=${resolved}`],
     ["proposal", ({ proposal }) => `/proposals/${proposal}`],
@@ -138,6 +145,9 @@ const areas: Record<string, View[]> = {
     ["new token", "/people", opens(/^(Create|New) token/)],
     ["person to remove", "/people", opens("Remove Grace Hopper")],
     ["sessions", "/sessions"],
+    ["profile", "/profile"],
+    ["notifications", "/notifications"],
+    ["bell", "/", press(/^Notifications/)],
     ["settings", "/settings"],
     ["notifications", "/notifications"],
     ["agents", "/settings/agents"],

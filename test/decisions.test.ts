@@ -70,6 +70,7 @@ const otherDecisions = [
   "refuse_files",
   "reject_plan_change",
   "rerun_run",
+  "reject_task",
   "return_task",
   "steer_task",
   "take_task",

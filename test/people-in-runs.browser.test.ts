@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { planTask } from "../src/crew/rules/plan.ts";
 import { expectAccessible, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
@@ -100,6 +101,37 @@ describe("people inside a run, in a browser", needs("chromium"), () => {
     go();
     expect(await execution).toMatchObject({ state: "stopped" });
     await expectAccessible(page, "a paused run");
+    expect(faults).toEqual([]);
+  });
+
+  test("O3, O5: a question of the plan is answered on its page, with the words of a question", async () => {
+    const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n", files: { "a.txt": "a\n" } });
+    const { link } = await serve(root);
+    const run = await newRun(app, [
+      planned("0"),
+      planTask.parse({
+        ...{ number: "1.1", title: "Confirm the backup", gate: "person" },
+        requirements: "Is there a backup of the orders table? Say where it is.",
+      }),
+      planned("1.2", { depends_on: ["1.1"] }),
+    ]);
+    await executed(app, run, playing({ worker: writes(), qc: passes }));
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/runs/${run}`);
+    await page.getByRole("link", { name: "Answer task 1.1: Confirm the backup" }).waitFor();
+    await page.goto(`${url}/inbox`);
+    await page.getByRole("link", { name: "Answer task 1.1: Confirm the backup" }).click();
+    await page.getByText("Is there a backup of the orders table?").waitFor();
+    await page.getByRole("button", { name: "Reject" }).waitFor();
+    expect(await page.getByRole("button", { name: "Return" }).count()).toBe(0);
+    await expectAccessible(page, "a question to answer");
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await sideways(page)).toBe(0);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.getByRole("textbox", { name: "Answer" }).fill("On disk 7.");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("Question approved").waitFor();
+    expect((await app.runs.tasks(run))[1]?.task.state).toBe("completed");
     expect(faults).toEqual([]);
   });
 });

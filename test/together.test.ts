@@ -21,8 +21,8 @@ async function team(engine: (typeof engines)[number]) {
   return { ...workspace, admin, open, notices };
 }
 
-describe.each(engines)("O18: working together (%s)", (engine) => {
-  test("O18: a mention notifies the person once; code, addresses and unknown names do not", async () => {
+describe.each(engines)("U11: working together (%s)", (engine) => {
+  test("U11: a mention notifies the person once; code, addresses and unknown names do not", async () => {
     const { app, admin, open, notices } = await team(engine);
     const { id } = await open("`@Rita`, rita@Rita and @nobody: ask @grace hopper, or @Grace Hopper.");
     expect((await notices(grace)).notifications).toMatchObject([
@@ -39,7 +39,7 @@ describe.each(engines)("O18: working together (%s)", (engine) => {
     expect((await notices(grace)).notifications).toHaveLength(1);
   });
 
-  test("O18: a topic is unread until the person reads it, and again after a reply of somebody else", async () => {
+  test("U11: a topic is unread until the person reads it, and again after a reply of somebody else", async () => {
     const { app, admin, open, notices } = await team(engine);
     const { id } = await open("Why Fridays?");
     const listed = async (of: typeof grace) =>
@@ -60,7 +60,7 @@ describe.each(engines)("O18: working together (%s)", (engine) => {
     expect(await read({ topic_id: "t-none" })).toMatchObject({ problem: { code: "not_found" } });
   });
 
-  test("O18: a topic is assigned to somebody who can deal with it, who is notified", async () => {
+  test("U11: a topic is assigned to somebody who can deal with it, who is notified", async () => {
     const { app, admin, open, notices } = await team(engine);
     const { id } = await open("Who does it?");
     const assign = (assignee: string | null) => operations.assign_topic.perform(app, { id, assignee }, admin);
@@ -74,7 +74,7 @@ describe.each(engines)("O18: working together (%s)", (engine) => {
     expect(unwrap(await operations.list_topics.perform(app, {}, rita)).topics).toMatchObject([{ assignee: null }]);
   });
 
-  test("O18: a proposal notifies those who decide until it is decided; agents have no notifications", async () => {
+  test("U11: a proposal notifies those who decide until it is decided; agents have no notifications", async () => {
     const { app, admin, notices } = await team(engine);
     const agent = { kind: "agent" as const, role: "engineer", turn: newTurn() };
     const section = { id: "runbook", title: "Runbook", mode: "log", writable_by: ["engineer"], description: "Steps." };
@@ -93,7 +93,7 @@ describe.each(engines)("O18: working together (%s)", (engine) => {
   });
 });
 
-test("O18: HTTP and the commands assign and list, and nobody else sees what a person has read", async () => {
+test("U11: HTTP and the commands assign and list, and nobody else sees what a person has read", async () => {
   const { app, root, open } = await team("sqlite");
   const { id } = await open("@Grace Hopper: why?");
   const made = { kind: "person", name: grace.name, rank: "collaborator" };

@@ -72,6 +72,10 @@ const sessions = at(
   "/sessions",
   later(() => import("./sessions/sessions.tsx").then(({ Sessions }) => Sessions)),
 );
+const profile = at(
+  "/profile",
+  later(() => import("./profile/profile.tsx").then(({ Profile }) => Profile)),
+);
 const notifications = at(
   "/notifications",
   later(() => import("./notifications/notifications.tsx").then(({ Notifications }) => Notifications)),
@@ -80,7 +84,9 @@ const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
   component: later(() => import("./inbox/inbox.tsx").then(({ Inbox }) => Inbox)),
-  validateSearch: (raw: Record<string, unknown>) => ({ show: raw.show === "decided" ? raw.show : undefined }),
+  validateSearch: (raw: Record<string, unknown>) => ({
+    show: raw.show === "decided" || raw.show === "all" ? raw.show : undefined,
+  }),
 });
 const proposal = createRoute({
   getParentRoute: () => root,
@@ -158,7 +164,22 @@ const topic = at(
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[home, entry, page, search, sources, source, people, sessions, notifications, inbox, proposal, topics, topic],
+    ...[
+      home,
+      entry,
+      page,
+      search,
+      sources,
+      source,
+      people,
+      sessions,
+      profile,
+      notifications,
+      inbox,
+      proposal,
+      topics,
+      topic,
+    ],
     ...[runs, run, tasks, task, graph, heldFiles, gate, planChange, settings, agents],
   ]),
   defaultErrorComponent: Broken,

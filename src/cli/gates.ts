@@ -1,5 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
-import { approveTask, returnTask, showGate } from "../crew/gate-operations.ts";
+import { approveTask, rejectTask, returnTask, showGate } from "../crew/gate-operations.ts";
 import { spellHidden } from "../kernel/hidden.ts";
 import { ok, unwrap } from "../kernel/result.ts";
 import type { Confirmation } from "./decide.ts";
@@ -11,11 +11,18 @@ export const approveCommand = (common: () => Common) =>
   new Command("approve")
     .description(approveTask.summary)
     .argument("<id>", "id of the task, as shown by `inbox`")
-    .option("--note <text>", "kept with the decision")
-    .option("--show", "only show the result")
+    .option("--note <text>", "kept with the decision; the answer to a question")
+    .option("--show", "only show the result or the question")
     .action((id, { note, show }) =>
       show ? report(common(), showGate, { id }, described) : decide(common(), approveTask, { id, note }, "approve"),
     );
+
+export const rejectCommand = (common: () => Common) =>
+  new Command("reject")
+    .description(rejectTask.summary)
+    .argument("<id>", "id of the task, as shown by `inbox`")
+    .option("--note <text>", "why; kept with the decision")
+    .action((id, { note }) => decide(common(), rejectTask, { id, note }, "reject"));
 
 export const returnCommand = (common: () => Common) =>
   new Command("return")
@@ -27,9 +34,9 @@ export const returnCommand = (common: () => Common) =>
 /** Decides about exactly the result that is shown. */
 function decide(
   common: Common,
-  operation: typeof approveTask | typeof returnTask,
+  operation: typeof approveTask | typeof rejectTask | typeof returnTask,
   input: { id: string; note: string | undefined },
-  word: "approve" | "return",
+  word: "approve" | "reject" | "return",
 ): Promise<void> {
   return withApp(common, async (app) => {
     const gate = unwrap(await showGate.perform(app, { id: input.id }, await localPerson(app, common)));
@@ -49,13 +56,13 @@ function decide(
 
 type Gate = OutputOf<typeof showGate>;
 
-const described = ({ number, title, requirements, output, score, feedback, diff, truncated }: Gate) =>
+const described = ({ number, title, requirements, output, score, feedback, diff, truncated, on_reject }: Gate) =>
   [
     bold(`Task ${number}: ${title}`),
     spellHidden(requirements),
-    "",
-    bold(`Result, score ${score ?? "none"}: ${spellHidden(feedback)}`),
-    spellHidden(output),
+    ...(on_reject === null
+      ? ["", bold(`Result, score ${score ?? "none"}: ${spellHidden(feedback)}`), spellHidden(output)]
+      : ["", `A rejection ${on_reject === "fail" ? "fails the task" : "stops the run"}.`]),
     ...(diff === "" ? [] : ["", colouredDiff(spellHidden(diff))]),
     ...(truncated ? ["… the diff is longer than this"] : []),
   ].join("\n");

@@ -10,9 +10,15 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs, plan_changes, files, gates, settings }: Waiting): string {
-  if (waiting === 0) return "nothing to review";
+function listed({ waiting, proposals, runs, plan_changes, files, gates, settings, topics }: Waiting): string {
+  if (waiting === 0 && topics.length === 0) return "nothing to review";
   const rows = [
+    ...topics.map(({ id, reason, opening, at }) => [
+      `topic, ${reason}`,
+      opening,
+      when(at),
+      `scriptorium topic show ${id}`,
+    ]),
     ...settings.map(({ name, keys }) => ["settings", `${name}: ${keys.join(", ")}`, "", "scriptorium allow"]),
     ...files.map((held) => [
       "held files",
@@ -20,8 +26,8 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
       when(held.held_at),
       `scriptorium run allow-files ${held.task}`,
     ]),
-    ...gates.map(({ task, number, title, held_at }) => [
-      "approval",
+    ...gates.map(({ task, number, title, held_at, on_reject }) => [
+      on_reject === null ? "approval" : "question",
       `task ${number}: ${title}`,
       when(held_at),
       `scriptorium task approve ${task}`,
@@ -58,5 +64,5 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
     what.length > 70 ? `${what.slice(0, 69)}…` : what,
     ...rest,
   ]);
-  return `${bold(plural(waiting, "decision"))}\n${table(short)}`;
+  return `${bold([plural(waiting, "decision"), ...(topics.length > 0 ? [plural(topics.length, "topic for you", "topics for you")] : [])].join(", "))}\n${table(short)}`;
 }

@@ -9,7 +9,7 @@ import { ok } from "../kernel/result.ts";
 import { createTodo, limitRun, listTodos, lockTodo, releaseTask, unlockTodo } from "../tasks/operations.ts";
 import { stateNamed, wordsFor } from "../tasks/state-words.ts";
 import type { Confirmation } from "./decide.ts";
-import { approveCommand, returnCommand } from "./gates.ts";
+import { approveCommand, rejectCommand, returnCommand } from "./gates.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, report } from "./session.ts";
 import { claimSecret, shell } from "./shell.ts";
@@ -17,7 +17,7 @@ import { bold, colouredDiff, inert, inertly, table } from "./text.ts";
 
 export const taskCommand = (common: () => Common) =>
   new Command("task")
-    .description("create, claim, approve, take over, release and retry tasks")
+    .description("create, claim, approve, reject, take over, release and retry tasks")
     .addCommand(
       new Command("add")
         .description(createTodo.summary)
@@ -160,6 +160,7 @@ export const taskCommand = (common: () => Common) =>
         ),
     )
     .addCommand(approveCommand(common) as unknown as Command)
+    .addCommand(rejectCommand(common))
     .addCommand(returnCommand(common) as unknown as Command)
     .addCommand(
       new Command("overturn")

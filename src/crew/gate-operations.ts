@@ -17,7 +17,8 @@ const longestDiff = 200_000;
 
 export const showGate = operation({
   name: "show_gate",
-  summary: "Show the verified result of a task that waits for your approval: output, verdict and diff.",
+  summary:
+    "Show what waits for your approval: the verified result of a task with its verdict and diff, or a question of the plan.",
   effect: "reads",
   reads: ["run", "task", "attempt"],
   callers: people,
@@ -25,7 +26,7 @@ export const showGate = operation({
   http: { method: "get", path: "/tasks/{id}/gate" },
   input: z.object({ id }),
   output: gateLine.extend({
-    requirements: z.string(),
+    requirements: z.string().describe("Of a task that only asks: the question"),
     output: z.string().describe("What the worker submitted; for a text task, the text itself"),
     files_changed: z.array(z.string()),
     score: z.int().nullable(),
@@ -75,17 +76,46 @@ async function decide(app: CrewApp, decision: GateDecision, actor: string): Prom
 
 export const approveTask = operation({
   name: "approve_task",
-  summary: "Approve the verified result of a task with a gate; it is merged and dependent tasks start.",
+  summary: "Approve the verified result of a task with a gate, which is merged, or a question; dependent tasks start.",
   effect: "writes",
   touches: ["run", "task", "attempt"],
   callers: collaborators,
   group: "runs",
   http: { method: "post", path: "/tasks/{id}/approve" },
   decision: true,
-  input: z.object({ id, hash, note: z.string().trim().min(1).max(2000).optional().describe("Kept with the decision") }),
+  input: z.object({
+    id,
+    hash,
+    note: z
+      .string()
+      .trim()
+      .min(1)
+      .max(2000)
+      .optional()
+      .describe("Kept with the decision; for a question, the answer that dependent tasks get"),
+  }),
   output: outcome,
   run: (app: CrewApp, { id, hash, note }, caller) =>
     decide(app, { task: id, hash, decision: "approved", note: note ?? null }, nameOf(caller)),
+});
+
+export const rejectTask = operation({
+  name: "reject_task",
+  summary: "Reject a question of the plan: its task fails, or the run stops, as the plan says.",
+  effect: "writes",
+  touches: ["run", "task", "attempt"],
+  callers: collaborators,
+  group: "runs",
+  http: { method: "post", path: "/tasks/{id}/reject" },
+  decision: true,
+  input: z.object({
+    id,
+    hash,
+    note: z.string().trim().min(1).max(2000).optional().describe("Why; kept with the decision"),
+  }),
+  output: outcome,
+  run: (app: CrewApp, { id, hash, note }, caller) =>
+    decide(app, { task: id, hash, decision: "rejected", note: note ?? null }, nameOf(caller)),
 });
 
 export const returnTask = operation({

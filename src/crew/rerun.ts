@@ -102,7 +102,8 @@ async function planRerun(app: CrewApp, id: string, text: string) {
   const attempt = attemptNamed(attempts, { ...from.value, task: start.number });
   if (!attempt.ok) return attempt;
   const state = shownState(fromRow(start.task));
-  if (!repeatable.includes(start.task.state) || attempts.length === 0)
+  const wasTried = attempts.length > 0 || start.on_reject !== null;
+  if (!repeatable.includes(start.task.state) || !wasTried)
     return refuse("conflict", `task ${start.number} is ${wordsFor(state)}; only a task that was tried can be repeated`);
   const behind = new Set([start.task_id, ...(await descendantsOf(app.db.read, start.task_id))]);
   const repeated = rows.filter((row) => behind.has(row.task_id));

@@ -58,6 +58,7 @@ export interface RunTaskRow {
   notes: string;
   failure: string | null;
   gate: "person" | null;
+  on_reject: "fail" | "stop" | null;
   start_epoch: number | null;
   start_since: number | null;
 }
@@ -70,7 +71,7 @@ export interface GateRow {
   base_id: string | null;
   commit_id: string | null;
   held_at: string;
-  decision: "approved" | "returned" | null;
+  decision: "approved" | "returned" | "rejected" | null;
   note: string | null;
   decided_by: string | null;
   decided_at: string | null;

@@ -58,6 +58,8 @@ export type ShownState = (typeof shownStates)[number];
 
 /** The state as people see it: blocked behind a lost task; stale if it was completed with an overturned output. */
 export function shownState(task: Pick<Task, "state" | "lostBlockers" | "result">): ShownState {
+  // A question was not verified: it waits for a person.
+  if (task.state === "qc_passed" && task.result.asked === true) return "pending";
   if (task.state === "failed" && task.result.stale !== undefined) return "stale";
   return task.lostBlockers > 0 && !isOver(task.state) ? "blocked" : task.state;
 }

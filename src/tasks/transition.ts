@@ -13,6 +13,8 @@ import type { State, Task } from "./task.ts";
  *                   completed  preparing_retry ──claim──▶ worker_executing             completed
  *
  *   worker_executing ──fail──▶ qc_failed: the worker was stopped or delivered nothing, so no verifier looks at it
+ *   worker_executing ──ask──▶ qc_passed: the task asks a person; then ──accept──▶ completed, ──give_up──▶ failed or
+ *                             ──release──▶ pending, which asks again
  *   qc_passed ──reject──▶ qc_failed: the deliverable does not merge, or it changed after its verdict
  *   any state that is not final ──cancel──▶ cancelled
  *   any state but completed ──take──▶ worker_executing: a person does the work of a run's task by hand
@@ -26,12 +28,15 @@ export type Step =
   | { type: "release"; reason: string; forced?: true; from?: string }
   | { type: "submit"; output: string }
   | { type: "finish"; output: string }
+  /** The task is a question to a person and has no worker. */
+  | { type: "ask" }
   /** `output` is the unfinished work, for the next worker. */
   | { type: "fail"; reason: string; output: string }
   | { type: "verify"; by: string }
   | { type: "pass"; score: number; feedback: string }
   | { type: "reject"; score: number; feedback: string }
-  | { type: "accept" }
+  /** `output` is a person's answer to a question. */
+  | { type: "accept"; output?: string }
   /** `returned` is the number of attempts that a person returned at a gate: they do not count. */
   | { type: "retry"; reason: string; returned?: number }
   | { type: "give_up"; reason: string }
@@ -46,6 +51,7 @@ const participles: Record<Step["type"], string> = {
   release: "released",
   submit: "submitted",
   finish: "completed",
+  ask: "asked",
   fail: "failed",
   verify: "verified",
   pass: "passed",
@@ -65,13 +71,14 @@ const leadsTo: Record<State, Partial<Record<Step["type"], State>>> = {
   worker_executing: {
     submit: "worker_completed",
     finish: "completed",
+    ask: "qc_passed",
     fail: "qc_failed",
     release: "pending",
     ...inProgress,
   },
   worker_completed: { verify: "qc_executing", ...inProgress },
   qc_executing: { pass: "qc_passed", reject: "qc_failed", release: "worker_completed", ...inProgress },
-  qc_passed: { accept: "completed", reject: "qc_failed", ...inProgress },
+  qc_passed: { accept: "completed", reject: "qc_failed", give_up: "failed", release: "pending", ...inProgress },
   qc_failed: { retry: "preparing_retry", give_up: "failed", ...inProgress },
   preparing_retry: { claim: "worker_executing", ...inProgress },
   completed: { overturn: "failed" },
@@ -138,6 +145,13 @@ function objection(task: Current, step: Step): string | undefined {
   if (step.type === "finish" && task.run !== null)
     return "a task of a run must be verified before it is completed; submit its output";
   if (step.type === "fail" && task.run === null) return "a task that belongs to no run has no attempts; release it";
+  if (step.type === "ask" && task.run === null) return "only a task of a run can ask a person";
+  if (task.state === "qc_passed" && task.result.asked !== true && (step.type === "give_up" || step.type === "release"))
+    return "its result is verified; only a question to a person can be rejected";
+  if (step.type === "accept" && step.output !== undefined && task.result.asked !== true)
+    return "only a question to a person has an answer";
+  if (step.type === "take" && task.result.asked === true && task.state === "qc_passed")
+    return "the task asks a person and has no work to take over; approve or reject it";
   if (step.type === "pass" && !(step.score >= passAt))
     return `a score of ${step.score} does not pass; the minimum is ${passAt}`;
   if (step.type === "retry" && task.attempt - (step.returned ?? 0) > task.maxRetries)
@@ -156,6 +170,10 @@ function resultOf(step: Step): Record<string, unknown> | undefined {
       return { output: step.output.slice(0, longestOutput), score: null, feedback: step.reason };
     case "take":
       return { taken_by: step.by };
+    case "ask":
+      return { asked: true };
+    case "accept":
+      return step.output === undefined ? undefined : { output: step.output.slice(0, longestOutput) };
     case "pass":
     case "reject":
       return { score: step.score, feedback: step.feedback };

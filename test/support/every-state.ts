@@ -109,6 +109,7 @@ export async function everyState(): Promise<TestWorkspace & { made: Made }> {
   await fillReview(workspace, call, made);
   await fillRuns(app, call, made);
   await fillPeople(call);
+  await fillTogether(call, made);
   while ((await app.search.catchUp()) > 0);
   await app.links.catchUp();
   return { ...workspace, made };
@@ -241,6 +242,16 @@ async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
   made.held = await taskOf("holding", "1.9");
   made.planChange = (await app.db.read.selectFrom("plan_changes").selectAll().executeTakeFirst())?.id ?? "";
   await call("create_todo", { title: "Count the parcels", description: "At every depot." });
+}
+
+/** Somebody else mentions the person and assigns a topic to them. */
+async function fillTogether(call: Call, made: Made): Promise<void> {
+  const grace: Caller = { kind: "person", name: "Grace Hopper", rank: "collaborator", proof: "session" };
+  const own = person();
+  const name = own.kind === "person" ? own.name : "";
+  const opened = { source_path: "docs/insurance.md", kind: "question", content: `Is this insured, @${name}?` };
+  made.mentioned = (await call("open_topic", opened, grace)).id ?? "";
+  await call("assign_topic", { id: made.topic, assignee: name }, grace);
 }
 
 async function fillPeople(call: Call): Promise<void> {

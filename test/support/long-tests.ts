@@ -82,6 +82,7 @@ export const longTests = [
   "steering",
   "store-move",
   "task-take",
+  "together.browser",
   "trust.browser",
   "watched-entries",
 ].map((name) => `test/${name}.test.ts`);

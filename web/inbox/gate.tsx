@@ -11,11 +11,11 @@ import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
 
 type Gate = Output<"show_gate">;
 
-/** The verified result of a task with a gate, and the decision about it. */
+/** The verified result of a task with a gate, or a question of a plan, and the decision about it. */
 export function GatePage() {
   const { id = "" } = useParams({ strict: false });
   const { data, error, refetch } = useOperation("show_gate", { id });
-  const title = data ? `Approve task ${data.number}` : "Approve a result";
+  const title = data ? `${data.on_reject === null ? "Approve" : "Answer"} task ${data.number}` : "Approve a result";
   useTitle(title);
   return (
     <div className="column wide">
@@ -26,8 +26,10 @@ export function GatePage() {
             <Link to={`/tasks/${data.task}`}>
               <Shown text={data.title} />
             </Link>{" "}
-            of <Link to={`/runs/${data.run}`}>{data.run}</Link> is verified. It is merged, and tasks that depend on it
-            start, once you approve.
+            of <Link to={`/runs/${data.run}`}>{data.run}</Link>{" "}
+            {data.on_reject === null
+              ? "is verified. It is merged, and tasks that depend on it start, once you approve."
+              : `asks you. Tasks that depend on it start once you approve; a rejection ${data.on_reject === "fail" ? "fails the task" : "stops the run"}.`}
           </p>
         )}
       </div>
@@ -39,6 +41,16 @@ export function GatePage() {
 }
 
 function Whole({ gate }: { gate: Gate }) {
+  if (gate.on_reject !== null)
+    return (
+      <>
+        <section>
+          <h2>Question</h2>
+          <Markdown text={gate.requirements} lines={12} />
+        </section>
+        <Decide gate={gate} />
+      </>
+    );
   return (
     <>
       <section>
@@ -69,29 +81,42 @@ function Whole({ gate }: { gate: Gate }) {
   );
 }
 
-function Decide({ gate: { task, hash } }: { gate: Gate }) {
+function Decide({ gate: { task, hash, on_reject } }: { gate: Gate }) {
   const navigate = useNavigate();
   const done =
     (what: string) =>
     ({ state }: { state: string }) => {
-      say(`Result ${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
+      say(`${asks ? "Question" : "Result"} ${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
       void navigate({ to: "/inbox", search: {} as never });
     };
   const approve = useWrite("approve_task", { onDone: done("approved") });
   const giveBack = useWrite("return_task", { onDone: done("returned") });
-  const when = !approve.isPending && !giveBack.isPending;
+  const reject = useWrite("reject_task", { onDone: done("rejected") });
+  const when = !approve.isPending && !giveBack.isPending && !reject.isPending;
+  const asks = on_reject !== null;
   return (
     <DecisionCard
-      label="Note"
-      description="To return the result, say what must change; the next worker reads it"
+      label={asks ? "Answer" : "Note"}
+      description={
+        asks
+          ? "Optional; tasks that depend on this one read it when you approve"
+          : "To return the result, say what must change; the next worker reads it"
+      }
       accept={{
         ...{ id: "approve-task", label: "Approve", operation: "approve_task", when },
         run: (note) => approve.mutate({ id: task, hash, ...(note ? { note } : {}) }),
       }}
-      decline={{
-        ...{ id: "return-task", label: "Return", operation: "return_task", when, needsNote: true },
-        run: (note) => giveBack.mutate({ id: task, hash, note }),
-      }}
+      decline={
+        asks
+          ? {
+              ...{ id: "reject-task", label: "Reject", operation: "reject_task", when },
+              run: (note) => reject.mutate({ id: task, hash, ...(note ? { note } : {}) }),
+            }
+          : {
+              ...{ id: "return-task", label: "Return", operation: "return_task", when, needsNote: true },
+              run: (note) => giveBack.mutate({ id: task, hash, note }),
+            }
+      }
     />
   );
 }

@@ -17,11 +17,21 @@ import { type Action, useActions } from "../shell/actions.ts";
 import { BulkApprove } from "./bulk-approve.tsx";
 import { Pending } from "./pending.tsx";
 import { ProposalFacts, waited } from "./proposal-facts.tsx";
+import { forYou, WaitingTopics } from "./waiting-topics.tsx";
+
+export type InboxFilter = "all" | "decided";
 
 /** Everything that waits for a person, and what was decided before. */
 export function Inbox() {
   useTitle("Inbox");
-  const { show } = useSearch({ strict: false }) as { show?: "decided" };
+  const { show } = useSearch({ strict: false }) as { show?: InboxFilter };
+  const names = useOperation("list_names", {});
+  const hasOthers = (names.data?.names ?? []).filter(({ assignable }) => assignable).length > 1;
+  const filters: (InboxFilter | undefined)[] = [
+    undefined,
+    ...(hasOthers || show === "all" ? (["all"] as const) : []),
+    "decided",
+  ];
   return (
     <div className="column">
       <div className="page-head">
@@ -32,7 +42,7 @@ export function Inbox() {
         </p>
       </div>
       <nav className="chips" aria-label="Show">
-        {([undefined, "decided"] as const).map((name) => (
+        {filters.map((name) => (
           <Link
             key={name ?? ""}
             to="/inbox"
@@ -42,16 +52,17 @@ export function Inbox() {
             aria-current={show === name ? "page" : undefined}
             activeProps={{}}
           >
-            {name === undefined ? "Open" : "Decided"}
+            {name === undefined ? (hasOthers ? "For me" : "Open") : name === "all" ? "All" : "Decided"}
           </Link>
         ))}
       </nav>
-      {show === "decided" ? <Decided /> : <Waiting />}
+      {show === "decided" ? <Decided /> : <Waiting isForAll={show === "all"} />}
     </div>
   );
 }
 
 const kinds = {
+  topics: "Topics",
   proposals: "Proposals",
   gates: "Results",
   files: "Files",
@@ -61,14 +72,26 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-function Waiting() {
-  const { data, error, refetch } = useOperation("inbox", {});
+function Waiting({ isForAll }: { isForAll: boolean }) {
+  const { data: all, error, refetch } = useOperation("inbox", {});
   const [only, setOnly] = useState<Kind>();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   useActions(rowActions);
   if (error) return <Failed error={error} again={() => void refetch()} />;
-  if (!data) return <Loading />;
-  if (data.waiting === 0) {
+  if (!all) return <Loading />;
+  const data = isForAll ? all : forYou(all);
+  if (data.waiting + data.topics.length === 0 && all.waiting > 0) {
+    return (
+      <Empty icon={<Check size={28} aria-hidden />} title="Nothing waits for you">
+        <p>
+          <Link to="/inbox" search={{ show: "all" }}>
+            {all.waiting === 1 ? "One decision waits" : `${all.waiting} decisions wait`} for others
+          </Link>
+        </p>
+      </Empty>
+    );
+  }
+  if (data.waiting + data.topics.length === 0) {
     return (
       <Empty icon={<Check size={28} aria-hidden />} title="Nothing to review">
         <p>
@@ -108,6 +131,7 @@ function Waiting() {
       )}
       {picked.length > 0 && <BulkApprove chosen={picked} onDone={() => setChosen(new Set())} />}
       <ul className="entries inbox-rows">
+        {has("topics") && <WaitingTopics topics={data.topics} />}
         {has("settings") &&
           data.settings.map(({ name, keys }) => (
             <li key={name}>
@@ -266,15 +290,17 @@ function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
     <li>
       <h2>
         <Link to={`/gates/${gate.task}`}>
-          Approve task {gate.number}: <Shown text={gate.title} />
+          {gate.on_reject === null ? "Approve" : "Answer"} task {gate.number}: <Shown text={gate.title} />
         </Link>
       </h2>
       <p className="summary">
-        Its result is verified. It is merged, and tasks that depend on it start, once you approve.
+        {gate.on_reject === null
+          ? "Its result is verified. It is merged, and tasks that depend on it start, once you approve."
+          : "It asks you a question of the plan. Tasks that depend on it start once you approve."}
       </p>
       <p className="facts">
-        <span className="state tone-off">needs approval</span>
-        <span>the worker</span>
+        <span className="state tone-off">{gate.on_reject === null ? "needs approval" : "needs an answer"}</span>
+        <span>{gate.on_reject === null ? "the worker" : "the plan"}</span>
         <span>waiting for {waited(gate.held_at)}</span>
       </p>
     </li>

@@ -1,6 +1,7 @@
 import {
   ActivityLogIcon,
   ArchiveIcon,
+  BellIcon,
   ChatBubbleIcon,
   CheckIcon,
   ChevronRightIcon,
@@ -43,6 +44,7 @@ const icon =
 
 /** Named after their meaning in this application. */
 export const Ban = icon(CircleBackslashIcon);
+export const Bell = icon(BellIcon);
 export const BookOpen = icon(ReaderIcon);
 export const Bot = icon(LightningBoltIcon);
 export const Check = icon(CheckIcon);

@@ -2,9 +2,26 @@ import { useEffect } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 
+let title: string | undefined;
+let waiting = 0;
+
+function write(): void {
+  const name = title ? `${title} · ${boot.workspace.name}` : boot.workspace.name;
+  document.title = spellHidden(waiting > 0 ? `(${waiting}) ${name}` : name);
+}
+
 /** The document's title while the component is shown. */
-export function useTitle(title: string | undefined): void {
+export function useTitle(next: string | undefined): void {
   useEffect(() => {
-    document.title = spellHidden(title ? `${title} · ${boot.workspace.name}` : boot.workspace.name);
-  }, [title]);
+    title = next;
+    write();
+  }, [next]);
+}
+
+/** The number of things that wait for the person, before every title. */
+export function useTitleCount(count: number): void {
+  useEffect(() => {
+    waiting = count;
+    write();
+  }, [count]);
 }

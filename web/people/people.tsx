@@ -2,6 +2,7 @@ import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import { useTitle } from "../parts/title.ts";
+import { ranksMay } from "./ranks.ts";
 import { Tokens } from "./tokens.tsx";
 import { Users } from "./users.tsx";
 
@@ -14,7 +15,7 @@ export function People() {
         <h1>People and agents</h1>
         <p className="lead">
           You are <strong>{spellHidden(boot.person.name)}</strong>, {article(boot.person.rank)}.{" "}
-          {mayDo[boot.person.rank]}
+          {ranksMay[boot.person.rank]}
         </p>
       </div>
       {mayCall("list_users") ? <Users /> : <p className="note">Only admins can see and manage people and tokens.</p>}
@@ -24,8 +25,3 @@ export function People() {
 }
 
 const article = (rank: string) => (rank === "admin" ? "an admin" : `a ${rank}`);
-const mayDo = {
-  reader: "You can read everything. Collaborators can also write, discuss and decide.",
-  collaborator: "You can read, write, discuss and decide. Admins also manage people and tokens.",
-  admin: "You can do everything.",
-};

@@ -67,17 +67,17 @@ export function Progress({ run }: { run: Run }) {
   );
 }
 
-/** Results that wait for a person at a gate. */
+/** Results and questions that wait for a person at a gate. */
 export function Approvals({ run }: { run: Run }) {
   const waiting = run.tasks.filter((task) => task.waits_for_approval);
   if (waiting.length === 0) return null;
   return (
     <section className="note" aria-label="Results to approve">
       <ul className="links">
-        {waiting.map(({ id, number, title }) => (
+        {waiting.map(({ id, number, title, asks }) => (
           <li key={id}>
             <Link to={`/gates/${id}`}>
-              Approve task {number}: <Shown text={title} />
+              {asks ? "Answer" : "Approve"} task {number}: <Shown text={title} />
             </Link>
           </li>
         ))}

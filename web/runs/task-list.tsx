@@ -35,11 +35,11 @@ export function TaskList({ run }: { run: Run }) {
               </th>
               <td>
                 <span className={`state tone-${toneOf(task.state)}`}>{stateWords[task.state] ?? task.state}</span>{" "}
-                {task.waits_for_approval && <Link to={`/gates/${task.id}`}>needs approval</Link>}
+                {task.waits_for_approval && (
+                  <Link to={`/gates/${task.id}`}>{task.asks ? "needs an answer" : "needs approval"}</Link>
+                )}
               </td>
-              <td className="number minor">
-                {task.attempts} of {task.max_retries + 1}
-              </td>
+              <td className="number minor">{task.asks ? "–" : `${task.attempts} of ${task.max_retries + 1}`}</td>
               <td className="number">{task.score ?? ""}</td>
               <td className="minor">{task.holder && <Shown text={task.holder} />}</td>
             </tr>

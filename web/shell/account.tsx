@@ -20,6 +20,9 @@ export function Account() {
         <Shown text={boot.person.name} />
       </button>
       <div id="account-menu" className="account-menu" popover="auto" ref={menu}>
+        <Link to="/profile" onClick={() => menu.current?.hidePopover()}>
+          Profile
+        </Link>
         <Link to="/notifications" onClick={() => menu.current?.hidePopover()}>
           Notifications
         </Link>

@@ -9,6 +9,7 @@ import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { type Action, listenToKeys, useActions } from "./actions.ts";
+import { Bell } from "./bell.tsx";
 import { Help } from "./help.tsx";
 import { Keys } from "./keys.tsx";
 import { Nav, places } from "./nav.tsx";
@@ -72,6 +73,7 @@ export function Frame() {
       keys: "g n",
       run: () => void navigate({ to: "/notifications" }),
     },
+    { id: "profile", label: "Profile", group: "Go to", keys: "g u", run: () => void navigate({ to: "/profile" }) },
     { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
     {
       id: "agents",
@@ -117,6 +119,7 @@ export function Frame() {
         <span className="bar-name">
           <Shown text={boot.workspace.name} />
         </span>
+        <Bell place="bar" />
         <button type="button" className="icon-button" aria-label="Find anything" onClick={() => setOpen("palette")}>
           <Search size={20} />
         </button>

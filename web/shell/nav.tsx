@@ -5,6 +5,7 @@ import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
 import type { LiveState } from "../client/live.ts";
 import { useOperation } from "../client/query.ts";
+import { useBrowserNotices } from "../notifications/browser-notices.ts";
 import {
   BookOpen,
   FileStack,
@@ -17,7 +18,9 @@ import {
   Users,
 } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
+import { useTitleCount } from "../parts/title.ts";
 import { Account } from "./account.tsx";
+import { Bell } from "./bell.tsx";
 import { Tree } from "./tree.tsx";
 
 type Place = { to: string; label: string; icon: ReactNode; keys: string; operation?: OperationName };
@@ -45,12 +48,17 @@ type Props = { live: LiveState; onFind(): void; find: ReactNode; onHelp(): void 
 
 export function Nav({ live, onFind, find, onHelp }: Props) {
   const inbox = useOperation("inbox", {});
-  const count = inbox.data?.waiting ?? 0;
+  const count = inbox.data?.waiting_for_you ?? 0;
+  useTitleCount(count);
+  useBrowserNotices(useOperation("notifications", {}).data);
   return (
     <>
-      <Link to="/" className="brand">
-        <Shown text={boot.workspace.name} />
-      </Link>
+      <div className="brand-row">
+        <Link to="/" className="brand">
+          <Shown text={boot.workspace.name} />
+        </Link>
+        <Bell place="side" />
+      </div>
       <button type="button" className="find" onClick={onFind}>
         <Search size={16} aria-hidden />
         <span>Find anything</span>

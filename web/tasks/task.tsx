@@ -20,8 +20,9 @@ export function TaskPage() {
   const { id = "" } = useParams({ strict: false });
   const found = useOperation("get_task_context", { id });
   const task = found.data;
-  const waiting = useOperation("inbox", {}, { enabled: task?.state === "qc_passed" }).data;
-  const gate = waiting?.gates.some((one) => one.task === id);
+  const mayWait = task?.run !== undefined && (task.state === "qc_passed" || task.state === "pending");
+  const waiting = useOperation("inbox", {}, { enabled: mayWait }).data;
+  const gate = waiting?.gates.find((one) => one.task === id);
   useTitle(task?.title ?? "Task");
   const update = useWrite("update_todo", {
     onDone: (_, { status }) =>
@@ -60,7 +61,13 @@ export function TaskPage() {
       label: "Take over",
       group: "Page",
       operation: "take_task",
-      when: task?.run !== undefined && task.state !== "completed" && !isTaken && !task.waits_for && !take.isPending,
+      when:
+        task?.run !== undefined &&
+        task.state !== "completed" &&
+        !isTaken &&
+        !task.waits_for &&
+        !gate?.on_reject &&
+        !take.isPending,
       run: () => take.mutate({ id }),
     },
     handBack: {
@@ -161,7 +168,8 @@ export function TaskPage() {
       )}
       {gate && (
         <p className="note">
-          The verified result <Link to={`/gates/${id}`}>waits for approval</Link>.
+          {gate.on_reject === null ? "The verified result" : "The question"}{" "}
+          <Link to={`/gates/${id}`}>{gate.on_reject === null ? "waits for approval" : "waits for an answer"}</Link>.
         </p>
       )}
       {task.blocked_by && task.blocked_by.length > 0 && (

@@ -1,9 +1,10 @@
-import { Button, SegmentedControl, Textarea } from "@mantine/core";
+import { Button, SegmentedControl } from "@mantine/core";
 import { useEffect, useRef } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { queries, useWrite } from "../client/query.ts";
 import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
+import { MessageField } from "./message-field.tsx";
 import type { Passage, TopicDraft } from "./topic-drafts.ts";
 
 type Props = {
@@ -70,8 +71,8 @@ export function Composer({ path, draft, found, onChange, onClose, onDiscard, onO
           { value: "question", label: "Question" },
         ]}
       />
-      <Textarea
-        ref={field}
+      <MessageField
+        field={field}
         aria-label="Message"
         placeholder={kind === "change" ? "What should change, and why?" : "What do you want to know?"}
         autosize
@@ -79,7 +80,7 @@ export function Composer({ path, draft, found, onChange, onClose, onDiscard, onO
         maxRows={12}
         dir="auto"
         value={text}
-        onChange={(event) => onChange({ ...draft, text: event.currentTarget.value })}
+        onText={(next) => onChange({ ...draft, text: next })}
       />
       <div className="row-of-buttons">
         <Button type="submit" size="xs" loading={open.isPending} disabled={!canSend}>

@@ -1,4 +1,4 @@
-import { Button, NativeSelect, Textarea } from "@mantine/core";
+import { Button, NativeSelect } from "@mantine/core";
 import { useEffect, useRef } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
@@ -13,6 +13,7 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import type { Topic } from "./discussion.tsx";
+import { MessageField } from "./message-field.tsx";
 import { Messages } from "./messages.tsx";
 import { TopicWork } from "./work.tsx";
 
@@ -109,7 +110,11 @@ function Talk({ topic }: { topic: Topic }) {
   };
   useActions(Object.values(actions));
   const { mutate: markRead } = useWrite("mark_read", { onRefused: () => true });
-  const isSeen = whole.data !== undefined && topic.unread === true;
+  const notices = useOperation("notifications", {}).data?.notifications ?? [];
+  const isNoticed = notices.some(
+    ({ subject, read, kind }) => !read && kind === "assigned" && subject === `topic:${topic.id}`,
+  );
+  const isSeen = whole.data !== undefined && (topic.unread === true || isNoticed);
   useEffect(() => {
     if (isSeen) markRead({ topic_id: topic.id });
   }, [isSeen, topic.id, markRead]);
@@ -140,15 +145,15 @@ function Talk({ topic }: { topic: Topic }) {
             if (event.key === "Escape") field.current?.blur();
           }}
         >
-          <Textarea
-            ref={field}
+          <MessageField
+            field={field}
             aria-label="Reply"
             placeholder="Reply"
             autosize
             minRows={1}
             maxRows={10}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onText={setText}
           />
           <div className="row-of-buttons">
             {text.trim() && (

@@ -54,7 +54,7 @@ const taskRules = (facts: CrewFacts): string[] => [
   "- Tasks 1.1, 1.2 and so on do the work: one deliverable each, small enough for a small context. Let independent tasks run in parallel; two tasks that change the same file must depend on each other. A small request needs two or three tasks, not twenty.",
   "- A worker sees the title, requirements, steps and files of its task, and the output of its dependencies; nothing else. Write into the requirements the goal, the form of the result, where to look, what not to touch, and when it is done. Put research and alternatives into notes, which workers do not see.",
   "- Give every criterion a check that a program can run. The system runs it in the worker's folder, and its result is final. Leave out a check only where no program can tell.",
-  "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely.",
+  "- Set gate: person on a task whose result a person must see before the work goes on, such as a change of stored data or of a public interface: its verified result waits in the person's inbox, and so do the tasks that depend on it. Use it rarely. To only ask a person, give such a task no worker_role, qc_role, verification and execution: its requirements are the question, and the answer is its output.",
   facts.setup
     ? `- Dependencies are installed before task 0 by "${facts.setup.command}", because of ${facts.setup.from}: leave setup out unless the tasks need something else.`
     : "- If tasks or checks need installed dependencies, put the commands into setup with the lockfiles as inputs.",

@@ -265,11 +265,16 @@ export async function personReason({ db }: CrewApp, run: string): Promise<string
   const named = (tasks: readonly WaitingForPerson[]) => tasks.map(({ number }) => `task ${number}`).join(", ");
   const files = waiting.filter(({ why }) => why === "files");
   const gates = waiting.filter(({ why }) => why === "gate");
+  const questions = waiting.filter(({ why }) => why === "question");
+  const answers = questions.map(({ id }) => `scriptorium task approve ${id}`).join("; ");
   const approve = gates.map(({ id }) => `scriptorium task approve ${id}`).join("; ");
   return [
     ...(files.length > 0 ? [`${named(files)} changed files that a person must allow first`] : []),
     ...(gates.length > 0
       ? [`${named(gates)} ${gates.length === 1 ? "waits" : "wait"} for the approval of a person: ${approve}`]
+      : []),
+    ...(questions.length > 0
+      ? [`${named(questions)} ${questions.length === 1 ? "waits" : "wait"} for the answer of a person: ${answers}`]
       : []),
     ...waiting.flatMap(({ id, number, holder, why }) =>
       why === "taken"

@@ -13,4 +13,7 @@ export async function gateOf({ app, trees }: Crew, detail: RunTask, attempt: Att
   return holdAtGate(app, { task_id, run_id, epoch, hash: deliverable_hash ?? "", base_id, commit_id });
 }
 
-export const gateReason = ({ number }: Pick<RunTask, "number">) => `task ${number} waits for the approval of a person`;
+export const gateReason = ({ number, on_reject }: Pick<RunTask, "number" | "on_reject">) =>
+  on_reject === null
+    ? `task ${number} waits for the approval of a person`
+    : `task ${number} waits for the answer of a person`;

@@ -60,6 +60,8 @@ export async function takeTask(app: CrewApp, id: string, by: string, folder?: st
   if (!task) return noSuch(app.db.read, "task", id);
   const run = detail && (await app.runs.find(detail.run_id));
   if (!detail || !run) return refuse("invalid", `task ${id} belongs to no run; claim it with: scriptorium task claim`);
+  if (detail.on_reject !== null)
+    return refuse("conflict", `task ${detail.number} asks a person and has no work to take over; approve or reject it`);
   if (!["running", "stopped", "failed"].includes(run.state))
     return refuse("conflict", `run ${run.id} is ${run.state}; a task can be taken over once its run has started`);
   if (folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0)

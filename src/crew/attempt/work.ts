@@ -9,6 +9,7 @@ import { keepLease } from "../../tasks/lease.ts";
 import { preambleFor } from "../agent/preamble.ts";
 import { runForTask } from "../agent/run-for-task.ts";
 import type { Spent } from "../record/facts.ts";
+import { askPerson } from "../record/gates.ts";
 import { takeSteering } from "../record/steering-messages.ts";
 import { contextFor } from "../record/task-context.ts";
 import { attemptBranch } from "../rules/branches.ts";
@@ -19,6 +20,7 @@ import {
   deliverableHash,
   deskAt,
   done,
+  held,
   lost,
   released,
   type StageResult,
@@ -28,6 +30,7 @@ import {
 import type { Changed } from "./changed-files.ts";
 import { checkout } from "./checkout.ts";
 import type { Crew } from "./crew.ts";
+import { gateReason } from "./gate.ts";
 import type { Installation } from "./install/cache.ts";
 import { resetUnconfirmed, steeringFiles } from "./steering.ts";
 import type { Collected, Start, Worktree } from "./worktree.ts";
@@ -42,6 +45,13 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   if (!detail) {
     await app.tasks.release(task.id, worker, claim);
     return stop(`task ${task.id} does not belong to a plan`);
+  }
+  if (detail.on_reject !== null) {
+    const asked = await askPerson(app, detail, claim, worker);
+    if (!asked.ok) return lost;
+    crashPoint("crew-asked");
+    crew.tell({ kind: "gate-reached", ...aboutTask(detail, task.title), attempt: task.attempt });
+    return held(gateReason(detail));
   }
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;

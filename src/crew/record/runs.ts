@@ -376,6 +376,7 @@ const detail = (run: string, id: string, task: PlanTask): RunTask => ({
   notes: task.notes,
   failure: null,
   gate: task.gate ?? null,
+  on_reject: task.on_reject ?? null,
   start_epoch: null,
   start_since: null,
 });

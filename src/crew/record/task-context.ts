@@ -9,6 +9,7 @@ import { questionsOf } from "../../store/queries/questions.ts";
 import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { steeringOf } from "../../store/queries/steering.ts";
 import { checksOf } from "../../store/queries/verdicts.ts";
+import { fromRow } from "../../tasks/task.ts";
 import {
   type Context,
   type Limits,
@@ -76,13 +77,13 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
   const wanted = dependenciesOf(task);
   const rows = (await tasksOfRun(app.db.read, run)).filter((row) => wanted.includes(row.number));
   const before = await Promise.all(
-    rows.map(async ({ number, task }) => {
+    rows.map(async ({ number, task, on_reject }) => {
       const accepted = (await attemptsOf(app.db.read, { task: task.id })).findLast((row) => row.phase === "qc_passed");
       return {
         number,
         id: task.id,
         title: task.title,
-        output: accepted?.output ?? "",
+        output: on_reject === null ? (accepted?.output ?? "") : String(fromRow(task).result.output ?? ""),
         files: accepted?.files_changed ?? [],
       };
     }),

@@ -8,6 +8,10 @@ export const gateLine = z.object({
   title: z.string(),
   run: z.string(),
   hash: z.string(),
+  on_reject: z
+    .enum(["fail", "stop"])
+    .nullable()
+    .describe("For a task that only asks: what a rejection does; null for a verified result"),
   held_at: z.string(),
 });
 
@@ -17,7 +21,8 @@ export const shownGate = ({
   title,
   run_id,
   hash,
+  on_reject,
   held_at,
 }: WaitingGate): z.infer<typeof gateLine> => ({
-  ...{ task: task_id, number, title, run: run_id, hash, held_at },
+  ...{ task: task_id, number, title, run: run_id, hash, on_reject, held_at },
 });

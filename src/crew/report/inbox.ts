@@ -1,14 +1,21 @@
 import * as z from "zod";
 import { waitingItems } from "../../config/trust-items.ts";
+import { type Caller, kindOf, nameOf } from "../../kernel/caller.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
+import { knownNames } from "../../people/names.ts";
 import { listedProposal, withPending } from "../../review/proposals/operations.ts";
+import { waitingTopics } from "../../review/topics/unread.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
+import { assigneesOf } from "../../store/queries/assignments.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
-import { failedRuns, runsThatWait, tasksOfRun } from "../../store/queries/runs.ts";
+import { failedRuns, runsThatWait, startersOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { titlesOf } from "../../store/queries/titles.ts";
+import { openersOf } from "../../store/queries/topics.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
+import { isForPerson } from "./for-you.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
 import { budget, question, runLine } from "./show.ts";
@@ -17,15 +24,33 @@ import { budget, question, runLine } from "./show.ts";
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped and failed runs, and settings.",
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped and failed runs, settings, and topics for you.",
   effect: "reads",
-  reads: ["proposal", "topic", "job", "run", "task", "question", "setting"],
+  reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "notice", "user", "token"],
   callers: people,
   group: "review",
   http: { method: "get", path: "/inbox" },
   input: z.object({}),
   output: z.object({
     waiting: z.int().describe("Number of decisions"),
+    waiting_for_you: z.int().describe("Number of those decisions that are for you, and of topics"),
+    for_you: z
+      .array(z.string())
+      .describe(
+        "What is for you: ids of proposals, runs, plan changes and tasks, names of settings. An item is for the assignee of its topic, else for the person who opened the topic or started the run; if none of them can decide, for everybody who can.",
+      ),
+    topics: z
+      .array(
+        z.object({
+          id: z.string(),
+          source_path: z.string(),
+          opening: z.string(),
+          reason: z.enum(["assigned", "mentioned"]),
+          by: z.string(),
+          at: z.string(),
+        }),
+      )
+      .describe("Open topics that are assigned to you, or mention you in a message that you have not read"),
     proposals: z.array(listedProposal),
     runs: z
       .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
@@ -43,13 +68,18 @@ export const inbox = operation({
       )
       .describe("Changes of plans that the planner proposes for failed tasks"),
     files: z.array(heldFiles).describe("Files of tasks that instruct agents or run programs unasked"),
-    gates: z.array(gateLine).describe("Verified results of tasks with a gate, which a person approves or returns"),
+    gates: z
+      .array(gateLine)
+      .describe(
+        "Verified results, which a person approves or returns, and questions of plans, which they approve or reject",
+      ),
     settings: z
       .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
-  async run(app: CrewApp) {
-    const [proposals, waiting, failed, changes, held, gates, untrusted] = await Promise.all([
+  async run(app: CrewApp, _input, caller) {
+    const person = nameOf(caller);
+    const [proposals, waiting, failed, changes, held, gates, untrusted, topics] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read),
       failedRuns(app.db.read),
@@ -57,6 +87,7 @@ export const inbox = operation({
       waitingFiles(app.db.read),
       waitingGates(app.db.read),
       waitingItems(app.config),
+      waitingTopics(app, person),
     ]);
     const found = [
       ...waiting,
@@ -73,13 +104,29 @@ export const inbox = operation({
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
-    const decisions = runs.map(
-      ({ state, questions }) => questions.length + (["stopped", "failed"].includes(state) ? 1 : 0),
+    const items = [
+      ...runs.map(({ id, state, questions }) => ({
+        ...{ id, run: id, count: questions.length + (["stopped", "failed"].includes(state) ? 1 : 0) },
+      })),
+      ...proposals.map(({ id }) => ({ id, run: null, count: 1 })),
+      ...changes.map(({ id, run_id: run }) => ({ id, run, count: 1 })),
+      ...[...held, ...gates].map(({ task_id: id, run_id: run }) => ({ id, run, count: 1 })),
+      ...untrusted.map(({ item }) => ({ id: item.name, run: null, count: 1 })),
+    ];
+    const runIds = items.flatMap(({ run }) => (run === null ? [] : [run]));
+    const forYou = items.filter(await responsibility(app, caller, proposals, runIds));
+    const total = (of: typeof items) => of.reduce((sum, { count }) => sum + count, 0);
+    const titles = await titlesOf(
+      app.db.read,
+      topics.map(({ id }) => `topic:${id}`),
     );
     return ok({
-      waiting: [...decisions, proposals.length, changes.length, held.length, gates.length, untrusted.length].reduce(
-        (a, b) => a + b,
-      ),
+      waiting: total(items),
+      waiting_for_you: total(forYou) + topics.length,
+      for_you: [...new Set(forYou.map(({ id }) => id))],
+      topics: topics.map(({ path: source_path, ...topic }) => ({
+        ...{ ...topic, source_path, opening: titles.get(`topic:${topic.id}`)?.title ?? "" },
+      })),
       proposals: proposals.map((one) => withPending(app, one)),
       runs,
       plan_changes: changes.map(({ id, run_id: run, title, wanted: tasks, reason, proposed_at }) => ({
@@ -91,6 +138,35 @@ export const inbox = operation({
     });
   },
 });
+
+/** Says of an item whether it is for the caller. Readers decide nothing. */
+async function responsibility(
+  app: CrewApp,
+  caller: Caller,
+  proposals: readonly { id: string; topicId: string | null }[],
+  runs: readonly string[],
+): Promise<(item: { id: string; run: string | null }) => boolean> {
+  if (kindOf(caller) === "reader") return () => false;
+  const ids = proposals.flatMap(({ topicId: id }) => (id === null ? [] : [id]));
+  const [names, openers, assignees, starters] = await Promise.all([
+    knownNames(app),
+    openersOf(app.db.read, ids),
+    assigneesOf(
+      app.db.read,
+      ids.map((id) => `topic:${id}`),
+    ),
+    startersOf(app.db.read, runs),
+  ]);
+  const deciders = new Set(names.flatMap((one) => (one.kind === "person" && one.rank !== "reader" ? [one.name] : [])));
+  const ofProposal = new Map(
+    proposals.map(({ id, topicId: topic }) => [
+      id,
+      assignees.get(`topic:${topic}`) ?? openers.get(topic ?? "") ?? null,
+    ]),
+  );
+  return ({ id, run }) =>
+    isForPerson(nameOf(caller), run === null ? (ofProposal.get(id) ?? null) : (starters.get(run) ?? null), deciders);
+}
 
 /** The reason of a run that failed by its tasks has only their number; the causes say more. */
 async function explained({ db }: CrewApp, run: RunRow): Promise<RunRow> {

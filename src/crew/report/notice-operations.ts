@@ -5,8 +5,10 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { unreadFor } from "../../review/topics/unread.ts";
 import { appendEvent } from "../../store/events.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { assigneesOf, findAssignment } from "../../store/queries/assignments.ts";
 import { noticeEvents } from "../../store/queries/notice-events.ts";
 import { everything, marksOf, moveMark, notices as noticesMark } from "../../store/queries/read-marks.ts";
+import { titlesOf } from "../../store/queries/titles.ts";
 import { findTopic } from "../../store/queries/topics.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { noticeKinds, noticesFor } from "./notices.ts";
@@ -33,10 +35,12 @@ export const notifications = operation({
         kind: z.enum(noticeKinds),
         event: z.string(),
         subject: z.string().describe("The thing, such as topic:t-1"),
+        title: z.string().nullable().describe("First words of the topic, page of the proposal, title of the run"),
+        source_path: z.string().nullable().describe("The page that it is about"),
         by: z.string(),
         at: z.string(),
         read: z.boolean(),
-        waiting: z.boolean().describe("False once somebody has decided or answered"),
+        waiting: z.boolean().describe("False once it is decided, answered, resolved or assigned to somebody else"),
       }),
     ),
   }),
@@ -45,11 +49,24 @@ export const notifications = operation({
     const decides = kindOf(caller) !== "reader";
     const [events, unread] = await Promise.all([noticeEvents(app.db.read, mostEvents), unreadFor(app, person)]);
     const found = noticesFor(person, decides, events, mostNotices);
-    const marks = await marksOf(app.db.read, person, [noticesMark, ...new Set(found.map(({ subject }) => subject))]);
+    const subjects = [...new Set(found.map(({ subject }) => subject))];
+    const [marks, titles, assignees] = await Promise.all([
+      marksOf(app.db.read, person, [noticesMark, ...subjects]),
+      titlesOf(app.db.read, subjects),
+      assigneesOf(app.db.read, subjects),
+    ]);
     const readUpTo = marks.get(noticesMark)?.seq ?? 0;
     const shown = found.map(({ seq, message, isWaiting, ...rest }) => {
-      const isSeen = message !== undefined && (marks.get(rest.subject)?.seq ?? 0) >= message;
-      return { id: seq, ...rest, read: seq <= readUpTo || isSeen, waiting: isWaiting };
+      const { subject, kind, at } = rest;
+      const mark = marks.get(subject);
+      const isSeen =
+        message === undefined ? kind === "assigned" && (mark?.read_at ?? "") >= at : (mark?.seq ?? 0) >= message;
+      const about = titles.get(subject);
+      const isTaken = kind === "assigned" && assignees.get(subject) !== person;
+      return {
+        ...{ id: seq, ...rest, title: about?.title ?? null, source_path: about?.path ?? null },
+        ...{ read: seq <= readUpTo || isSeen, waiting: isWaiting && about?.isOpen !== false && !isTaken },
+      };
     });
     return ok({
       unread: shown.filter(({ read, waiting }) => !read && waiting).length,
@@ -79,18 +96,23 @@ export const markRead = operation({
     const person = nameOf(caller);
     const read_at = app.now().toISOString();
     return app.db.write(async (tx): Promise<Result<{ changed: boolean }>> => {
-      const marks: { subject: string; seq: number }[] = [];
+      const marks: { subject: string; seq: number; isAgain?: boolean }[] = [];
       if (topic_id !== undefined) {
         const topic = await findTopic(tx, topic_id);
         if (!topic) return noSuch(tx, "topic", topic_id);
-        marks.push({ subject: `topic:${topic_id}`, seq: topic.messages });
+        const subject = `topic:${topic_id}`;
+        const [own, assignment] = [await marksOf(tx, person, [subject]), await findAssignment(tx, subject)];
+        // Assigned after it was read to the end: the assignment is read now.
+        const isAgain = assignment?.person === person && assignment.assigned_at > (own.get(subject)?.read_at ?? "");
+        marks.push({ subject, seq: topic.messages, isAgain });
       }
       // An id above the newest would hide notifications that do not exist yet.
       const [newest] = up_to !== undefined || all ? await noticeEvents(tx, 1) : [];
       if (newest) marks.push({ subject: noticesMark, seq: all ? newest.seq : Math.min(up_to ?? 0, newest.seq) });
       if (all) marks.push({ subject: everything, seq: 0 });
       let changed = false;
-      for (const mark of marks) changed = (await moveMark(tx, { person, read_at, ...mark })) || changed;
+      for (const { isAgain, ...mark } of marks)
+        changed = (await moveMark(tx, { person, read_at, ...mark }, isAgain)) || changed;
       const event = { at: read_at, actor: person, subject: `user:${person}`, data: {} };
       if (changed) await appendEvent(tx, { ...event, kind: "reading-marked" });
       return ok({ changed });

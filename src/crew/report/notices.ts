@@ -37,6 +37,7 @@ const settles = new Set([
   "proposal-rejected",
   "question-answered",
   "gate-approved",
+  "gate-rejected",
   "gate-returned",
   "files-allowed",
   "files-refused",

@@ -1,10 +1,11 @@
 import { fenced } from "../../kernel/fenced.ts";
 import { ok, type Result } from "../../kernel/result.ts";
-import type { Failure, QuestionRow } from "../../store/crew-tables.ts";
+import type { Failure, GateRow, QuestionRow } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
 import { type AgentReport, agentReportsOf } from "../../store/queries/agent-reports.ts";
 import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { contextsOf, type StoredContext } from "../../store/queries/contexts.ts";
+import { gatesOf } from "../../store/queries/gates.ts";
 import { questionsOf } from "../../store/queries/questions.ts";
 import { tasksOfRun } from "../../store/queries/runs.ts";
 import { type SetupRecord, setupsOf } from "../../store/queries/setups.ts";
@@ -31,6 +32,8 @@ type Reported = {
   state: string;
   attempts: Attempt[];
   verdicts: Verdict[];
+  /** For a task that only asks a person: what they decided, oldest first. */
+  answers: GateRow[] | undefined;
   failure?: { report: Failure; impact: Impact; written: AgentReport[] };
 };
 
@@ -74,6 +77,7 @@ export async function reportOf(app: CrewApp, id: string, { factsOnly = false } =
       state: shownState(fromRow(row.task)),
       attempts: own(attempts),
       verdicts: own(verdicts),
+      answers: row.on_reject === null ? undefined : await gatesOf(query, row.task_id),
     };
     if (task.state !== "failed") {
       tasks.push(task);
@@ -196,7 +200,22 @@ function finalPart({ run, written, analysis }: Whole): string[] {
   return analysisPart("##", "final", written, analysis);
 }
 
+/** A task without a worker: the answers of people. */
+function questionPart({ number, title, state, id }: Reported, answers: GateRow[]): string {
+  const lines = answers.map(({ decision, decided_by, note }) =>
+    decision === null
+      ? "- waits for an answer"
+      : `- ${decision} by ${plainly(decided_by ?? "a person")}${note ? `: ${plainly(note)}` : ""}`,
+  );
+  return [
+    `### Task ${number}: ${plainly(title)}`,
+    `${state}; node ${nodeLink(id)}. It asks a person and has no worker.`,
+    ...(lines.length > 0 ? [`Answers:\n\n${lines.join("\n")}`] : []),
+  ].join("\n\n");
+}
+
 function taskPart(task: Reported): string {
+  if (task.answers) return questionPart(task, task.answers);
   const last = rounds(task).at(-1);
   const verdict = task.verdicts.findLast((one) => one.epoch === last?.epoch);
   const made = accepted(task);

@@ -68,6 +68,7 @@ const schema = runLine.extend({
       holder: z.string().nullable(),
       gate: z.enum(["person"]).nullable().describe("Who approves its result before it is merged"),
       waits_for_approval: z.boolean(),
+      asks: z.boolean().describe("True if it only asks a person and has no worker"),
       deliverable: z.enum(["files", "text"]),
     }),
   ),
@@ -126,7 +127,7 @@ export const runDetails = {
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
-      tasks: tasks.map(({ number, task, gate, deliverable }) => ({
+      tasks: tasks.map(({ number, task, gate, on_reject, deliverable }) => ({
         id: task.id,
         number,
         title: task.title,
@@ -138,6 +139,7 @@ export const runDetails = {
         holder: task.holder,
         gate,
         waits_for_approval: waiting.has(task.id),
+        asks: on_reject !== null,
         deliverable,
       })),
       used: {

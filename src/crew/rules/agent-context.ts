@@ -4,7 +4,7 @@ import { checkLine } from "./chain-criteria.ts";
 import type { RanCommand } from "./commands.ts";
 import { placeOf } from "./evidence.ts";
 import { type Fragment, merged, shortened } from "./fingerprint.ts";
-import type { Criterion, Plan, PlanTask } from "./plan.ts";
+import { type Criterion, isQuestion, type Plan, type PlanTask } from "./plan.ts";
 import { topicCriteria } from "./verdict.ts";
 
 /** The part of a run's record that the context of one task is made from. */
@@ -78,10 +78,16 @@ export function pmContext({ request, brief, plan, survey }: TaskRecord): Context
 export const wholeTask = (task: PlanTask) =>
   [
     `## Task ${task.number}: ${task.title}`,
-    `Worker: ${task.worker_role}\nQC: ${task.qc_role}\nDepends on: ${task.depends_on.join(", ") || "nothing"}${task.gate ? `\nGate: ${task.gate}` : ""}`,
+    [
+      ...(isQuestion(task)
+        ? [`No worker: it asks a person; a rejection ${task.on_reject === "fail" ? "fails it" : "stops the run"}`]
+        : [`Worker: ${task.worker_role}`, `QC: ${task.qc_role}`]),
+      `Depends on: ${task.depends_on.join(", ") || "nothing"}`,
+      ...(task.gate ? [`Gate: ${task.gate}`] : []),
+    ].join("\n"),
     task.requirements,
-    `Verification:\n${criteria(task.verification)}`,
-    `Execution:\n${task.execution.map((step) => `- ${step}`).join("\n")}`,
+    ...(task.verification.length > 0 ? [`Verification:\n${criteria(task.verification)}`] : []),
+    ...(task.execution.length > 0 ? [`Execution:\n${task.execution.map((step) => `- ${step}`).join("\n")}`] : []),
     ...(task.files.length > 0 ? [`Files: ${task.files.join(", ")}`] : []),
     ...(task.notes === "" ? [] : [`Notes:\n${task.notes}`]),
   ].join("\n\n");

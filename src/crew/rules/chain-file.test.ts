@@ -120,6 +120,24 @@ const task = (number: string, before: string[]) =>
       ],
     },
   );
+/** A task that only asks a person. */
+const asking = (number: string, before: string[]) =>
+  fc.record({
+    number: fc.constant(number),
+    title: hostileLine,
+    requirements: someText,
+    worker_role: fc.constant(""),
+    qc_role: fc.constant(""),
+    verification: fc.constant([]),
+    execution: fc.constant([]),
+    max_retries: fc.constant(0),
+    depends_on: fc.subarray(before),
+    files: fc.constant([]),
+    deliverable: fc.constant("text" as const),
+    gate: fc.constant("person" as const),
+    on_reject: fc.constantFrom("fail" as const, "stop" as const),
+    notes: hostileText,
+  });
 const chain: fc.Arbitrary<Chain> = fc.record({
   run: fc.constant("run-1"),
   request: someText,
@@ -130,7 +148,11 @@ const chain: fc.Arbitrary<Chain> = fc.record({
       assumptions: some(hostileLine),
       cites: some(hostileLine),
       setup: fc.record({ run: some(some(hostileText, 1)), inputs: some(path) }),
-      tasks: fc.tuple(task("0", []), task("1.1", ["0"]), task("1.2", ["0", "1.1"])),
+      tasks: fc.tuple(
+        task("0", []),
+        task("1.1", ["0"]),
+        fc.oneof(task("1.2", ["0", "1.1"]), asking("1.2", ["0", "1.1"])),
+      ),
     },
     { requiredKeys: ["title", "summary", "assumptions", "cites", "tasks"] },
   ) as fc.Arbitrary<Plan>,

@@ -2,7 +2,7 @@ import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { criteriaLines, readCriteria } from "./chain-criteria.ts";
 import { readSetup, setupLines } from "./chain-setup.ts";
 import { type Section, sectionsOf, Trouble, textLines, textOf } from "./chain-text.ts";
-import { type Plan, type PlanTask, planHash, plan as planSchema } from "./plan.ts";
+import { isQuestion, type Plan, type PlanTask, planHash, plan as planSchema } from "./plan.ts";
 
 /** A plan as a file that people read and change before it runs. `readChain(writeChain(x))` is x, whatever its texts hold. */
 export type Chain = {
@@ -36,10 +36,14 @@ const heads: Field<keyof PlanTask>[] = [
   { key: "depends_on", label: "Depends on", kind: "numbers" },
   { key: "deliverable", label: "Deliverable", kind: "line" },
   { key: "gate", label: "Gate", kind: "line" },
+  { key: "on_reject", label: "On reject", kind: "line" },
   { key: "estimated_tool_calls", label: "Estimated tool calls", kind: "number" },
   { key: "max_retries", label: "Max retries", kind: "number" },
   { key: "model", label: "Model", kind: "line" },
 ];
+
+/** The lines in the head of a task that only asks a person. */
+const ofQuestions: (keyof PlanTask)[] = ["depends_on", "gate", "on_reject"];
 
 const bodies: Field<keyof PlanTask>[] = [
   { key: "requirements", label: "Requirements", kind: "text" },
@@ -77,7 +81,9 @@ const taskLines = (task: PlanTask): string[] => [
   "",
   `## Task ${task.number}: ${task.title}`,
   "",
-  ...heads.flatMap((field) => headLine(field, task[field.key])),
+  ...heads
+    .filter(({ key }) => !isQuestion(task) || ofQuestions.includes(key))
+    .flatMap((field) => headLine(field, task[field.key])),
   ...bodies.flatMap((field) => block("###", field, task[field.key])),
 ];
 

@@ -21,6 +21,15 @@ const text = (most: number) =>
     .max(most)
     .regex(manyLines, "expected text without control characters");
 
+/** A line that a task with a worker needs and a question to a person lacks; `wholeTask` checks which of them it is. */
+const workersLine = (most: number) =>
+  z
+    .string()
+    .trim()
+    .max(most)
+    .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*$/u, "expected one line without control characters")
+    .default("");
+
 const somethingIn = (value: string) => value.trim() !== "";
 
 /** Inside the folder that the work is done in, spelled in one way only. */
@@ -61,26 +70,22 @@ const criterion = z.strictObject({
 /** The number of a task in its plan. */
 export const taskNumber = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
 
-export const planTask = z.strictObject({
+const plainTask = z.strictObject({
   number: taskNumber.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
   title: line(200).describe("What to do, in one line"),
   requirements: text(20_000)
     .refine(somethingIn, "a task needs requirements")
     .describe("Everything that a worker who reads nothing else needs, and when the task is done"),
-  worker_role: line(500).describe(
+  worker_role: workersLine(500).describe(
     "Who does it: the expertise in one sentence. Use the same sentence for the same role",
   ),
-  qc_role: line(500).describe("Who verifies it: a different, critical expertise in one sentence"),
+  qc_role: workersLine(500).describe("Who verifies it: a different, critical expertise in one sentence"),
   verification: z
     .array(criterion)
-    .min(1, "a task needs at least one verification criterion")
     .max(30)
+    .default([])
     .describe("Criteria for the deliverable; add a check wherever a program can test it"),
-  execution: z
-    .array(line(500))
-    .min(1, "expected at least one step that names its tool")
-    .max(50)
-    .describe("Steps, each with the tool it uses"),
+  execution: z.array(line(500)).max(50).default([]).describe("Steps, each with the tool it uses"),
   estimated_tool_calls: z
     .int()
     .min(1)
@@ -98,11 +103,59 @@ export const planTask = z.strictObject({
   gate: z
     .enum(["person"])
     .optional()
-    .describe("person: the verified result waits for a person's approval; dependent tasks wait too"),
+    .describe(
+      "person: the verified result waits for a person's approval; dependent tasks wait too. Without worker_role, qc_role, verification and execution the task only asks the person; their note is its output",
+    ),
+  on_reject: z
+    .enum(["fail", "stop"])
+    .optional()
+    .describe("For a task that only asks: a rejection fails it, or stops the run (default)"),
   notes: text(50_000)
     .default("")
     .describe("Research and alternatives for the planner and people; workers do not see it"),
 });
+
+const workersFields = {
+  worker_role: "a task needs a worker: the expertise in one sentence",
+  qc_role: "a task needs a verifier: a different, critical expertise in one sentence",
+  verification: "a task needs at least one verification criterion",
+  execution: "expected at least one step that names its tool",
+} as const;
+
+/** A step that no agent works on: it asks a person, whose note is its output. */
+export const isQuestion = ({ gate, worker_role, qc_role, verification, execution }: z.infer<typeof plainTask>) =>
+  gate === "person" && [worker_role, qc_role, verification, execution].every((one) => one.length === 0);
+
+/** Reports what a task with a worker lacks, also beside other errors. */
+const workersRule = z.check<z.infer<typeof plainTask>>((payload) => {
+  const task = payload.value;
+  if (typeof task !== "object" || task === null) return;
+  const missing = (Object.keys(workersFields) as (keyof typeof workersFields)[]).filter(
+    (key) => (typeof task[key] === "string" || Array.isArray(task[key])) && task[key].length === 0,
+  );
+  const add = (key: string, message: string) =>
+    payload.issues.push({ code: "custom", input: undefined, path: [key], message });
+  if (task.gate === "person" && missing.length === 4) {
+    if (task.number === "0") add("gate", "task 0 validates the environment and needs a worker");
+    return;
+  }
+  for (const key of missing) add(key, workersFields[key]);
+  if (task.on_reject !== undefined)
+    add("on_reject", "a task with a worker is returned, not rejected; leave it out, or leave out the worker");
+});
+workersRule._zod.def.when = () => true;
+
+/** A question has no fields of a worker, however it was written. */
+const withoutWorker = (task: z.infer<typeof plainTask>): z.infer<typeof plainTask> => {
+  if (!isQuestion(task)) return task;
+  const { number, title, requirements, depends_on, gate, on_reject = "stop", notes } = task;
+  return {
+    ...{ number, title, requirements, worker_role: "", qc_role: "", verification: [], execution: [], max_retries: 0 },
+    ...{ depends_on, files: [], deliverable: "text", gate, on_reject, notes },
+  };
+};
+
+export const planTask = plainTask.check(workersRule).overwrite(withoutWorker);
 
 const setup = z.strictObject({
   run: z.array(command).max(20).describe("Commands, in order; no shell. An empty list installs nothing"),

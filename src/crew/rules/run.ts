@@ -76,7 +76,7 @@ const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
     finish: "completed",
     cancel: "cancelled",
   },
-  stopped: { start: "running", cancel: "cancelled" },
+  stopped: { start: "running", stop: "stopped", cancel: "cancelled" },
   completed: { overturn: "failed" },
   failed: { reopen: "planning", start: "running", overturn: "failed" },
   cancelled: {},

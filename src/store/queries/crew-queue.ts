@@ -56,7 +56,12 @@ export const betweenStages = (
     .execute();
 
 /** `taken`: a person took the task over, and has not handed it back. */
-export type WaitingForPerson = { id: string; number: string; holder: string | null; why: "files" | "gate" | "taken" };
+export type WaitingForPerson = {
+  id: string;
+  number: string;
+  holder: string | null;
+  why: "files" | "gate" | "question" | "taken";
+};
 
 /** The tasks of a run that wait for a person, if no other task can go on before that. */
 export async function waitingForPerson(query: Query, run: string): Promise<WaitingForPerson[]> {
@@ -70,16 +75,25 @@ export async function waitingForPerson(query: Query, run: string): Promise<Waiti
   const open = await query
     .selectFrom("tasks")
     .innerJoin("run_tasks", "run_tasks.task_id", "tasks.id")
-    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "tasks.result", "run_tasks.number"])
+    .select(["tasks.id", "tasks.holder", "tasks.blockers_left", "tasks.state", "tasks.result"])
+    .select(["run_tasks.number", "run_tasks.on_reject"])
     .where("tasks.run", "=", run)
     .where("tasks.state", "not in", over)
     .where("tasks.lost_blockers", "=", 0)
     .orderBy("tasks.num")
     .execute();
-  const whyOf = ({ id, holder, state, result }: (typeof open)[number]): WaitingForPerson["why"] | undefined => {
+  const whyOf = ({
+    id,
+    holder,
+    state,
+    result,
+    on_reject,
+  }: (typeof open)[number]): WaitingForPerson["why"] | undefined => {
     if (holder !== null) return state === "worker_executing" && takenBy(result) === holder ? "taken" : undefined;
     if (state === "qc_failed") return undefined;
-    return held.has(id) ? "files" : gated.has(id) && state === "qc_passed" ? "gate" : undefined;
+    if (held.has(id)) return "files";
+    if (!gated.has(id) || state !== "qc_passed") return undefined;
+    return on_reject === null ? "gate" : "question";
   };
   const isStuck = open.every((task) => whyOf(task) !== undefined || (task.holder === null && task.blockers_left > 0));
   return isStuck

@@ -42,9 +42,9 @@ export async function saveGateDecision(tx: Query, { task_id, epoch }: Key, decis
 export const deleteUndecidedGates = (tx: Query, task: string) =>
   tx.deleteFrom("gates").where("task_id", "=", task).where("decision", "is", null).execute();
 
-export type WaitingGate = GateRow & { number: string; title: string };
+export type WaitingGate = GateRow & { number: string; title: string; on_reject: "fail" | "stop" | null };
 
-/** Verified results of runs in progress that wait for a person, oldest first; of one run, if given. */
+/** Verified results and questions of runs in progress that wait for a person, oldest first; of one run, if given. */
 export const waitingGates = (query: Query, run?: string): Promise<WaitingGate[]> =>
   query
     .selectFrom("gates")
@@ -52,7 +52,7 @@ export const waitingGates = (query: Query, run?: string): Promise<WaitingGate[]>
     .innerJoin("tasks", "tasks.id", "gates.task_id")
     .innerJoin("run_tasks", "run_tasks.task_id", "gates.task_id")
     .selectAll("gates")
-    .select(["run_tasks.number", "tasks.title"])
+    .select(["run_tasks.number", "run_tasks.on_reject", "tasks.title"])
     .where("gates.decision", "is", null)
     .where("runs.state", "in", ["running", "stopped"])
     .where("tasks.state", "=", "qc_passed")

@@ -6,7 +6,7 @@ import type { LoggedEvent } from "./event-log.ts";
 
 // Literals, not parameters: the engines use the partial index of migration 0029 only for the same list.
 const kinds = sql.raw(`'topic-mentioned', 'topic-assigned', 'proposal-opened', 'proposal-approved',
-  'proposal-rejected', 'question-passed-on', 'question-answered', 'gate-reached', 'gate-approved', 'gate-returned',
+  'proposal-rejected', 'question-passed-on', 'question-answered', 'gate-reached', 'gate-approved', 'gate-rejected', 'gate-returned',
   'files-held', 'files-allowed', 'files-refused', 'run-fail', 'run-finish', 'run-stop', 'run-start', 'run-closed',
   'run-reopen'`);
 

@@ -17,8 +17,11 @@ export async function marksOf(query: Query, person: string, subjects: string[]):
   return new Map(rows.map((row) => [row.subject, { ...row, seq: Number(row.seq) }]));
 }
 
-/** Moves a mark forward; false when it was there already. A mark never goes back: another browser may have read more. */
-export async function moveMark(tx: Query, row: ReadMarkRow): Promise<boolean> {
+/**
+ * Moves a mark forward; false when it was there already. A mark never goes back: another browser may have read more.
+ * `isAgain`: a mark that is there already gets the new time.
+ */
+export async function moveMark(tx: Query, row: ReadMarkRow, isAgain = false): Promise<boolean> {
   const moved = await tx
     .insertInto("read_marks")
     .values(row)
@@ -27,7 +30,10 @@ export async function moveMark(tx: Query, row: ReadMarkRow): Promise<boolean> {
         .columns(["person", "subject"])
         .doUpdateSet({ seq: row.seq, read_at: row.read_at })
         .where((where) =>
-          where.or([where("read_marks.seq", "<", row.seq), where("read_marks.subject", "=", everything)]),
+          where.or([
+            where("read_marks.seq", isAgain ? "<=" : "<", row.seq),
+            where("read_marks.subject", "=", everything),
+          ]),
         ),
     )
     .returning("seq")

@@ -133,6 +133,13 @@ type WaitingRun = { run: RunRow; questions: OpenQuestion[] };
 
 const closedKey = (run: string) => `run-closed:${run}`;
 
+/** Who started these runs. */
+export async function startersOf(query: Query, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await query.selectFrom("runs").select(["id", "created_by"]).where("id", "in", ids).execute();
+  return new Map(rows.map(({ id, created_by }) => [id, created_by]));
+}
+
 /** Failed runs that nobody has closed since they failed. Newest first. */
 export const failedRuns = (query: Query): Promise<RunRow[]> =>
   query

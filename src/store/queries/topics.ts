@@ -7,6 +7,13 @@ import type { MessageRow, TopicRow } from "../tables.ts";
 export const findTopic = (query: Query, id: string): Promise<TopicRow | undefined> =>
   query.selectFrom("topics").selectAll().where("id", "=", id).executeTakeFirst();
 
+/** Who opened these topics. */
+export async function openersOf(query: Query, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await query.selectFrom("topics").select(["id", "created_by"]).where("id", "in", ids).execute();
+  return new Map(rows.map(({ id, created_by }) => [id, created_by]));
+}
+
 type Filter = {
   path?: string | undefined;
   status?: TopicRow["status"] | undefined;
