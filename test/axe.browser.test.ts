@@ -70,7 +70,8 @@ const areas: Record<string, View[]> = {
     ["search, folder", "/search?in=services"],
     ["search, nothing", "/search?q=zzzzqqq"],
     ["sources", "/sources"],
-    ["source", "/source/2026-10-07-brambling-books-request.md"],
+    ["source", "/source/2026-10-07-brambling-request.md"],
+    ["source not found", "/source/nowhere.md"],
     ["graph", "/graph"],
     ["graph of a node", ({ node }) => `/graph?node=${node}`],
   ],
@@ -99,6 +100,14 @@ const areas: Record<string, View[]> = {
       "proposal, effects",
       ({ proposal }) => `/proposals/${proposal}`,
       (page) => page.getByRole("tab", { name: "Effects" }).click(),
+    ],
+    [
+      "proposal, agent",
+      ({ proposal }) => `/proposals/${proposal}`,
+      async (page) => {
+        await page.getByRole("tab", { name: "Agent" }).click();
+        await page.locator(".transcript li").first().waitFor();
+      },
     ],
     ["proposal, conflict", ({ conflict }) => `/proposals/${conflict}`],
     ["proposal, hidden characters", ({ hidden }) => `/proposals/${hidden}`],
@@ -141,6 +150,7 @@ const areas: Record<string, View[]> = {
     ["notifications", "/notifications"],
     ["bell", "/", press(/^Notifications/)],
     ["settings", "/settings"],
+    ["notifications", "/notifications"],
     ["agents", "/settings/agents"],
     ["agents, change", "/settings/agents", showsChange],
     ["account menu", "/", press(/^Signed in as/)],

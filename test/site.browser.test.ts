@@ -116,14 +116,14 @@ describe("the site in a browser", needs("chromium"), () => {
     await page.goto(`${url}/entries/architecture?version=9`);
     await page.getByRole("heading", { name: "Not found" }).waitFor();
     await page.goto(`${url}/entries/nowhere`);
-    await page.getByText("entry nowhere does not exist").waitFor();
+    await page.getByText("Entry nowhere does not exist").waitFor();
 
     await page.goto(`${url}/search`);
     await page.getByRole("searchbox", { name: "Search everything" }).fill("webhook retry");
     await page.waitForURL(/q=webhook/);
     await page.locator("mark").first().waitFor();
     await page.goto(`${url}/search?q=zzzzqqq`);
-    await page.getByText("Nothing found").waitFor();
+    await page.getByText("No results for zzzzqqq").waitFor();
     await page.goto(`${url}/sources`);
     await page.getByRole("button", { name: "Verify" }).click();
     await page.getByText("4 sources are unchanged").waitFor();

@@ -68,6 +68,21 @@ graph LR
 A_very_long_identifier_without_any_place_to_break_it_that_runs_on_and_on_and_on_until_the_line_would_overflow
 `;
 
+const sources = {
+  "2026-10-07-brambling-request.md": "# Brambling\n\n> Can the feed be read every minute?\n\nAsked on the telephone.\n",
+  "incidents/2026-10-02.txt": "02:14 settlement stopped\n02:40 the ledger was locked; restarted by hand\n",
+};
+
+/** What the agent of a job was sent, said and called. */
+const transcript = [
+  { kind: "sent", runner: "claude", model: "sonnet", system: "You revise one page.", prompt: "Topic: who signs?" },
+  { kind: "said", text: "The topic asks who signs when the driver is late. I read the page first." },
+  { kind: "own_call", id: "c1", tool: "Read", input: { file_path: "docs/depot.md" } },
+  { kind: "own_result", id: "c1", ok: true, output: "# depot\n\nParcels are scanned at the depot.\n" },
+  { kind: "call", tool: "insert_proposal", input: '{"topic_id":"t-1"}', output: '{"id":"p-1"}', ok: true, ms: 41 },
+  { kind: "ended", reason: "completed", error: null, input_tokens: 4100, output_tokens: 310 },
+];
+
 const page = (name: string) => `# ${name}\n\nParcels are scanned at the depot.\n\nThe driver signs for each.\n`;
 const docs = ["depot", "returns", "labels", "customs", "insurance", "holidays"];
 
@@ -108,6 +123,7 @@ async function fillWiki(call: Call, made: Made): Promise<void> {
   await call("commit_entry", { id: "architecture", content: better, version }, agent("architect"));
   await call("append_log", { id: "decisions", line: "Billing reads the ledger once a night" }, agent("planner"));
   const { persona_sha, source_sha } = await call("get_persona", { name: "newcomer", source_path: "wiki/vision.md" });
+  for (const [name, content] of Object.entries(sources)) await call("add_source", { name, content });
   const told = { source_path: "wiki/vision.md", persona: "newcomer", persona_sha, source_sha };
   const teller = { ...agent("engineer"), job: "j-1" } as Caller;
   await call("put_perspective", { ...told, content: "# Your first day\n\nWe track parcels for shops.\n" }, teller);
@@ -155,7 +171,17 @@ async function fillReview({ app, root, git }: TestWorkspace, call: Call, made: M
       ...{ error_tail: "out of credit", message: "the agent exited with code 1" },
       ...{ created_at: past, started_at: past, completed_at: past },
     };
-    await tx.insertInto("agent_jobs").values(job).execute();
+    const written = { ...job, id: "job2", status: "succeeded" as const, exit_code: 0, error_tail: null, message: null };
+    await tx.insertInto("agent_jobs").values([job, written]).execute();
+    const entries = transcript.map(({ kind, ...data }, at) => ({
+      ...{ job_id: "job2", n: at + 1, at: past, kind, data: JSON.stringify(data) },
+    }));
+    await tx.insertInto("job_transcript").values(entries).execute();
+    await tx
+      .updateTable("proposals")
+      .set({ job_id: "job2" })
+      .where("id", "=", made.proposal ?? "")
+      .execute();
     return undefined;
   });
 }

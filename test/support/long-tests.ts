@@ -45,6 +45,7 @@ export const longTests = [
   "git-maintenance",
   "hidden.browser",
   "hostile-repository",
+  "journeys.browser",
   "library-crew",
   "mcp-conformance",
   "model-failures",

@@ -147,11 +147,13 @@ function Page({ path }: { path: string }) {
               )}
             </span>
           )}
-          {shown.tags.map((tag) => (
-            <span key={tag} className="tag">
-              <Shown text={tag} />
-            </span>
-          ))}
+          {shown.tags
+            .filter((tag) => tag !== entry?.mode)
+            .map((tag) => (
+              <span key={tag} className="tag">
+                <Shown text={tag} />
+              </span>
+            ))}
         </p>
         {mayNotEdit && (
           <p className="note" role="status">
@@ -205,7 +207,7 @@ const isReading = ({ view = "read", version, as }: PageSearch) =>
 function missing(path: string, error: Refusal): string {
   if (error.message.includes("version")) return `${error.message[0]?.toUpperCase()}${error.message.slice(1)}.`;
   const name = path.startsWith(`${boot.workspace.wiki}/`)
-    ? `entry ${path.slice(boot.workspace.wiki.length + 1, -3)}`
-    : `page ${path}`;
+    ? `Entry ${path.slice(boot.workspace.wiki.length + 1, -3)}`
+    : `Page ${path}`;
   return `${name} does not exist.`;
 }

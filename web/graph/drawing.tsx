@@ -25,6 +25,7 @@ export function Drawing({ nodes, edges, chosen, onChoose }: Props) {
         edges={drawn.edges}
         onNodeClick={(_, node) => onChoose(node.id)}
         fitView
+        fitViewOptions={{ maxZoom: 1.25 }}
         minZoom={0.1}
         nodesConnectable={false}
         nodesDraggable={false}

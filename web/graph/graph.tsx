@@ -44,7 +44,7 @@ export function GraphPage() {
   ].sort();
   const list = wanted === "" ? (newest.data?.nodes ?? []) : (found.data?.nodes ?? []);
   return (
-    <div className="graph-view">
+    <div className="graph-view" data-node={node}>
       <section className="graph-list" aria-label="Nodes">
         <h1>Graph</h1>
         <TextInput
@@ -71,8 +71,12 @@ export function GraphPage() {
         {newest.error && <Failed error={newest.error} />}
         {newest.isPending && <Loading />}
         {newest.data && list.length === 0 && (
-          <Empty title={wanted ? "Nothing found" : "No nodes yet"}>
-            <p>Agents add nodes with the memory tools. Entries, tasks and their links appear automatically.</p>
+          <Empty title={wanted ? "No results" : "No nodes yet"}>
+            {wanted ? (
+              <p>Try fewer or other words{type ? ", or all types" : ""}.</p>
+            ) : (
+              <p>Agents add nodes with the memory tools. Entries, tasks and their links appear automatically.</p>
+            )}
           </Empty>
         )}
         <ul className="nodes">
@@ -140,6 +144,7 @@ function About({ id, truncated }: { id: string; truncated: boolean }) {
       {truncated && <p className="small">Not all neighbours are shown.</p>}
       <dl className="about small">
         {Object.entries(node.data.properties ?? {})
+          .filter(([name, value]) => !(name === "title" && value === node.data.title))
           .slice(0, 12)
           .map(([name, value]) => (
             <div key={name}>

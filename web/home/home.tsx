@@ -37,7 +37,7 @@ export function Home() {
         <h1>Wiki</h1>
         <p className="lead">
           The shared memory of people and agents.{" "}
-          {catalogue.isPending ? "\u00a0" : `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}.`}
+          {catalogue.data && `${countOf(entries.length, "entry", "entries")} in ${boot.workspace.name}.`}
           {isHidden && mayCall("first_steps") && (
             <>
               {" "}

@@ -19,7 +19,7 @@ export function NotHere({ what, children }: { what: string; children?: ReactNode
     <div className="column">
       <div className="message">
         <h1>Not found</h1>
-        <p>{what}</p>
+        <p>{spellHidden(what)}</p>
         {children}
         <p>
           <a href="/">Open the wiki</a>

@@ -14,6 +14,18 @@ import { useTitle } from "../parts/title.ts";
 type Asked = { q?: string; in?: string; type?: string };
 type Hit = Output<"search">["results"][number];
 
+/** What the types of the index are called here; an index of a later version may have others. */
+const typeNames: Record<string, string> = {
+  entry: "Entries",
+  page: "Pages",
+  source: "Sources",
+  task: "Tasks",
+  node: "Nodes",
+  topic: "Topics",
+  output: "Outputs",
+  verdict: "Verdicts",
+};
+
 /** Search over everything: ranked passages, optionally narrowed to a type or a folder. */
 export function Search() {
   const { q = "", in: section, type } = useSearch({ strict: false }) as Asked;
@@ -59,6 +71,7 @@ export function Search() {
             all="Everything"
             names={found.data.types}
             chosen={type}
+            nameOf={(name) => typeNames[name] ?? name}
             search={(name) => ({ q, in: section, type: name })}
           />
         )}
@@ -76,7 +89,7 @@ export function Search() {
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (
         <p className="result-count" role="status">
-          {results.length === 0 ? "Nothing found" : `${countOf(results.length, "result", "results")} for ${q}`}
+          {results.length === 0 ? `No results for ${q}` : `${countOf(results.length, "result", "results")} for ${q}`}
         </p>
       )}
       {found.data?.notes.map((note) => (
@@ -85,18 +98,24 @@ export function Search() {
         </p>
       ))}
       {q !== "" && found.data && results.length === 0 && (
-        <Empty title="No results">
-          {found.data.suggestion ? (
+        <div className="none-found">
+          {found.data.suggestion && (
             <p>
               Did you mean{" "}
               <button type="button" className="link-button" onClick={() => setText(found.data?.suggestion ?? "")}>
                 {found.data.suggestion}
               </button>
             </p>
-          ) : (
-            <p>Try fewer or other words.</p>
           )}
-        </Empty>
+          {(type || section) && (
+            <p>
+              <Link to="/search" search={{ q, in: undefined, type: undefined }}>
+                Search all types and folders
+              </Link>
+            </p>
+          )}
+          {!found.data.suggestion && !type && !section && <p>Try fewer or other words.</p>}
+        </div>
       )}
       {q !== "" && results.length > 0 && (
         <ol className="entries hits">
@@ -106,6 +125,14 @@ export function Search() {
         </ol>
       )}
       {q === "" && section && <Inside section={section} />}
+      {q === "" && !section && (
+        <Empty title="Search all text">
+          <p>
+            Finds words in pages, sources, topics, tasks and what agents delivered. Filters: <code>author:ada</code>,{" "}
+            <code>type:source</code>, <code>after:2026-11</code>.
+          </p>
+        </Empty>
+      )}
     </div>
   );
 }
@@ -172,10 +199,11 @@ type ChipsProps = {
   all: string;
   names: string[];
   chosen: string | undefined;
+  nameOf?(name: string): string;
   search(name: string | undefined): { q: string | undefined; in: string | undefined; type: string | undefined };
 };
 
-function Chips({ label, all, names, chosen, search }: ChipsProps) {
+function Chips({ label, all, names, chosen, nameOf = (name) => name, search }: ChipsProps) {
   return (
     <nav className="chips" aria-label={label}>
       {[undefined, ...names].map((name) => (
@@ -187,7 +215,7 @@ function Chips({ label, all, names, chosen, search }: ChipsProps) {
           data-on={chosen === name || undefined}
           activeProps={{}}
         >
-          {name ?? all}
+          {name === undefined ? all : nameOf(name)}
         </Link>
       ))}
     </nav>

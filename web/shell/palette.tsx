@@ -135,7 +135,7 @@ export function Palette({ onClose }: { onClose(): void }) {
           aria-controls="palette-list"
           aria-activedescendant={choices[chosen] ? `choice-${chosen}` : undefined}
           aria-label="Find anything"
-          placeholder="Search pages, tasks, text and actions"
+          placeholder="Pages, tasks, text, actions"
           value={text}
           onChange={(event) => {
             setText(event.target.value);

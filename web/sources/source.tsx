@@ -1,11 +1,12 @@
 import { SegmentedControl } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { Refusal } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Lines } from "../parts/lines.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Empty, Failed, Loading } from "../parts/state.tsx";
+import { Empty, Failed, Loading, NotHere } from "../parts/state.tsx";
 import { bytes, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 
@@ -16,6 +17,15 @@ export function SourcePage() {
   const found = useOperation("read_source", { path });
   const [as, setAs] = useState<"rendered" | "text">("rendered");
   const source = found.data;
+  if (found.error instanceof Refusal && found.error.status === 404) {
+    return (
+      <NotHere what={`Source ${path} does not exist.`}>
+        <p>
+          <Link to="/sources">Open Sources</Link>
+        </p>
+      </NotHere>
+    );
+  }
   const isMarkdown = /\.(md|markdown)$/i.test(path);
   return (
     <article className="page">
