@@ -34,7 +34,7 @@ const palette = (words: string) => async (page: Page) => {
 
 const completing = async (page: Page) => {
   await page.getByRole("textbox", { name: "Reply" }).fill("Ask @");
-  await page.getByRole("option").first().waitFor();
+  await page.getByRole("listbox", { name: "Names" }).getByRole("option").first().waitFor();
 };
 
 const help = async (page: Page) => {

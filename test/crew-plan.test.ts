@@ -403,6 +403,9 @@ describe.each(sampledEngines)("attempts on %s", (engine) => {
       files: [],
       gates: [],
       settings: [],
+      topics: [],
+      for_you: [],
+      waiting_for_you: 0,
     });
     const asked = unwrap(await ask.perform(app, { question: "Which port?" }, worker));
     const section = {

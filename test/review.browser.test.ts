@@ -253,6 +253,8 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await page.getByText("Only collaborators and admins can open topics").waitFor();
     expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
     await page.goto(`${url}/inbox`);
+    await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+    await page.getByRole("link", { name: "One decision waits for others" }).click();
     await page.getByRole("link", { name: /New section/ }).click();
     await page.getByText("Only collaborators and admins can decide").waitFor();
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);

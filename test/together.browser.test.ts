@@ -142,6 +142,7 @@ describe("working together in a browser", needs("chromium"), () => {
     await pictures(grace.page, "notifications");
     await grace.page.getByRole("link", { name: /assigned to you/ }).click();
     await grace.page.getByRole("button", { name: "Resolve", exact: true }).click();
+    await grace.page.getByRole("button", { name: "Reopen" }).waitFor();
     await grace.page.goto(`${grace.url}/inbox`);
     await grace.page.getByRole("link", { name: "Change to docs/deploy.md" }).waitFor();
     expect(await grace.page.getByText("assigned to you").count()).toBe(0);

@@ -157,9 +157,6 @@ const onTopOf = (author: PagePlan["author"], on: string | undefined): PagePlan["
   approval: { ...author.approval, ...(on ? { on } : {}) },
 });
 
-/** The author of an agent's text where scriptorium.yaml has no `agent` block, as with agents connected over MCP. */
-const unnamedAgent: Identity = { name: "Scriptorium agent", email: "agent@example.org" };
-
 /** The commit's author is whoever proposed the text; a trailer names the approver. */
 function authorOf(
   agent: Identity | undefined,
@@ -168,7 +165,13 @@ function authorOf(
   note: string | undefined,
 ): Result<PagePlan["author"]> {
   const email = typeof proposal.data.email === "string" ? proposal.data.email : "";
-  const author = proposal.proposedBy === null ? (agent ?? unnamedAgent) : { name: proposal.proposedBy, email };
+  const author = proposal.proposedBy === null ? agent : { name: proposal.proposedBy, email };
+  if (!author) {
+    return refuse(
+      "invalid",
+      "scriptorium.yaml does not name the author of agents' commits; set up an agent in the settings of the web application, or add: agent: { author_name: …, author_email: … }",
+    );
+  }
   const forged = nameProblem(author) ?? nameProblem(approver);
   if (forged) return refuse("invalid", forged);
   const { topicId: topic, jobId: job } = proposal;
