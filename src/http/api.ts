@@ -72,7 +72,12 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
 async function answer(c: Context<Env>, app: App, operation: Operation<App>, signIn: SignIn): Promise<Response> {
   const body = await readBody(c);
   if (body instanceof Response) return body;
-  const input = { ...fromText(operation, c.req.queries()), ...body, ...c.req.param() };
+  const inPath = Object.entries(c.req.param()).map(([name, text]) => [name, [text]]);
+  const input = {
+    ...fromText(operation, c.req.queries()),
+    ...body,
+    ...fromText(operation, Object.fromEntries(inPath)),
+  };
   const once = app.idempotency.once(c.req.header("idempotency-key"));
   const principal = c.get("principal");
   const perform = () => operation.perform(app, input, callerOf(principal, signIn), once);
