@@ -39,7 +39,7 @@ async function propose(crew: Staff, change: StoredPlanChange, signal: AbortSigna
   const { run_id: run } = change;
   const record = await recordFor(app, change);
   if (!record.ok) return record;
-  const commit = (await app.git.commitAt(`refs/heads/${acceptedBranch(run)}`)) ?? (await app.git.head()).commit;
+  const commit = (await app.packs.acceptedHere(run)) ?? (await app.git.head()).commit;
   const planning = {
     ...{ run, commit, delivers: "propose_plan", tools: toolsFor(change.id) },
     ...{ system: replanInstructions(await crewFacts(crew)), prompt: replanContext(record.value) },

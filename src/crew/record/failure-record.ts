@@ -53,8 +53,9 @@ export async function failureRecord(
 }
 
 /** The files that a commit changes beyond the accepted work; empty where git cannot tell. */
-async function diffStat({ git }: CrewApp, run: string, commit: string): Promise<string> {
-  const base = await git.maybe(["merge-base", acceptedBranch(run), commit]);
+async function diffStat({ git, packs }: CrewApp, run: string, commit: string): Promise<string> {
+  const accepted = await packs.acceptedHere(run);
+  const base = accepted && (await git.maybe(["merge-base", accepted, commit]));
   if (base === undefined) return "";
   const stat = await git.maybe(["diff", "--stat=100", "--no-ext-diff", "--no-textconv", base.trim(), commit]);
   return (stat ?? "").slice(0, 2000);

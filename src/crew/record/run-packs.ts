@@ -210,6 +210,8 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
   return {
     /** False where the branches of this repository are the record. */
     isOn,
+    /** True in a repository that `scriptorium work` made: it has only what packs brought. */
+    isWorkers,
     begin,
     publish,
     fetch,
@@ -220,6 +222,13 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
       if (!isOn()) return git.commitAt(refOf(run));
       const found = await accepted(run, { setBranch: false });
       return found.ok ? (found.value ?? git.commitAt(refOf(run))) : undefined;
+    },
+
+    /** Brings what attempts delivered, for those who only look: what cannot be fetched is missing then. */
+    async bringAttempts(run: string, attempts: readonly { commit_id: string | null }[]): Promise<void> {
+      if (!isOn()) return;
+      await accepted(run, { setBranch: false });
+      for (const { commit_id: commit } of attempts) if (commit !== null) await fetch(run, [commit]);
     },
 
     /** Moves the accepted work to a stored commit if it is still at `from`; the branch follows. */
